@@ -52,7 +52,7 @@ func (m measurement) halves() (fit, heldOut []step) {
 func transformer(layers, hidden, heads, kvHeads, headDim, inner, vocabulary int64) model.Work {
 	params := layers * (hidden*headDim*(2*heads+2*kvHeads) + 3*hidden*inner)
 	return model.Work{
-		Layers: int(layers), Hidden: int(hidden), KVHeads: int(kvHeads),
+		Layers: int(layers), Reduces: int(2 * layers), Hidden: int(hidden), KVHeads: int(kvHeads),
 		Dense:     model.Weights{Params: params, Bytes: 2 * params},
 		Head:      model.Weights{Params: hidden * vocabulary, Bytes: 2 * hidden * vocabulary},
 		PairFLOPs: 4 * heads * headDim * layers, DecodePairFLOPs: 4 * heads * headDim * layers,

@@ -156,14 +156,15 @@ func compile(w model.Work, g Machine) *roofline {
 			pair: float64(pairFLOPs) * flop, decodePair: float64(decodePairFLOPs) * flop}
 	}
 	m := &roofline{
-		dense:    matrix(w.Dense, 1, tp),
-		head:     matrix(w.Head, 1, tp),
-		full:     newAttention(w.KVBytes, w.KVHeads, w.PairFLOPs, w.DecodePairFLOPs),
-		window:   newAttention(w.WindowKVBytes, w.WindowKVHeads, w.WindowPairFLOPs, w.WindowPairFLOPs),
-		launch:   layers * e.LaunchUS,
-		gpu:      layers * e.LayerUS,
-		step:     e.StepUS,
-		sequence: e.SequenceUS,
+		dense:  matrix(w.Dense, 1, tp),
+		head:   matrix(w.Head, 1, tp),
+		full:   newAttention(w.KVBytes, w.KVHeads, w.PairFLOPs, w.DecodePairFLOPs),
+		window: newAttention(w.WindowKVBytes, w.WindowKVHeads, w.WindowPairFLOPs, w.WindowPairFLOPs),
+		launch: layers * e.LaunchUS,
+		gpu:    layers * e.LayerUS,
+		step:   e.StepUS,
+		// The states of a sequence are read and written once.
+		sequence: e.SequenceUS + float64(2*float64(w.StateBytes)*memory)/tp,
 		groups:   float64(g.PipelineParallel * g.DataParallel),
 		ranks:    float64(g.DataParallel),
 	}
@@ -187,7 +188,7 @@ func (m *roofline) setCollectives(w model.Work, g Machine) {
 	}
 	tp, expertLayers := float64(g.TensorParallel), float64(w.ExpertLayers)
 	if tp > 1 {
-		reduces := 2*float64(w.Layers) - expertLayers
+		reduces := float64(w.Reduces) - expertLayers
 		m.gpu += float64(reduces * e.CollectiveUS)
 		m.tokenTransfer += float64(reduces * 2 * (tp - 1) / tp * vector)
 	}

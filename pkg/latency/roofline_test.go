@@ -25,7 +25,7 @@ func unitMachine() Machine {
 // a token.
 func tinyModel() model.Work {
 	return model.Work{
-		Layers: 10, Hidden: 1000, KVHeads: 1,
+		Layers: 10, Reduces: 20, Hidden: 1000, KVHeads: 1,
 		Dense: model.Weights{Params: 1e6, Bytes: 300e6},
 	}
 }
@@ -137,7 +137,7 @@ func TestRoofline(t *testing.T) {
 // llama8B is Llama-3.1-8B in 16 bits.
 func llama8B() model.Work {
 	return model.Work{
-		Layers: 32, Hidden: 4096,
+		Layers: 32, Reduces: 64, Hidden: 4096,
 		Dense:     model.Weights{Params: 6979588096, Bytes: 2 * 6979588096},
 		Head:      model.Weights{Params: 525336576, Bytes: 2 * 525336576},
 		PairFLOPs: 4 * 32 * 128 * 32, DecodePairFLOPs: 4 * 32 * 128 * 32, KVBytes: 2 * 2 * 8 * 128 * 32, KVHeads: 8,

@@ -4,6 +4,8 @@
 // (num_nextn_predict_layers).
 package model
 
+import "cmp"
+
 // Architecture is the shape of a decoder-only transformer.
 type Architecture struct {
 	// Name is the model's name on Hugging Face, or the path of its file; Type is its model_type.
@@ -33,11 +35,13 @@ type Layers struct {
 }
 
 // Attention is the attention of one layer, with Heads query heads and KVHeads KV heads of HeadDim
-// numbers.
+// numbers. A layer without attention has no heads, and no Linear.
 type Attention struct {
 	Heads   int `json:"heads"`
 	KVHeads int `json:"kv_heads"`
 	HeadDim int `json:"head_dim"`
+	// ValueDim is the size of a value head if it is not HeadDim.
+	ValueDim int `json:"value_dim,omitempty"`
 	// Window is the number of newest tokens it attends to; 0 means all. Llama 4's chunks count as
 	// windows, their maximum.
 	Window int `json:"window,omitempty"`
@@ -49,8 +53,29 @@ type Attention struct {
 	OutBias bool `json:"out_bias,omitempty"`
 	QKNorm  bool `json:"qk_norm,omitempty"`
 	Sinks   bool `json:"sinks,omitempty"`
+	// QKNormAcross: the norms of queries and keys are over all heads, so that tensor parallelism
+	// exchanges a sum for them.
+	QKNormAcross bool `json:"qk_norm_across,omitempty"`
 	// KeysAreValues: the keys also serve as values; there is no value projection.
 	KeysAreValues bool `json:"keys_are_values,omitempty"`
+	// Gate: a gate of the output's width, computed from the input.
+	Gate bool `json:"gate,omitempty"`
+	// Index chooses the tokens to attend to; its zero value attends to all.
+	Index Index `json:"index,omitzero"`
+	// Compressed is the attention of DeepSeek-V4; nil otherwise.
+	Compressed *Compressed `json:"compressed,omitempty"`
+	// Linear replaces attention by a recurrent state; nil otherwise.
+	Linear *Linear `json:"linear,omitempty"`
+}
+
+// Index is the indexer of sparse attention (DeepSeek-V3.2, vllm/model_executor/models/
+// deepseek_v2.py, Indexer): Heads heads of Dim numbers choose TopK tokens, and a key of Dim numbers
+// is stored for each token. A layer without heads uses the choice of an earlier one. Weights and
+// keys count, but attention is computed as if it covered all tokens.
+type Index struct {
+	Heads int `json:"heads,omitempty"`
+	Dim   int `json:"dim,omitempty"`
+	TopK  int `json:"top_k,omitempty"`
 }
 
 // MLA is multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, §2.1): the cache holds one
@@ -61,20 +86,20 @@ type MLA struct {
 	NopeDim int `json:"nope_dim"`
 	RopeDim int `json:"rope_dim"`
 	VDim    int `json:"v_dim"`
-	// IndexHeads heads of IndexDim choose the tokens to attend to (DeepSeek-V3.2). Their weights and
-	// keys count, but attention is computed as if it covered all tokens.
-	IndexHeads int `json:"index_heads,omitempty"`
-	IndexDim   int `json:"index_dim,omitempty"`
 }
 
-// MLP is the feed-forward part of a layer: gated, with three matrices. A layer of experts has
-// Experts of them, of which a token uses ExpertsPerToken, and possibly a dense MLP of Intermediate
-// (shared experts).
+// MLP is the feed-forward part of a layer: gated, with three matrices, or plain, with two. A layer of
+// experts has Experts of them, of which a token uses ExpertsPerToken, and possibly a dense MLP of
+// Intermediate (shared experts). A layer without an MLP has neither.
 type MLP struct {
-	Intermediate       int `json:"intermediate,omitempty"`
-	Experts            int `json:"experts,omitempty"`
-	ExpertsPerToken    int `json:"experts_per_token,omitempty"`
-	ExpertIntermediate int `json:"expert_intermediate,omitempty"`
+	Plain              bool `json:"plain,omitempty"`
+	Intermediate       int  `json:"intermediate,omitempty"`
+	Experts            int  `json:"experts,omitempty"`
+	ExpertsPerToken    int  `json:"experts_per_token,omitempty"`
+	ExpertIntermediate int  `json:"expert_intermediate,omitempty"`
+	// Latent is the width that routed experts work on; 0 means the hidden one. Otherwise two dense
+	// matrices map to it and back.
+	Latent int `json:"latent,omitempty"`
 	// Biases of the dense MLP, of the router (one number for each expert, also if it is a scale) and of
 	// each expert.
 	Bias       bool `json:"bias,omitempty"`
@@ -145,21 +170,36 @@ func (a *Architecture) ActiveParameters() int64 {
 
 func (t *Attention) parameters(hidden int64) int64 {
 	if t.MLA != nil {
-		return t.MLA.parameters(hidden, int64(t.Heads))
+		n := t.MLA.parameters(hidden, int64(t.Heads)) + t.Index.parameters(hidden, int64(t.MLA.QRank))
+		if t.Gate {
+			n += hidden * int64(t.Heads*t.MLA.VDim)
+		}
+		return n
+	}
+	if t.Linear != nil {
+		return t.Linear.parameters(hidden)
+	}
+	if t.Compressed != nil {
+		return t.Compressed.parameters(hidden, t)
 	}
 	q, kv := int64(t.Heads*t.HeadDim), int64(t.KVHeads*t.HeadDim)
-	values := kv
+	values, out := int64(t.KVHeads*t.valueDim()), int64(t.Heads*t.valueDim())
 	if t.KeysAreValues {
 		values = 0
 	}
-	n := hidden * (2*q + kv + values)
+	n := hidden*(q+kv+values+out) + t.Index.parameters(hidden, hidden)
+	if t.Gate {
+		n += hidden * out
+	}
 	if t.QKVBias {
 		n += q + kv + values
 	}
 	if t.OutBias {
 		n += hidden
 	}
-	if t.QKNorm {
+	if t.QKNorm && t.QKNormAcross {
+		n += q + kv
+	} else if t.QKNorm {
 		n += 2 * int64(t.HeadDim)
 	}
 	if t.Sinks {
@@ -174,18 +214,27 @@ func (m *MLA) parameters(hidden, heads int64) int64 {
 	if q := int64(m.QRank); q > 0 {
 		n = hidden*q + q + q*query
 	}
-	n += hidden*(rank+int64(m.RopeDim)) + rank + rank*heads*int64(m.NopeDim+m.VDim) + heads*int64(m.VDim)*hidden
-	if m.IndexHeads > 0 {
-		heads, dim := int64(m.IndexHeads), int64(m.IndexDim)
-		n += int64(m.QRank)*heads*dim + hidden*dim + 2*dim + hidden*heads
-	}
-	return n
+	return n + hidden*(rank+int64(m.RopeDim)) + rank + rank*heads*int64(m.NopeDim+m.VDim) +
+		heads*int64(m.VDim)*hidden
 }
+
+// parameters counts those of an indexer whose queries are computed from vectors of width from: the
+// key has a norm with a bias, and each head a weight.
+func (x *Index) parameters(hidden, from int64) int64 {
+	if x.Heads == 0 {
+		return 0
+	}
+	heads, dim := int64(x.Heads), int64(x.Dim)
+	return from*heads*dim + hidden*dim + 2*dim + hidden*heads
+}
+
+// valueDim is the size of a value head.
+func (t *Attention) valueDim() int { return cmp.Or(t.ValueDim, t.HeadDim) }
 
 // dense counts the parameters of the dense part.
 func (m *MLP) dense(hidden int64) int64 {
 	inner := int64(m.Intermediate)
-	n := 3 * hidden * inner
+	n := m.matrices()*hidden*inner + 2*hidden*int64(m.Latent)
 	if m.Bias {
 		n += 2*inner + hidden
 	}
@@ -195,11 +244,22 @@ func (m *MLP) dense(hidden int64) int64 {
 // expert counts the parameters of one expert.
 func (m *MLP) expert(hidden int64) int64 {
 	inner := int64(m.ExpertIntermediate)
-	n := 3 * hidden * inner
+	if m.Latent > 0 {
+		hidden = int64(m.Latent)
+	}
+	n := m.matrices() * hidden * inner
 	if m.ExpertBias {
 		n += 2*inner + hidden
 	}
 	return n
+}
+
+// matrices is the number of matrices of an MLP.
+func (m *MLP) matrices() int64 {
+	if m.Plain {
+		return 2
+	}
+	return 3
 }
 
 func (m *MLP) router(hidden int64) int64 {

@@ -108,6 +108,12 @@ func (a *Architecture) withPrecision(dtype, quantization string) *Architecture {
 	return a
 }
 
+// withBlockScales: the scales of 8-bit weights are per block.
+func (a *Architecture) withBlockScales() *Architecture {
+	a.Precision.BlockScales = true
+	return a
+}
+
 // withAttention changes the attention of all layers.
 func (a *Architecture) withAttention(change func(*Attention)) *Architecture {
 	for i := range a.Layers {
@@ -149,7 +155,7 @@ var (
 		positions: 163840}
 	deepSeekMLA = MLA{QRank: 1536, KVRank: 512, NopeDim: 128, RopeDim: 64, VDim: 128}
 	deepSeekMoE = MLP{Intermediate: 2048, Experts: 256, ExpertsPerToken: 8, ExpertIntermediate: 2048, RouterBias: true}
-	deepSeekV32 = MLA{QRank: 1536, KVRank: 512, NopeDim: 128, RopeDim: 64, VDim: 128, IndexHeads: 64, IndexDim: 128}
+	deepSeekV32 = Index{Heads: 64, Dim: 128, TopK: 2048}
 	gemma3x12B  = shape{48, 3840, 15360, 16, 8, 256, 262208, 131072}
 	gemma4x26B  = shape{30, 2816, 2112, 16, 8, 256, 262144, 262144}
 )
@@ -181,7 +187,8 @@ var catalog = []catalogEntry{
 	{[]string{"Qwen/Qwen3-8B"}, shape{36, 4096, 12288, 32, 8, 128, 151936, 40960}.arch("qwen3").withAttention(qkNorm)},
 	{[]string{"Qwen/Qwen3-14B"}, shape{40, 5120, 17408, 40, 8, 128, 151936, 40960}.arch("qwen3").withAttention(qkNorm)},
 	{[]string{"Qwen/Qwen3-32B"}, qwen3x32B.arch("qwen3").withAttention(qkNorm)},
-	{[]string{"Qwen/Qwen3-32B-FP8"}, qwen3x32B.arch("qwen3").withAttention(qkNorm).withPrecision("bfloat16", "fp8")},
+	{[]string{"Qwen/Qwen3-32B-FP8"}, qwen3x32B.arch("qwen3").withAttention(qkNorm).withPrecision("bfloat16", "fp8").
+		withBlockScales()},
 	{[]string{"Qwen/Qwen3-30B-A3B"}, qwenMoE(shape{48, 2048, 6144, 32, 4, 128, 151936, 40960}, 768)},
 	{[]string{"Qwen/Qwen3-235B-A22B"}, qwenMoE(shape{94, 4096, 12288, 64, 4, 128, 151936, 40960}, 1536)},
 	{
@@ -192,11 +199,15 @@ var catalog = []catalogEntry{
 			MLP{Intermediate: 2 * 1408, Experts: 64, ExpertsPerToken: 6, ExpertIntermediate: 1408}),
 	},
 	{[]string{"deepseek-ai/DeepSeek-V3"},
-		deepSeek("deepseek_v3", deepSeekV3, 3, deepSeekMLA, deepSeekMoE).withPrecision("bfloat16", "fp8")},
+		deepSeek("deepseek_v3", deepSeekV3, 3, deepSeekMLA, deepSeekMoE).withPrecision("bfloat16", "fp8").
+			withBlockScales()},
 	{[]string{"deepseek-ai/DeepSeek-R1"},
-		deepSeek("deepseek_v3", deepSeekV3, 3, deepSeekMLA, deepSeekMoE).withPrecision("bfloat16", "fp8")},
+		deepSeek("deepseek_v3", deepSeekV3, 3, deepSeekMLA, deepSeekMoE).withPrecision("bfloat16", "fp8").
+			withBlockScales()},
 	{[]string{"deepseek-ai/DeepSeek-V3.2"},
-		deepSeek("deepseek_v32", deepSeekV3, 3, deepSeekV32, deepSeekMoE).withPrecision("bfloat16", "fp8")},
+		deepSeek("deepseek_v32", deepSeekV3, 3, deepSeekMLA, deepSeekMoE).
+			withAttention(func(t *Attention) { t.Index = deepSeekV32 }).withPrecision("bfloat16", "fp8").
+			withBlockScales()},
 	{
 		[]string{"moonshotai/Kimi-K2"},
 		deepSeek(
@@ -205,7 +216,7 @@ var catalog = []catalogEntry{
 			1,
 			deepSeekMLA,
 			MLP{Intermediate: 2048, Experts: 384, ExpertsPerToken: 8, ExpertIntermediate: 2048, RouterBias: true},
-		).withPrecision("bfloat16", "fp8"),
+		).withPrecision("bfloat16", "fp8").withBlockScales(),
 	},
 	{[]string{"openai/gpt-oss-20b"}, gptOSS(shape{24, 2880, 2880, 64, 8, 64, 201088, 131072}, 32)},
 	{[]string{"openai/gpt-oss-120b"}, gptOSS(shape{36, 2880, 2880, 64, 8, 64, 201088, 131072}, 128)},

@@ -10,7 +10,14 @@ type family struct {
 	norms, expertNorms int
 	tied               bool
 	// latent: the attention is MLA, and kv_lora_rank is required.
-	latent   bool
+	latent bool
+	// compressed: the attention is that of DeepSeek-V4.
+	compressed bool
+	// linear is the kind of the layers that are linear; blocks: each layer is only attention, only an
+	// MLP, or only linear; plainMLP: MLPs have two matrices.
+	linear   string
+	blocks   bool
+	plainMLP bool
 	experts  expertLayers
 	defaults defaults
 	windows  windows
@@ -30,8 +37,8 @@ type windows struct {
 // expertLayers describes layers with experts besides the experts' matrices: biases, a scale per
 // expert in the router, and a dense MLP.
 type expertLayers struct {
-	bias, routerScale bool
-	nonExpert         nonExpert
+	bias, routerScale, routerBias bool
+	nonExpert                     nonExpert
 }
 
 type nonExpert uint8
@@ -58,6 +65,24 @@ var families = registry.Table[family]{
 	{Name: "deepseek_v3", Value: deepSeekFamily},
 	{Name: "deepseek_v32", Value: deepSeekFamily},
 	{Name: "kimi_k2", Value: deepSeekFamily},
+	{Name: "glm_moe_dsa", Value: deepSeekFamily},
+	{Name: "deepseek_v4", Value: deepSeekV4Family},
+	{Name: "deepseek_ref", Value: deepSeekV4Family},
+	{Name: "kimi_linear", Value: family{latent: true, linear: kimiDelta,
+		experts: expertLayers{nonExpert: sharedByCount}}},
+	{Name: "minimax_m2", Value: miniMaxFamily},
+	{Name: "minimax_m3", Value: miniMaxFamily},
+	{Name: "minimax_m3_vl", Value: miniMaxFamily},
+	{Name: "mimo", Value: family{qkvBias: true, windows: windows{offByDefault: true}}},
+	{Name: "mimo_v2_flash", Value: family{sinks: true, experts: expertLayers{nonExpert: sharedByCount}}},
+	{Name: "qwen3_vl_text", Value: family{qkNorm: true}},
+	{Name: "qwen3_vl_moe_text", Value: family{qkNorm: true}},
+	{Name: "qwen3_5_text", Value: qwen35Family},
+	{Name: "qwen3_5_moe_text", Value: qwen35Family},
+	{Name: "step3p7", Value: family{qkNorm: true, experts: expertLayers{nonExpert: sharedByCount}}},
+	{Name: "nemotron-nas", Value: family{}},
+	{Name: "nemotron_h", Value: family{linear: mamba2, blocks: true, plainMLP: true,
+		experts: expertLayers{nonExpert: sharedByCount, routerBias: true}}},
 	{
 		Name: "gpt_oss",
 		Value: family{qkvBias: true, outBias: true, sinks: true, experts: expertLayers{bias: true},
@@ -72,9 +97,12 @@ var families = registry.Table[family]{
 }
 
 var (
-	deepSeekFamily = family{latent: true, experts: expertLayers{nonExpert: sharedByCount}}
-	llama4Family   = family{experts: expertLayers{nonExpert: sharedSingle}, windows: windows{size: 8192, pattern: 4}}
-	gemma3Family   = family{qkNorm: true, norms: 4, tied: true, windows: windows{size: 4096, pattern: 6},
+	deepSeekFamily   = family{latent: true, experts: expertLayers{nonExpert: sharedByCount}}
+	deepSeekV4Family = family{compressed: true, experts: expertLayers{nonExpert: sharedByCount}}
+	miniMaxFamily    = family{qkNorm: true, experts: expertLayers{nonExpert: sharedByCount}}
+	qwen35Family     = family{qkNorm: true, linear: gatedDeltaNet, experts: expertLayers{nonExpert: sharedByCount}}
+	llama4Family     = family{experts: expertLayers{nonExpert: sharedSingle}, windows: windows{size: 8192, pattern: 4}}
+	gemma3Family     = family{qkNorm: true, norms: 4, tied: true, windows: windows{size: 4096, pattern: 6},
 		defaults: defaults{headDim: 256, vocab: 262208, heads: 8, kvHeads: 4, positions: 131072}}
 	// A layer of gemma-4 with experts has three more norms, and its router scales its input, which adds
 	// a fourth (transformers, modeling_gemma4.py). The per-layer embeddings and the shared keys and

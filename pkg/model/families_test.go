@@ -80,7 +80,7 @@ func TestFamilies(t *testing.T) {
 				`"hidden_size_per_layer_input": 0, "sliding_window_pattern": 2`,
 			smallEnds - 6400 + 4*(smallLayer+2*64+2*16), 2},
 	} {
-		a, err := parse("x", []byte(`{"model_type": "`+c.kind+`", `+small+c.more+`}`))
+		a, err := parse("x", []byte(`{"model_type": "`+c.kind+`", `+small+c.more+`}`), nil)
 		if err != nil {
 			t.Errorf("%s, %s: %v", c.kind, c.why, err)
 			continue
@@ -143,7 +143,7 @@ func TestUnsupportedConfigsAreRejected(t *testing.T) {
 			`"num_global_key_value_heads": 5, "sliding_window_pattern": 1`,
 			"num_global_key_value_heads: must be between 1 and num_attention_heads, 4, is 5"},
 	} {
-		_, err := parse("x", []byte(`{"model_type": "`+c.kind+`", `+small+", "+c.more+`}`))
+		_, err := parse("x", []byte(`{"model_type": "`+c.kind+`", `+small+", "+c.more+`}`), nil)
 		if err == nil || !strings.HasPrefix(err.Error(), "x: ") || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s with %s: error %v, want %q", c.kind, c.more, err, c.want)
 		}
@@ -153,7 +153,7 @@ func TestUnsupportedConfigsAreRejected(t *testing.T) {
 		`{"text_config": {"head_dim": "wide"}}`: "x: text_config.head_dim: must be an integer, is string",
 		`{"model_type": "bert", "vocab_size": 1}`: `x: unknown model_type "bert" (have llama, mistral`,
 	} {
-		if _, err := parse("x", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := parse("x", []byte(text), nil); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
 		}
 	}
@@ -174,7 +174,7 @@ func TestUnquantizedAttention(t *testing.T) {
 			`"layers.3.self_attn*"]`: 2,
 	} {
 		a, err := parse("x",
-			[]byte(`{"model_type": "llama", `+small+`, "quantization_config": {"quant_method": "fp8", `+list+`}}`))
+			[]byte(`{"model_type": "llama", `+small+`, "quantization_config": {"quant_method": "fp8", `+list+`}}`), nil)
 		if err != nil {
 			t.Error(err)
 			continue

@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -10,16 +11,34 @@ import (
 func (c *hfConfig) attention(f family, hidden, i int) (Attention, error) {
 	t := Attention{QKVBias: deref(c.Bias, f.qkvBias), OutBias: deref(c.Bias, f.outBias) && c.hasOutputBias(),
 		QKNorm: f.qkNorm, Sinks: f.sinks}
+	if kind := c.linearKind(f, i); kind != "" {
+		var err error
+		t = Attention{}
+		t.Linear, err = c.linear(kind)
+		return t, err
+	}
 	t.Heads = deref(c.Heads, f.defaults.heads)
 	if t.Heads < 1 || t.Heads > maxHeads {
 		return t, fieldError("num_attention_heads", c.Heads, "must be between 1 and %d", maxHeads)
 	}
 	t.KVHeads = deref(c.KVHeads, cmp.Or(f.defaults.kvHeads, t.Heads))
+	if len(c.NASBlocks) > 0 {
+		if i >= len(c.NASBlocks) {
+			return t, fmt.Errorf("block_configs: must have an entry for each layer, has %d", len(c.NASBlocks))
+		}
+		b := c.NASBlocks[i].Attention
+		if b.NoOp {
+			return Attention{}, nil
+		}
+		t.KVHeads = t.Heads / max(1, deref(b.Group, 1))
+	}
 	if t.KVHeads < 1 || t.KVHeads > t.Heads {
 		return t, fieldError("num_key_value_heads", c.KVHeads, "must be between 1 and num_attention_heads, %d", t.Heads)
 	}
+	t.Gate = deref(c.OutGate, false)
+	t.QKNormAcross = t.QKNorm && c.QKNormType == "per_layer"
 	if f.latent {
-		return c.mla(t)
+		return c.mla(t, i)
 	}
 	if t.HeadDim = deref(c.HeadDim, f.defaults.headDim); t.HeadDim == 0 && c.HeadDim == nil {
 		if hidden%t.Heads != 0 {
@@ -31,11 +50,38 @@ func (c *hfConfig) attention(f family, hidden, i int) (Attention, error) {
 	if t.HeadDim < 1 || t.HeadDim > maxHeads {
 		return t, fieldError("head_dim", c.HeadDim, "must be between 1 and %d", maxHeads)
 	}
+	if f.compressed {
+		return c.compressed(t, i)
+	}
+	if t.ValueDim = deref(c.VDim, 0); t.ValueDim < 0 || t.ValueDim > maxHeads {
+		return t, fieldError("v_head_dim", c.VDim, "must be between 1 and %d", maxHeads)
+	}
 	var err error
+	if t.Index, err = c.index(i); err != nil {
+		return t, err
+	}
 	if t.Window, err = c.window(f, i); err == nil && t.Window == 0 && f.defaults.globalHeadDim > 0 {
 		err = c.globalAttention(f, &t)
 	}
+	if t.Window > 0 && c.WindowKVHeads != nil {
+		if t.KVHeads = *c.WindowKVHeads; t.KVHeads < 1 || t.KVHeads > t.Heads {
+			return t, fieldError("swa_num_key_value_heads", c.WindowKVHeads,
+				"must be between 1 and num_attention_heads, %d",
+				t.Heads)
+		}
+	}
 	return t, err
+}
+
+// linearKind returns the kind of the recurrent layer i, "" if it is none.
+func (c *hfConfig) linearKind(f family, i int) string {
+	switch {
+	case f.linear == mamba2 && c.Blocks[i] == "mamba",
+		f.linear == gatedDeltaNet && i < len(c.LayerTypes) && c.LayerTypes[i] == "linear_attention",
+		f.linear == kimiDelta && c.Kimi != nil && slices.Contains(c.Kimi.Layers, i+1):
+		return f.linear
+	}
+	return ""
 }
 
 // globalAttention sets the different size of gemma-4's full-attention layers.
@@ -56,12 +102,12 @@ func (c *hfConfig) globalAttention(f family, t *Attention) error {
 func (c *hfConfig) hasOutputBias() bool { return c.Type != "qwen2" }
 
 // mla sets multi-head latent attention.
-func (c *hfConfig) mla(t Attention) (Attention, error) {
+func (c *hfConfig) mla(t Attention, i int) (Attention, error) {
 	if t.QKVBias {
 		return t, errors.New("attention_bias: must be false with kv_lora_rank, is true")
 	}
 	m := &MLA{}
-	t.MLA = m
+	t.MLA, t.Gate = m, deref(c.MLAGate, false)
 	for _, v := range []struct {
 		name     string
 		from     *int
@@ -73,14 +119,14 @@ func (c *hfConfig) mla(t Attention) (Attention, error) {
 		{"qk_rope_head_dim", c.RopeDim, &m.RopeDim, 1, maxHeads},
 		{"v_head_dim", c.VDim, &m.VDim, 1, maxHeads},
 		{"q_lora_rank", c.QRank, &m.QRank, 0, maxWidth},
-		{"index_n_heads", c.IndexHeads, &m.IndexHeads, 0, maxHeads},
-		{"index_head_dim", c.IndexDim, &m.IndexDim, 0, maxHeads},
 	} {
 		if *v.to = deref(v.from, 0); *v.to < v.min || *v.to > v.max {
 			return t, fieldError(v.name, v.from, "must be between %d and %d", v.min, v.max)
 		}
 	}
-	return t, nil
+	var err error
+	t.Index, err = c.index(i)
+	return t, err
 }
 
 // window returns the window size of layer i, 0 for full attention.
@@ -100,6 +146,10 @@ func (c *hfConfig) window(f family, i int) (int, error) {
 	}
 	pattern := deref(c.WindowPattern, f.windows.pattern)
 	switch {
+	case len(c.WindowLayers) > 0:
+		if i >= len(c.WindowLayers) || c.WindowLayers[i] == 0 {
+			return 0, nil
+		}
 	case len(c.LayerTypes) > 0:
 		if c.LayerTypes[i] == "full_attention" {
 			return 0, nil
@@ -119,23 +169,30 @@ func (c *hfConfig) window(f family, i int) (int, error) {
 }
 
 // mlp returns the MLP of layer i.
-func (c *hfConfig) mlp(f family, i int) (MLP, error) {
+func (c *hfConfig) mlp(f family, hidden, i int) (MLP, error) {
+	if len(c.NASBlocks) > 0 {
+		return c.nasMLP(hidden, i)
+	}
 	count, name := c.experts()
 	sparse, err := c.sparse(i)
 	if err != nil {
 		return MLP{}, err
 	}
-	perToken := firstNonNil(firstNonNil(c.PerToken, c.TopK), c.OldPerToken)
+	if f.blocks {
+		sparse = c.Blocks[i] == "moe"
+	}
+	perToken := firstOf(c.PerToken, c.TopK, c.OldPerToken, c.KimiPerToken)
 	if count == nil && deref(c.EnableExperts, true) && (deref(perToken, 0) > 0 || deref(c.ExpertInner, 0) > 0) {
 		return MLP{}, fieldError("num_local_experts, n_routed_experts or num_experts", count,
 			"one must be given if other expert fields are")
 	}
 	if deref(count, 0) == 0 || !sparse {
-		n, err := width("intermediate_size", firstNonNil(c.DenseIntermediate, c.Intermediate))
-		return MLP{Intermediate: n, Bias: deref(c.MLPBias, false)}, err
+		n, err := width("intermediate_size", firstOf(c.DenseInner, c.DenseIntermediate, c.Intermediate))
+		return MLP{Intermediate: n, Bias: deref(c.MLPBias, false), Plain: f.plainMLP}, err
 	}
-	m := MLP{Experts: *count, ExpertBias: f.experts.bias,
-		RouterBias: f.experts.bias || f.experts.routerScale || c.TopKMethod == "noaux_tc"}
+	m := MLP{Experts: *count, ExpertBias: f.experts.bias, Plain: f.plainMLP,
+		RouterBias: f.experts.bias || f.experts.routerScale || f.experts.routerBias || c.TopKMethod == "noaux_tc" ||
+			deref(c.RoutingBias, false) || deref(c.StepBias, false)}
 	if m.Experts < 2 || m.Experts > maxWidth {
 		return m, fieldError(name, count, "must be between 2 and %d", maxWidth)
 	}
@@ -151,19 +208,66 @@ func (c *hfConfig) mlp(f family, i int) (MLP, error) {
 	if err != nil {
 		return m, err
 	}
+	if latent := firstNonNil(c.Latent, c.RoutedHidden); latent != nil {
+		if m.Latent, err = width("moe_latent_size", latent); err != nil {
+			return m, err
+		}
+	}
 	switch f.experts.nonExpert {
 	case sharedByCount:
-		n := deref(c.SharedExperts, 0)
-		if n < 0 || n > maxShared {
-			return m, fieldError("n_shared_experts", c.SharedExperts, "must be between 0 and %d", maxShared)
-		}
-		m.Intermediate = n * m.ExpertIntermediate
+		err = c.shared(&m)
 	case sharedSingle:
 		m.Intermediate = m.ExpertIntermediate
 	case denseMLP:
 		m.Intermediate, err = width("intermediate_size", c.Intermediate)
 	}
 	return m, err
+}
+
+// shared sets the shared experts of m: their number, or their width.
+func (c *hfConfig) shared(m *MLP) error {
+	if inner := firstOf(c.SharedInner, c.SharedInnerM2, c.SharedInnerH); inner != nil {
+		if m.Intermediate = *inner; m.Intermediate < 0 || m.Intermediate > maxWidth {
+			return fieldError("shared_expert_intermediate_size", inner, "must be between 0 and %d", maxWidth)
+		}
+		return nil
+	}
+	count := firstNonNil(c.SharedExperts, c.KimiShared)
+	n := deref(count, 0)
+	if n < 0 || n > maxShared {
+		return fieldError("n_shared_experts", count, "must be between 0 and %d", maxShared)
+	}
+	m.Intermediate = n * m.ExpertIntermediate
+	return nil
+}
+
+// nasMLP returns the MLP of layer i of a pruned Llama. The width is two thirds of ffn_mult times the
+// hidden one, rounded up to a multiple of 256 (vllm/model_executor/models/nemotron_nas.py, v0.11.0).
+func (c *hfConfig) nasMLP(hidden, i int) (MLP, error) {
+	if i >= len(c.NASBlocks) {
+		return MLP{}, fmt.Errorf("block_configs: must have an entry for each layer, has %d", len(c.NASBlocks))
+	}
+	b := c.NASBlocks[i].FFN
+	if b.NoOp {
+		return MLP{}, nil
+	}
+	mult := deref(b.Mult, 0)
+	if !(mult > 0) || mult > maxShared {
+		return MLP{}, fmt.Errorf("block_configs[%d].ffn.ffn_mult: must be above 0 and at most %d, is %g", i,
+			maxShared, mult)
+	}
+	inner := int(2 * mult * float64(hidden) / 3)
+	return MLP{Intermediate: (inner + 255) / 256 * 256}, nil
+}
+
+// firstOf returns the first pointer that is not nil.
+func firstOf(pointers ...*int) *int {
+	for _, p := range pointers {
+		if p != nil {
+			return p
+		}
+	}
+	return nil
 }
 
 // experts returns the number of experts and the field that gives it; nil if they are switched off.
@@ -200,7 +304,7 @@ func (c *hfConfig) sparse(i int) (bool, error) {
 		min  int
 	}{
 		{"first_k_dense_replace", c.FirstDense, 0},
-		{"moe_layer_freq", c.Every, 1},
+		{"moe_layer_freq", c.Every.period, 1},
 		{"decoder_sparse_step", c.SparseStep, 1},
 		{"interleave_moe_layer_step", c.Interleave, 1},
 	} {
@@ -213,8 +317,10 @@ func (c *hfConfig) sparse(i int) (bool, error) {
 		return false, nil
 	case c.MoELayers != nil:
 		return slices.Contains(c.MoELayers, i), nil
-	case c.Every != nil:
-		return i%*c.Every == 0, nil
+	case c.Every.layers != nil:
+		return i < len(c.Every.layers) && c.Every.layers[i] != 0, nil
+	case c.Every.period != nil:
+		return i%*c.Every.period == 0, nil
 	}
 	return (i+1)%deref(firstNonNil(c.SparseStep, c.Interleave), 1) == 0, nil
 }

@@ -22,7 +22,18 @@ func readFile(path string) (*Architecture, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parse(path, data)
+	return parse(path, data, readQuantization(path))
+}
+
+// readQuantization returns a reader of the file hf_quant_config.json next to config.json, nil if path
+// has another name. Some checkpoints state their quantization there
+// (vllm/transformers_utils/config.py, v0.11.0).
+func readQuantization(path string) func() ([]byte, error) {
+	name, ok := strings.CutSuffix(path, "config.json")
+	if !ok {
+		return nil
+	}
+	return func() ([]byte, error) { return os.ReadFile(name + "hf_quant_config.json") }
 }
 
 // Find returns the model in the file or directory called name if it exists, else the built-in
@@ -54,32 +65,57 @@ type hfConfig struct {
 	LayerTypes []string  `json:"layer_types"`
 	hfAttention
 	hfMLP
+	hfLinear
+	hfSparse
+	// ExpertDType is the format of routed experts.
+	ExpertDType  string          `json:"expert_dtype"`
 	Quantization *hfQuantization `json:"quantization_config"`
 }
 
 type hfAttention struct {
-	Heads         *int  `json:"num_attention_heads"`
-	KVHeads       *int  `json:"num_key_value_heads"`
-	HeadDim       *int  `json:"head_dim"`
-	Bias          *bool `json:"attention_bias"`
-	Window        *int  `json:"sliding_window"`
-	UseWindow     *bool `json:"use_sliding_window"`
-	WindowPattern *int  `json:"sliding_window_pattern"`
-	WindowFrom    *int  `json:"max_window_layers"`
-	ChunkSize     *int  `json:"attention_chunk_size"`
-	NoRope        []int `json:"no_rope_layers"`
-	GlobalHeadDim *int  `json:"global_head_dim"`
-	GlobalKVHeads *int  `json:"num_global_key_value_heads"`
-	KeysAreValues *bool `json:"attention_k_eq_v"`
-	SharedKV      *int  `json:"num_kv_shared_layers"`
-	PerLayer      *int  `json:"hidden_size_per_layer_input"`
-	QRank         *int  `json:"q_lora_rank"`
-	KVRank        *int  `json:"kv_lora_rank"`
-	NopeDim       *int  `json:"qk_nope_head_dim"`
-	RopeDim       *int  `json:"qk_rope_head_dim"`
-	VDim          *int  `json:"v_head_dim"`
-	IndexHeads    *int  `json:"index_n_heads"`
-	IndexDim      *int  `json:"index_head_dim"`
+	Heads         *int   `json:"num_attention_heads"`
+	KVHeads       *int   `json:"num_key_value_heads"`
+	HeadDim       *int   `json:"head_dim"`
+	Bias          *bool  `json:"attention_bias"`
+	Window        *int   `json:"sliding_window"`
+	UseWindow     *bool  `json:"use_sliding_window"`
+	WindowPattern *int   `json:"sliding_window_pattern"`
+	WindowFrom    *int   `json:"max_window_layers"`
+	ChunkSize     *int   `json:"attention_chunk_size"`
+	NoRope        []int  `json:"no_rope_layers"`
+	GlobalHeadDim *int   `json:"global_head_dim"`
+	GlobalKVHeads *int   `json:"num_global_key_value_heads"`
+	KeysAreValues *bool  `json:"attention_k_eq_v"`
+	SharedKV      *int   `json:"num_kv_shared_layers"`
+	PerLayer      *int   `json:"hidden_size_per_layer_input"`
+	QRank         *int   `json:"q_lora_rank"`
+	KVRank        *int   `json:"kv_lora_rank"`
+	NopeDim       *int   `json:"qk_nope_head_dim"`
+	RopeDim       *int   `json:"qk_rope_head_dim"`
+	VDim          *int   `json:"v_head_dim"`
+	OutGate       *bool  `json:"attn_output_gate"`
+	MLAGate       *bool  `json:"mla_use_output_gate"`
+	QKNormType    string `json:"qk_norm_type"`
+	// WindowLayers has 1 for layers with a window, which have their own sizes.
+	WindowLayers  []int `json:"hybrid_layer_pattern"`
+	WindowKVHeads *int  `json:"swa_num_key_value_heads"`
+	// Pattern and Blocks say what each layer of a Nemotron-H is.
+	Pattern string   `json:"hybrid_override_pattern"`
+	Blocks  []string `json:"layers_block_type"`
+	// NASBlocks has the sizes of each layer of a pruned Llama.
+	NASBlocks []hfNASBlock `json:"block_configs"`
+}
+
+// hfNASBlock is an entry of block_configs.
+type hfNASBlock struct {
+	Attention struct {
+		NoOp  bool `json:"no_op"`
+		Group *int `json:"n_heads_in_group"`
+	} `json:"attention"`
+	FFN struct {
+		NoOp bool     `json:"no_op"`
+		Mult *float64 `json:"ffn_mult"`
+	} `json:"ffn"`
 }
 
 type hfMLP struct {
@@ -92,9 +128,19 @@ type hfMLP struct {
 	PerToken          *int   `json:"num_experts_per_tok"`
 	TopK              *int   `json:"top_k_experts"`
 	OldPerToken       *int   `json:"experts_per_token"`
+	KimiPerToken      *int   `json:"num_experts_per_token"`
 	SharedExperts     *int   `json:"n_shared_experts"`
+	KimiShared        *int   `json:"num_shared_experts"`
+	SharedInner       *int   `json:"shared_expert_intermediate_size"`
+	SharedInnerM2     *int   `json:"shared_intermediate_size"`
+	SharedInnerH      *int   `json:"moe_shared_expert_intermediate_size"`
+	DenseInner        *int   `json:"dense_intermediate_size"`
+	Latent            *int   `json:"moe_latent_size"`
+	RoutedHidden      *int   `json:"routed_expert_hidden_size"`
+	RoutingBias       *bool  `json:"use_routing_bias"`
+	StepBias          *bool  `json:"use_moe_router_bias"`
 	FirstDense        *int   `json:"first_k_dense_replace"`
-	Every             *int   `json:"moe_layer_freq"`
+	Every             hfFreq `json:"moe_layer_freq"`
 	SparseStep        *int   `json:"decoder_sparse_step"`
 	Interleave        *int   `json:"interleave_moe_layer_step"`
 	MoELayers         []int  `json:"moe_layers"`
@@ -105,16 +151,17 @@ type hfMLP struct {
 }
 
 // parse reads a config.json; name is used in errors and as the model's name.
-func parse(name string, data []byte) (*Architecture, error) {
+// quantization, if it is not nil, reads the quantization of a config.json that has none.
+func parse(name string, data []byte, quantization func() ([]byte, error)) (*Architecture, error) {
 	var c hfConfig
-	if err := json.Unmarshal(data, &c); err != nil {
+	if err := json.Unmarshal(finite(data), &c); err != nil {
 		var typed *json.UnmarshalTypeError
 		if errors.As(err, &typed) {
 			want := map[reflect.Kind]string{reflect.Int: "an integer", reflect.Bool: "true or false",
 				reflect.String: "text", reflect.Slice: "a list"}[typed.Type.Kind()]
-			field := strings.NewReplacer("hfAttention.", "", "hfMLP.", "").
+			// encoding/json names embedded structs too
+			field := strings.NewReplacer("hfAttention.", "", "hfMLP.", "", "hfLinear.", "", "hfSparse.", "").
 				Replace(typed.Field)
-				// encoding/json names embedded structs too
 			if field != "" {
 				field += ": "
 			}
@@ -135,6 +182,11 @@ func parse(name string, data []byte) (*Architecture, error) {
 			text.Type = c.Type
 		}
 		c = *text
+	}
+	if c.Quantization == nil {
+		if err := c.quantizationOf(name, quantization); err != nil {
+			return nil, err
+		}
 	}
 	f, err := families.Get("model_type", c.Type)
 	if err != nil {
@@ -167,6 +219,11 @@ func deref[T any](p *T, otherwise T) T {
 // architecture converts the fields.
 func (c *hfConfig) architecture(f family) (*Architecture, error) {
 	a := &Architecture{Type: c.Type, TiedEmbeddings: deref(c.Tied, f.tied)}
+	if f.blocks {
+		if err := c.setBlocks(); err != nil {
+			return nil, err
+		}
+	}
 	layers := 0
 	for _, v := range []struct {
 		name string
@@ -187,30 +244,15 @@ func (c *hfConfig) architecture(f family) (*Architecture, error) {
 	if err := c.supported(f, layers); err != nil {
 		return nil, err
 	}
-	quantization, err := c.Quantization.format()
-	if err != nil {
+	var err error
+	if a.Precision, err = c.precision(layers); err != nil {
 		return nil, err
-	}
-	a.Precision = Precision{DType: deref(firstNonNil(c.DType, c.TorchDType), "bfloat16"), Quantization: quantization,
-		KVCache: "auto"}
-	if err := a.Precision.check(); err != nil {
-		return nil, err
-	}
-	// Exclusions that every quantization has are not recorded.
-	if quantization != "" && !mustGet(quantizations, quantization).expertsOnly {
-		a.Precision.PlainAttention = c.Quantization.skipsAttention(layers)
 	}
 	size := 2 * float64(a.Vocab) * float64(a.Hidden)
 	for i := range layers {
-		l := Layers{Count: 1, Norms: cmp.Or(f.norms, 2)}
-		if l.Attention, err = c.attention(f, a.Hidden, i); err != nil {
+		l, err := c.layer(f, a.Hidden, i)
+		if err != nil {
 			return nil, err
-		}
-		if l.MLP, err = c.mlp(f, i); err != nil {
-			return nil, err
-		}
-		if l.MLP.Experts > 0 {
-			l.Norms = cmp.Or(f.expertNorms, l.Norms)
 		}
 		a.addLayer(l)
 		if size += float64(l.parameters(int64(a.Hidden))); size > maxParameters {
@@ -242,10 +284,17 @@ func (c *hfConfig) supported(f family, layers int) error {
 	if n := len(c.NoRope); n > 0 && n != layers {
 		return fmt.Errorf("no_rope_layers: must have num_hidden_layers, %d, entries, has %d", layers, n)
 	}
+	kinds := []string{"full_attention", "sliding_attention", "chunked_attention"}
+	switch {
+	case f.linear == gatedDeltaNet:
+		kinds = append(kinds, "linear_attention")
+	case f.latent:
+		kinds = append(kinds, "deepseek_sparse_attention")
+	}
 	for i, kind := range c.LayerTypes {
-		if !slices.Contains([]string{"full_attention", "sliding_attention", "chunked_attention"}, kind) {
-			return fmt.Errorf(
-				"layer_types[%d]: must be full_attention, sliding_attention or chunked_attention, is %q", i, kind)
+		if !slices.Contains(kinds, kind) {
+			return fmt.Errorf("layer_types[%d]: must be %s or %s, is %q", i, strings.Join(kinds[:len(kinds)-1], ", "),
+				kinds[len(kinds)-1], kind)
 		}
 	}
 	if n := deref(c.SharedKV, 0); n != 0 {
@@ -258,19 +307,47 @@ func (c *hfConfig) supported(f family, layers int) error {
 	return nil
 }
 
+// layer returns layer i.
+func (c *hfConfig) layer(f family, hidden, i int) (l Layers, err error) {
+	l = Layers{Count: 1, Norms: cmp.Or(f.norms, 2)}
+	block := ""
+	if f.blocks {
+		block, l.Norms = c.Blocks[i], 1
+	}
+	if block == "" || block == "mamba" || block == "attention" {
+		if l.Attention, err = c.attention(f, hidden, i); err != nil {
+			return l, err
+		}
+	}
+	if block == "" || block == "moe" || block == "mlp" {
+		if l.MLP, err = c.mlp(f, hidden, i); err != nil {
+			return l, err
+		}
+	}
+	if l.MLP.Experts > 0 {
+		l.Norms = cmp.Or(f.expertNorms, l.Norms)
+	}
+	return l, nil
+}
+
 // addLayer adds a layer to its group of identical layers.
 func (a *Architecture) addLayer(l Layers) {
 	same := func(have Layers) bool {
 		h, n := have.Attention, l.Attention
-		mla := h.MLA == nil && n.MLA == nil || h.MLA != nil && n.MLA != nil && *h.MLA == *n.MLA
-		h.MLA, n.MLA = nil, nil
-		return mla && h == n && have.MLP == l.MLP && have.Norms == l.Norms
+		parts := equal(h.MLA, n.MLA) && equal(h.Compressed, n.Compressed) && equal(h.Linear, n.Linear)
+		h.MLA, h.Compressed, h.Linear, n.MLA, n.Compressed, n.Linear = nil, nil, nil, nil, nil, nil
+		return parts && h == n && have.MLP == l.MLP && have.Norms == l.Norms
 	}
 	if i := slices.IndexFunc(a.Layers, same); i >= 0 {
 		a.Layers[i].Count++
 		return
 	}
 	a.Layers = append(a.Layers, l)
+}
+
+// equal compares what two pointers point to.
+func equal[T comparable](a, b *T) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
 // windows returns the distinct window sizes of the layers.

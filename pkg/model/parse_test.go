@@ -49,7 +49,7 @@ func TestParse(t *testing.T) {
 		{"experts", mixtral7, 46702792704, 131072, ""},
 		{"experts by another name", edit(mixtral7, "num_local_experts", "num_experts"), 46702792704, 131072, ""},
 	} {
-		a, err := parse("x", []byte(c.text))
+		a, err := parse("x", []byte(c.text), nil)
 		if err != nil {
 			t.Errorf("%s: %v", c.why, err)
 			continue
@@ -93,7 +93,7 @@ func TestInvalidConfigsAreRejected(t *testing.T) {
 			"more than 1e+15 parameters"},
 		{llama, "{", "", "x: is not JSON"},
 	} {
-		_, err := parse("x", []byte(strings.Replace(c.text, c.old, c.new, 1)))
+		_, err := parse("x", []byte(strings.Replace(c.text, c.old, c.new, 1)), nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", c.new, err, c.want)
 		}
@@ -146,7 +146,7 @@ func FuzzParse(f *testing.F) {
 			`"kv_lora_rank": 4, "intermediate_size": 3}`,
 	)
 	f.Fuzz(func(t *testing.T, text string) {
-		a, err := parse("x", []byte(text))
+		a, err := parse("x", []byte(text), nil)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "x: ") {
 				t.Errorf("%q: an error without its file: %v", text, err)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"math"
 
 	"blis/pkg/registry"
@@ -16,6 +17,15 @@ type Precision struct {
 	// PlainAttention: the quantization excludes the attention projections. Embeddings, head, norms and
 	// routers are always excluded.
 	PlainAttention bool `json:"plain_attention,omitempty"`
+	// PlainMLP: it excludes dense MLPs and shared experts.
+	PlainMLP bool `json:"plain_mlp,omitempty"`
+	// Attention and Experts are the formats of attention projections and of routed experts if they
+	// differ from Quantization.
+	Attention string `json:"attention,omitempty"`
+	Experts   string `json:"experts,omitempty"`
+	// BlockScales: weights of 8 bits have a scale for each block of 128 by 128, and activations for
+	// each 128 numbers.
+	BlockScales bool `json:"block_scales,omitempty"`
 }
 
 // dtypes are the number formats, in bytes.
@@ -28,6 +38,7 @@ var dtypes = registry.Table[float64]{
 var quantizations = registry.Table[quantization]{
 	{Name: "fp8", Doc: "8 bits, computed in 8 bits where the GPU supports it",
 		Value: quantization{bytes: 1, computes: "fp8"}},
+	{Name: "mxfp8", Doc: "8 bits, 8-bit scale per 32 weights", Value: quantization{bytes: 33.0 / 32, computes: "fp8"}},
 	{Name: "mxfp4", Doc: "4 bits, 8-bit scale per 32 weights (OCP Microscaling 1.0); experts only",
 		Value: quantization{bytes: 17.0 / 32, expertsOnly: true}},
 	{Name: "nvfp4", Doc: "4 bits, 8-bit scale per 16 weights", Value: quantization{bytes: 9.0 / 16, computes: "fp4"}},
@@ -79,10 +90,10 @@ func (a *Architecture) With(o Overrides) (*Architecture, error) {
 	switch o.Quantization {
 	case "":
 	case "none":
-		p.Quantization, p.PlainAttention = "", false
+		*p = Precision{DType: p.DType, KVCache: p.KVCache}
 	default:
 		if o.Quantization != p.Quantization {
-			p.Quantization, p.PlainAttention = o.Quantization, false
+			*p = Precision{DType: p.DType, KVCache: p.KVCache, Quantization: o.Quantization}
 		}
 	}
 	if o.KVCacheDType != "" {
@@ -97,10 +108,8 @@ func (a *Architecture) With(o Overrides) (*Architecture, error) {
 
 // same reports whether all numbers take the same space.
 func (p *Precision) same(q *Precision) bool {
-	return p.unquantized() == q.unquantized() && p.matmul(false) == q.matmul(false) &&
-		p.matmul(true) == q.matmul(true) &&
-		p.kv() == q.kv() &&
-		p.PlainAttention == q.PlainAttention
+	return p.unquantized() == q.unquantized() && p.mlp() == q.mlp() && p.experts() == q.experts() &&
+		p.kv() == q.kv() && p.attention() == q.attention()
 }
 
 // Overridden reports whether precision or quantization differ from the model's own configuration.
@@ -110,8 +119,8 @@ func (p *Precision) check() error {
 	if _, err := dtypes.Get("dtype", p.DType); err != nil {
 		return err
 	}
-	if p.Quantization != "" {
-		if _, err := quantizations.Get("quantization", p.Quantization); err != nil {
+	for _, name := range []string{p.Quantization, p.Attention, p.Experts} {
+		if _, err := quantizations.Get("quantization", name); err != nil && name != "" {
 			return err
 		}
 	}
@@ -131,24 +140,45 @@ func mustGet[T any](t registry.Table[T], name string) T {
 // unquantized is the size of an unquantized number, in bytes.
 func (p *Precision) unquantized() float64 { return mustGet(dtypes, p.DType) }
 
-// matmul is the size of a weight of a matrix product in bytes, of an expert or of a dense layer.
-func (p *Precision) matmul(expert bool) float64 {
-	if p.Quantization == "" {
-		return p.unquantized()
+// Formats returns the formats of the weights of attention projections, of dense MLPs and shared
+// experts, and of routed experts; "" means DType.
+func (p *Precision) Formats() (attention, mlp, experts string) {
+	attention, mlp, experts = cmp.Or(p.Attention, p.Quantization), p.Quantization, cmp.Or(p.Experts, p.Quantization)
+	if p.Quantization != "" && mustGet(quantizations, p.Quantization).expertsOnly {
+		attention, mlp = p.Attention, ""
 	}
-	q := mustGet(quantizations, p.Quantization)
-	if q.expertsOnly && !expert {
-		return p.unquantized()
+	if p.PlainAttention {
+		attention = ""
 	}
-	return q.bytes
+	if p.PlainMLP {
+		mlp = ""
+	}
+	return attention, mlp, experts
 }
 
-// attention is the size of a weight of the attention projections, in bytes.
-func (p *Precision) attention() float64 {
-	if p.PlainAttention {
+// sizeOf is the size of a weight in a format, in bytes.
+func (p *Precision) sizeOf(format string) float64 {
+	if format == "" {
 		return p.unquantized()
 	}
-	return p.matmul(false)
+	return mustGet(quantizations, format).bytes
+}
+
+// mlp, experts and attention are the sizes of a weight of a dense MLP, a routed expert and an
+// attention projection, in bytes.
+func (p *Precision) mlp() float64 {
+	_, mlp, _ := p.Formats()
+	return p.sizeOf(mlp)
+}
+
+func (p *Precision) experts() float64 {
+	_, _, experts := p.Formats()
+	return p.sizeOf(experts)
+}
+
+func (p *Precision) attention() float64 {
+	attention, _, _ := p.Formats()
+	return p.sizeOf(attention)
 }
 
 // kv is the size of a number in the KV cache, in bytes.

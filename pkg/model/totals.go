@@ -7,10 +7,14 @@ const indexBytes = 1 + 4.0/128
 
 // kvBytes is the KV cache size of one token in a layer.
 func (t *Attention) kvBytes(each float64) int64 {
+	index := bytesOf(int64(t.Index.Dim), indexBytes)
 	if m := t.MLA; m != nil {
-		return bytesOf(int64(m.KVRank+m.RopeDim), each) + bytesOf(int64(m.IndexDim), indexBytes)
+		return bytesOf(int64(m.KVRank+m.RopeDim), each) + index
 	}
-	return bytesOf(2*int64(t.KVHeads*t.HeadDim), each)
+	if z := t.Compressed; z != nil {
+		return bytesOf(int64(t.HeadDim), each) + index
+	}
+	return bytesOf(int64(t.KVHeads*(t.HeadDim+t.valueDim())), each) + index
 }
 
 // pairFLOPs is the cost of a token attending to another: the products of query and key and of
@@ -20,7 +24,7 @@ func (t *Attention) pairFLOPs() int64 {
 	if m := t.MLA; m != nil {
 		return 2 * int64(t.Heads) * int64(m.NopeDim+m.RopeDim+m.VDim)
 	}
-	return 4 * int64(t.Heads*t.HeadDim)
+	return 2 * int64(t.Heads*(t.HeadDim+t.valueDim()))
 }
 
 // decodePairFLOPs is pairFLOPs for the newest token of a sequence. With MLA its query is mapped
@@ -37,9 +41,21 @@ func (t *Attention) decodePairFLOPs() int64 {
 func (a *Architecture) KVBytesPerToken() int64 {
 	n := int64(0)
 	for _, l := range a.Layers {
-		n += int64(l.Count) * l.Attention.kvBytes(a.Precision.kv())
+		bytes := l.Attention.kvBytes(a.Precision.kv())
+		if z := l.Attention.Compressed; z != nil {
+			bytes = z.share(bytes)
+		}
+		n += int64(l.Count) * bytes
 	}
 	return n
+}
+
+// share is the part of n that a token has beyond the window: one of Ratio tokens is kept there.
+func (z *Compressed) share(n int64) int64 {
+	if z.Ratio == 0 {
+		return 0
+	}
+	return n / int64(z.Ratio)
 }
 
 // WeightBytes is the stored size of the weights.
@@ -63,8 +79,8 @@ func (a *Architecture) Work() Work {
 	p, precision := a.Parameters(), a.Precision
 	w := Work{Layers: a.layers(), Hidden: a.Hidden}
 	w.Dense = Weights{p.Attention + p.MLP + p.Shared + p.Router + p.Norms,
-		bytesOf(p.Attention, precision.attention()) + bytesOf(p.MLP+p.Shared,
-			precision.matmul(false)) + bytesOf(p.Router+p.Norms, precision.unquantized())}
+		bytesOf(p.Attention, precision.attention()) + bytesOf(p.MLP+p.Shared, precision.mlp()) +
+			bytesOf(p.Router+p.Norms, precision.unquantized())}
 	matrix := Weights{p.Embedding, bytesOf(p.Embedding, precision.unquantized())}
 	w.Head, w.Embedding = matrix, matrix
 	if a.TiedEmbeddings {
@@ -74,28 +90,50 @@ func (a *Architecture) Work() Work {
 		n := int64(l.Count)
 		if m := l.MLP; m.Experts > 0 {
 			params := m.expert(int64(a.Hidden))
-			w.Expert = Weights{params, bytesOf(params, precision.matmul(true))}
+			w.Expert = Weights{params, bytesOf(params, precision.experts())}
 			w.ExpertLayers += l.Count
 			w.Experts, w.ExpertsPerToken = m.Experts, m.ExpertsPerToken
 		}
-		t := l.Attention
-		heads := t.KVHeads
-		if t.MLA != nil {
-			heads = 1
-		}
-		if t.Window > 0 {
-			w.Window = t.Window
-			w.WindowKVHeads = minNonZero(w.WindowKVHeads, heads)
-			w.WindowPairFLOPs += n * t.pairFLOPs()
-			w.WindowKVBytes += n * t.kvBytes(precision.kv())
-		} else {
-			w.KVHeads = minNonZero(w.KVHeads, heads)
-			w.PairFLOPs += n * t.pairFLOPs()
-			w.DecodePairFLOPs += n * t.decodePairFLOPs()
-			w.KVBytes += n * t.kvBytes(precision.kv())
+		w.addAttention(n, &l.Attention, &precision)
+		if l.MLP != (MLP{}) {
+			w.Reduces += l.Count
 		}
 	}
 	return w
+}
+
+// addAttention adds the attention of n layers.
+func (w *Work) addAttention(n int64, t *Attention, p *Precision) {
+	heads, kv, z := t.KVHeads, t.kvBytes(p.kv()), t.Compressed
+	if t.MLA != nil {
+		heads = 1
+	}
+	switch {
+	case t.Linear != nil:
+		w.Reduces += int(n)
+		w.StateBytes += n * t.Linear.stateBytes(p.unquantized())
+		return
+	case t.Heads == 0:
+		return
+	}
+	w.Reduces += int(n)
+	if t.Window > 0 {
+		w.Window = t.Window
+		w.WindowKVHeads = minNonZero(w.WindowKVHeads, heads)
+		w.WindowPairFLOPs += n * t.pairFLOPs()
+		w.WindowKVBytes += n * kv
+	}
+	if z != nil { // beyond the window, compressed
+		w.KVHeads = 1
+		w.PairFLOPs += n * z.share(t.pairFLOPs())
+		w.DecodePairFLOPs += n * z.share(t.decodePairFLOPs())
+		w.KVBytes += n * z.share(kv)
+	} else if t.Window == 0 {
+		w.KVHeads = minNonZero(w.KVHeads, heads)
+		w.PairFLOPs += n * t.pairFLOPs()
+		w.DecodePairFLOPs += n * t.decodePairFLOPs()
+		w.KVBytes += n * kv
+	}
 }
 
 // minNonZero returns the smaller of two counts; a is 0 if unset.

@@ -6,6 +6,8 @@ type Work struct {
 	// Layers counts all layers; Hidden is the width between them.
 	Layers int `json:"layers"`
 	Hidden int `json:"hidden"`
+	// Reduces counts the parts of layers (attention, MLP) whose output tensor parallelism sums.
+	Reduces int `json:"reduces"`
 	// Dense are the weights that every token uses: attention projections, dense and shared MLPs,
 	// routers, norms and biases; no embeddings, no routed experts.
 	Dense Weights `json:"dense"`
@@ -30,6 +32,8 @@ type Work struct {
 	WindowPairFLOPs int64 `json:"window_pair_flops"`
 	WindowKVBytes   int64 `json:"window_kv_bytes"`
 	Window          int   `json:"window"` // 0: there are no such layers
+	// StateBytes is the size of a sequence's states in layers without keys and values.
+	StateBytes int64 `json:"state_bytes,omitempty"`
 	// KVHeads and WindowKVHeads limit the number of GPUs over which tensor parallelism divides the KV
 	// bytes; 1 for MLA, whose latent vector every GPU holds.
 	KVHeads       int `json:"kv_heads"`
