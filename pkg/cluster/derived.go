@@ -94,12 +94,14 @@ func (d *Deployment) invalidateDerived(s *source, at string) error {
 			"comes from a file of coefficients for %s; for %s set latency.from again, or other step times",
 			k.Of, d.derivedFrom())
 	}
+	newBatch := overridesBatch(s.doc, at+".engine.")
 	fresh := Deployment{}
 	k.Values = slices.DeleteFunc(k.Values, func(path string) bool {
 		if s.doc.SetBy(at+"."+path) != nil {
 			return true
 		}
-		stale := changed || newTimes && strings.HasPrefix(path, "latency.")
+		stale := changed || newTimes && strings.HasPrefix(path, "latency.") ||
+			newBatch && slices.Contains(batchValues, path)
 		if stale {
 			s.doc.Delete(at + "." + path)
 			d.Printed = nil
@@ -111,6 +113,16 @@ func (d *Deployment) invalidateDerived(s *source, at string) error {
 	}
 	d.Engine, d.Latency = fresh.Engine, fresh.Latency
 	return nil
+}
+
+// batchValues are the values that follow from each other where only some of them are set.
+var batchValues = []string{"engine.max_num_seqs", "engine.max_num_batched_tokens"}
+
+// overridesBatch reports whether an override changes what batchValues follow from.
+func overridesBatch(doc *strictyaml.Doc, at string) bool {
+	return slices.ContainsFunc(
+		[]string{"max_num_seqs", "max_num_batched_tokens", "max_model_len", "enable_chunked_prefill"},
+		func(name string) bool { return doc.SetBy(at+name) != nil })
 }
 
 // overridesTimes reports whether an override changes the step times of the latency

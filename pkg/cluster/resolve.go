@@ -3,7 +3,6 @@ package cluster
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"blis/pkg/hardware"
@@ -39,6 +38,9 @@ func (c *resolver) deployment(d *Deployment, at string) error {
 	}
 	arch, err := c.architecture(d, at)
 	if err != nil {
+		return err
+	}
+	if err := c.batchLimits(d, at+".engine"); err != nil {
 		return err
 	}
 	d.Computed = &Computed{GPUs: d.Engine.GPUs()}
@@ -113,8 +115,8 @@ func (c *resolver) architecture(d *Deployment, at string) (*model.Architecture, 
 		e.MaxModelLen = arch.MaxPositions
 		d.markDerived("engine.max_model_len")
 	case e.MaxModelLen > arch.MaxPositions:
-		c.warnf(d, "max_model_len is %d, but the model supports at most %d tokens: a real vLLM would not start",
-			e.MaxModelLen, arch.MaxPositions)
+		c.warnf(d, "max_model_len is %d, but the model supports at most %d tokens: a real vLLM starts only with "+
+			"VLLM_ALLOW_LONG_MAX_MODEL_LEN=1", e.MaxModelLen, arch.MaxPositions)
 	}
 	return arch, c.checkSharding(e, at+".engine", arch)
 }
@@ -181,6 +183,9 @@ func (c *resolver) blocks(d *Deployment, at string, arch *model.Architecture, gp
 		return c.errorf(at+".engine.num_gpu_blocks_override",
 			"must be set, since the KV blocks cannot be computed from the memory: %s", missingInfo(d, arch, gpu))
 	}
+	if err := c.checkBlockSize(d, at+".engine", arch); err != nil {
+		return err
+	}
 	p := memoryPlan(d, arch.Work(), gpu)
 	m := p.Memory()
 	d.Computed.Memory = &m
@@ -194,36 +199,8 @@ func (c *resolver) blocks(d *Deployment, at string, arch *model.Architecture, gp
 	case int64(e.NumGPUBlocksOverride) > m.Blocks:
 		c.warnf(d, "num_gpu_blocks_override is %d, but only %d blocks fit: %s", e.NumGPUBlocksOverride, m.Blocks, m)
 	}
-	need := (e.MaxModelLen + e.BlockSize - 1) / e.BlockSize
-	if w := d.Computed.Window; w != nil {
-		need += w.ExtraBlocks * min(need, w.Blocks)
-	}
-	if have := d.Computed.KVBlocks; need > have {
-		c.warnf(d, "a request of max_model_len %d tokens needs %d blocks, and there are %d: "+
-			"a real vLLM would not start; requests that do not fit are rejected", e.MaxModelLen, need, have)
-	}
-	return nil
+	return c.longestRequest(d, at, arch, p)
 }
-
-// doesNotFit returns the error for a model that is too large. It suggests the
-// smallest tensor parallelism that fits.
-func (c *resolver) doesNotFit(d *Deployment, at string, arch *model.Architecture, p model.MemoryPlan,
-	m model.Memory) error {
-	remedy := "it does not fit with any tensor_parallel_size"
-	for tp := p.TP + 1; tp <= maxRemedy; tp++ {
-		p.TP = tp
-		cannotShard := func(l model.Layers) bool { return !canShard(&l.Attention, tp) }
-		if !slices.ContainsFunc(arch.Layers, cannotShard) && p.Memory().Blocks > 0 {
-			remedy = fmt.Sprintf("it needs tensor_parallel_size %d", tp)
-			break
-		}
-	}
-	return c.errorf(at+".gpu", "%s does not fit into %d x %s: for each GPU, %v; %s",
-		d.Model, d.Engine.GPUs(), d.GPU, m, remedy)
-}
-
-// maxRemedy is the largest tensor parallelism that doesNotFit suggests.
-const maxRemedy = 256
 
 // missingInfo says which information is missing and how to provide it.
 func missingInfo(d *Deployment, arch *model.Architecture, gpu *hardware.GPU) string {

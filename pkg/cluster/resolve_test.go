@@ -218,8 +218,11 @@ func TestSettingsWithoutEffectAreReported(t *testing.T) {
 		{h100 + ", engine: {max_num_partial_prefills: 4}", "engine.max_num_partial_prefills has no effect"},
 		{h100 + ", engine: {moe: {enable_all_to_all: true}}", "engine.moe has no effect: the model has no experts"},
 		{h100 + ", engine: {num_gpu_blocks_override: 99999}", "only 28421 blocks fit"},
-		{h100 + ", engine: {num_gpu_blocks_override: 100}", "a real vLLM would not start"},
-		{h100 + ", engine: {max_model_len: 200000}", "the model supports at most 131072 tokens"},
+		{h100 + ", engine: {num_gpu_blocks_override: 100}", "vLLM 0.24 and newer do not start"},
+		{h100 + ", engine: {num_gpu_blocks_override: 9000, block_size: 20}", "unless it is a multiple of 16"},
+		{h100 + ", engine: {max_model_len: 5000, chunk_size: 6000}", "long_prefill_token_threshold has no effect"},
+		{h100 + ", engine: {max_model_len: 200000}", "the model supports at most 131072 tokens: a real vLLM starts " +
+			"only with VLLM_ALLOW_LONG_MAX_MODEL_LEN=1"},
 		{h100 + ", latency: {model: roofline, beta_us: [1, 2, 3]}", "latency.beta_us has no effect"},
 		{h100 + ", latency: {model: roofline, range: {input_tokens: [1, 2]}}", "latency.range has no effect"},
 		{h100 + ", latency: {alpha_us: [0, 0, 0], beta_us: [1, 2, 3], table: {prefill_tokens: [0], " +

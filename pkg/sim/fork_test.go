@@ -61,8 +61,8 @@ deployments:
       enable_chunked_prefill: %v, enable_prefix_caching: %v, async_scheduling: %v}
     latency: {model: linear, alpha_us: [1, 0.5, 2], beta_us: [10, 1, 1], jitter: {cv: %g}}
 %s
-`, d.Replicas, e.MaxNumSeqs, e.MaxNumBatchedTokens, e.BlockSize, c.NumBlocks, e.EnableChunkedPrefill,
-		e.EnablePrefixCaching, e.AsyncScheduling, float64(seed%3)/10, plane)
+`, d.Replicas, min(e.MaxNumSeqs, e.MaxNumBatchedTokens), e.MaxNumBatchedTokens, e.BlockSize, c.NumBlocks,
+		e.EnableChunkedPrefill, e.EnablePrefixCaching, e.AsyncScheduling, float64(seed%3)/10, plane)
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	must(os.WriteFile(file, []byte(text), 0o666))
 	loaded, err := cluster.Load(file, cluster.Options{})
