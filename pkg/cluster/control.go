@@ -198,6 +198,9 @@ func (c *Config) warnUnused(plane *policy.Plane, warn func(string)) {
 			report("policies."+unused.Path, unused.Reason)
 		}
 	}
+	if byPriority && policy.IsConstant(plane.Priority) {
+		report("control_plane.flow_control.order", "every request has priority 0; set another priority policy")
+	}
 	p := &c.ControlPlane
 	if p.MaxDelays != defaultControlPlane().MaxDelays && !plane.Delays {
 		report("control_plane.max_delays", "admission never delays")

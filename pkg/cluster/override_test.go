@@ -221,7 +221,10 @@ func TestUnusedSettingsAreReported(t *testing.T) {
 			[]string{"policies.priority has no effect: no routing, scheduler, preemption or order of flow " +
 				"control reads " +
 				"priorities"}},
-		{"control_plane: {flow_control: {order: priority}}", nil},
+		{"control_plane: {flow_control: {order: priority}}", []string{"control_plane.flow_control.order has no " +
+			"effect: every request has priority 0; set another priority policy"}},
+		{"policies: {scheduler: {type: priority-fcfs}}", []string{"policies.scheduler has no effect: every request " +
+			"has priority 0; set another priority policy"}},
 		{"policies: {priority: {type: deadline-aware}, scheduler: {type: expression, order: hint.slack_ms}}", nil},
 		{"policies: {priority: {type: expression, priority: '1', hints: {a: req.turn, b: req.turn}}, " +
 			"scheduler: {type: " +

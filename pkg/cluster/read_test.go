@@ -73,8 +73,9 @@ func TestPrintedDefaultClusterParsesBack(t *testing.T) {
 func TestInvalidClusters(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"model: m", "model: m\n    replicas: 0", "c.yaml:5:15: deployments[0].replicas: must be between 1 and"},
-		{"_override: 100", "_override: 0", "c.yaml:6:32: deployments[0].engine.num_gpu_blocks_override: must be set, " +
-			"since the KV blocks cannot be computed from the memory: unknown model \"m\""},
+		{"_override: 100", "_override: 0", "c.yaml:4:12: deployments[0].model: unknown model \"m\" (blis-sim --list " +
+			"models shows the built-in models); set model_config to the path of a config.json; no gpu " +
+			"is set; or set num_gpu_blocks_override and the step times in latency"},
 		{"_override: 100", "_override: -1", "c.yaml:6:32: deployments[0].engine.num_gpu_blocks_override: must " +
 			"be between " +
 			"0 and"},

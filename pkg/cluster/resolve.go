@@ -101,7 +101,7 @@ func (c *resolver) architecture(d *Deployment, at string) (*model.Architecture, 
 		} {
 			if f.value != "" {
 				return nil, c.errorf(at+".engine."+f.name,
-					"has no effect on an unknown model: %v; set model_config to the path of a config.json", err)
+					"cannot be applied: %v; set model_config to the path of a config.json", err)
 			}
 		}
 		return nil, nil
@@ -179,6 +179,10 @@ func (c *resolver) blocks(d *Deployment, at string, arch *model.Architecture, gp
 	if arch == nil || gpu == nil {
 		if e.NumGPUBlocksOverride > 0 {
 			return nil
+		}
+		if arch == nil {
+			return c.errorf(at+".model", "%s; or set num_gpu_blocks_override and the step times in latency",
+				missingInfo(d, nil, gpu))
 		}
 		return c.errorf(at+".engine.num_gpu_blocks_override",
 			"must be set, since the KV blocks cannot be computed from the memory: %s", missingInfo(d, arch, gpu))

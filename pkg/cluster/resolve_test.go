@@ -195,7 +195,8 @@ func TestResolveErrors(t *testing.T) {
 			"latency.range.input_tokens: must be [least, largest], is [5]"},
 		{"model: own, engine: {num_gpu_blocks_override: 9, dtype: half}, latency: {beta_us: [1, 1, 1], " +
 			"alpha_us: [0, 0, " +
-			"0]}", "engine.dtype: has no effect on an unknown model"},
+			"0]}", `engine.dtype: cannot be applied: unknown model "own"`},
+		{"model: Llama-3.3-70B, gpu: H100", `unknown model "Llama-3.3-70B"; did you mean "meta-llama/Llama-3.3-70B`},
 		{"model: microsoft/phi-4, gpu: A10G, engine: {gpu_memory_utilization: 0.5}", "it needs tensor_parallel_size 5"},
 		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {swap_space: -1}", "must be at least 0"},
 		{"model: Qwen/Qwen3-8B, gpu: H100, latency: {jitter: {cv: -1}}", "jitter.cv: must be between 0 and 10, is -1"},

@@ -19,8 +19,11 @@ func BuiltIn(name string) (*Architecture, error) {
 			if fold(n) == want {
 				return catalog[i].model(), nil
 			}
-			have = append(have, fold(n))
-			own[fold(n)] = n
+			for _, short := range []string{fold(n), bare(fold(n))} { // the owner may be missing
+				if own[short] == "" {
+					have, own[short] = append(have, short), n
+				}
+			}
 		}
 	}
 	hint := ""
@@ -33,16 +36,19 @@ func BuiltIn(name string) (*Architecture, error) {
 // SameName reports whether two names of models differ at most by owner, punctuation and what BuiltIn
 // ignores: llama2-70b and meta-llama/Llama-2-70b-hf.
 func SameName(a, b string) bool {
-	bare := func(name string) string {
+	plain := func(name string) string {
 		return strings.Map(func(r rune) rune {
 			if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 				return r
 			}
 			return -1
-		}, fold(name[strings.LastIndexByte(name, '/')+1:]))
+		}, fold(bare(name)))
 	}
-	return bare(a) != "" && bare(a) == bare(b)
+	return plain(a) != "" && plain(a) == plain(b)
 }
+
+// bare returns a model's name without its owner.
+func bare(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
 // BuiltIns returns all built-in models.
 func BuiltIns() []*Architecture {

@@ -13,13 +13,20 @@ func (b *builder) markUnused(v values, p Param, reason string) {
 	}
 }
 
-// unusedHints returns priorities and hints that no policy reads. It does not know about flow
-// control in priority order: callers that use it must ignore PriorityPath.
+// unusedHints returns priorities and hints that no policy reads, and a scheduler that only reads
+// constant priorities. It does not know about flow control in priority order: callers that use it
+// must ignore PriorityPath.
 func (p *Plane) unusedHints(b *Bundle, x *builder) (all []Unused) {
 	readers := p.Routing.Needs() | p.Scheduler.Needs() | p.Preemption.Needs()
 	if !IsConstant(p.Priority) && readers&NeedPriority == 0 && len(x.hintsRead) == 0 {
 		all = append(all,
 			Unused{PriorityPath, "no routing, scheduler, preemption or order of flow control reads priorities"})
+	}
+	if IsConstant(p.Priority) {
+		switch p.Scheduler.(type) {
+		case priorityFCFS, reversePriority:
+			all = append(all, Unused{"scheduler", "every request has priority 0; set another priority policy"})
+		}
 	}
 	for _, hint := range sortedKeys(b.Priority.Hints) {
 		if !x.hintsRead[hint] {
