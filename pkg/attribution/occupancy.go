@@ -70,7 +70,7 @@ func (a *Analyzer) replayOccupancy(n int32, requests []*request, events []occupa
 	slices.SortFunc(events, func(x, y occupancyEvent) int {
 		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.kind, y.kind), cmp.Compare(x.request, y.request))
 	})
-	blocks, blockSize := a.topology.deploymentOf(n).Computed.KVBlocks, a.topology.blockSize(n)
+	blocks, blockSize := a.topology.deploymentOf(n).usableBlocks(), a.topology.blockSize(n)
 	// Requests in batches, tokens in the cache and their growth per µs; the integrals of the
 	// first two over the time since the first event.
 	var running, tokens, growth, runningTime, tokenTime float64

@@ -16,7 +16,7 @@ func withCapacity(replicas, slots int, blocks int64) *stream.Header {
 	h := header(replicas)
 	d := h.Run.Config.(map[string]any)["deployments"].([]any)[0].(map[string]any)
 	d["engine"].(map[string]any)["max_num_seqs"] = slots
-	d["computed"] = map[string]any{"kv_blocks": blocks}
+	d["computed"] = map[string]any{"kv_blocks": blocks + 1} // and the null block
 	return h
 }
 

@@ -39,6 +39,9 @@ type deployment struct {
 	} `json:"computed"`
 }
 
+// usableBlocks is the number of KV blocks that requests can hold, 0 if it is not known. One is the null block.
+func (d *deployment) usableBlocks() int64 { return max(0, d.Computed.KVBlocks-1) }
+
 type replicaID struct {
 	deployment string
 	index      stream.Index

@@ -18,7 +18,7 @@ func checkCapacity(r *report) {
 		if tokens > tolerance*float64(run.engine.kvTokens) && !run.hiddenPrefixes {
 			r.setup.warnf("%s: concurrent sequences hold %.0f KV blocks, but the engine has %d: "+
 				"set num_gpu_blocks_override or gpu_memory_utilization as recorded, by --cluster",
-				run.name, tokens/float64(d.Engine.BlockSize), d.Blocks()*d.Engine.DataParallelSize)
+				run.name, tokens/float64(d.Engine.BlockSize), d.UsableBlocks()*d.Engine.DataParallelSize)
 		}
 	}
 }

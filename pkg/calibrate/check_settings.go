@@ -13,7 +13,7 @@ func checkSettings(r *report) {
 	case s.assumed:
 		s.warnf("engine settings are unknown and assumed to be max_num_seqs %d, "+
 			"max_num_batched_tokens %d, %d KV blocks, async_scheduling %v: give them with --cluster",
-			e.MaxNumSeqs, e.MaxNumBatchedTokens, d.Blocks(), e.AsyncScheduling)
+			e.MaxNumSeqs, e.MaxNumBatchedTokens, d.Computed.KVBlocks, e.AsyncScheduling)
 	case e.Preset == "" && len(s.replays) > 0 && derived:
 		s.warnf("engine settings are unknown: %s has neither async_scheduling nor a preset; "+
 			"assumed is async_scheduling %v", filepath.Base(s.options.Cluster), e.AsyncScheduling)

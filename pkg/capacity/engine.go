@@ -39,7 +39,7 @@ func newEngine(d *cluster.Deployment) (*engine, error) {
 		replicas: d.Replicas, model: m, caching: c.EnablePrefixCaching,
 		maxSeqs: float64(int64(c.MaxNumSeqs) * cores), maxTokens: int64(c.MaxNumBatchedTokens) * cores,
 		maxChunk: int64(c.MaxNumBatchedTokens), maxLength: int64(c.MaxModelLen),
-		blockSize: int64(c.BlockSize), blocks: int64(d.Blocks()), windowHold: d.Computed.Window.KVWindow(),
+		blockSize: int64(c.BlockSize), blocks: int64(d.UsableBlocks()), windowHold: d.Computed.Window.KVWindow(),
 	}
 	e.kvTokens = float64(e.blocks * e.blockSize * cores)
 	if threshold := int64(max(c.LongPrefillTokenThreshold, c.ChunkSize)); threshold > 0 {

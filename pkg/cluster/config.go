@@ -75,7 +75,7 @@ func (d *Deployment) UnmarshalYAML(decode func(any) error) error {
 type Computed struct {
 	GPUs               int `json:"gpus"`
 	ExpertParallelSize int `json:"expert_parallel_size,omitempty"`
-	// KVBlocks are the KV blocks of one engine core. Window is the additional use of
+	// KVBlocks are the KV blocks of one engine core, vLLM's num_gpu_blocks. Window is the additional use of
 	// sequences in layers with a sliding window.
 	KVBlocks int     `json:"kv_blocks"`
 	Window   *Window `json:"window,omitempty"`
@@ -112,8 +112,9 @@ func (w *Window) KVWindow() kv.Window {
 	return kv.Window{Blocks: w.Blocks, Extra: w.ExtraBlocks}
 }
 
-// Blocks returns the number of KV blocks of each engine core of a replica.
-func (d *Deployment) Blocks() int { return d.Computed.KVBlocks }
+// UsableBlocks returns how many KV blocks requests can hold in each engine core of a replica: all but
+// block 0, vLLM's null block (BlockPool.__init__ in vllm/v1/core/block_pool.py).
+func (d *Deployment) UsableBlocks() int { return d.Computed.KVBlocks - 1 }
 
 // printed returns k as --print-config prints it and a file has it.
 func printed(k *Computed) (values map[string]any) {

@@ -22,7 +22,7 @@ type Derived struct {
 var presetValues = []string{
 	"engine.max_num_seqs", "engine.max_num_batched_tokens", "engine.block_size", "engine.gpu_memory_utilization",
 	"engine.enable_chunked_prefill", "engine.enable_prefix_caching", "engine.async_scheduling",
-	"engine.reserve_full_sequence", "engine.watermark",
+	"engine.reserve_full_sequence", "engine.watermark", "engine.free_order",
 }
 
 // derivable are the values that may be derived, in the order of Derived.Values.

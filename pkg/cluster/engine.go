@@ -61,13 +61,23 @@ type Batching struct {
 type Memory struct {
 	BlockSize           int  `yaml:"block_size" json:"block_size"`
 	EnablePrefixCaching bool `yaml:"enable_prefix_caching" json:"enable_prefix_caching"`
-	// NumGPUBlocksOverride is the number of KV blocks; 0 computes it from the GPU's
-	// memory, of which the engine uses the fraction GPUMemoryUtilization.
+	// FreeOrder says where freed blocks without a hash go in the queue of free blocks:
+	// append or unhashed-first. Hashed ones go to its end.
+	FreeOrder string `yaml:"free_order" json:"free_order"`
+	// NumGPUBlocksOverride is the number of KV blocks, of which one is the null block;
+	// 0 computes it from the GPU's memory, of which the engine uses the fraction
+	// GPUMemoryUtilization.
 	NumGPUBlocksOverride int     `yaml:"num_gpu_blocks_override" json:"num_gpu_blocks_override,omitempty"`
 	GPUMemoryUtilization float64 `yaml:"gpu_memory_utilization" json:"gpu_memory_utilization"`
 	// SwapSpace has no effect: preempted requests are recomputed.
 	SwapSpace float64 `yaml:"swap_space" json:"swap_space,omitempty"`
 }
+
+// The values of Memory.FreeOrder.
+const (
+	appendFreed   = "append"         // to the end, before vLLM 0.24
+	UnhashedFirst = "unhashed-first" // to the front
+)
 
 // Precision overrides the model's config.json.
 type Precision struct {
@@ -95,7 +105,7 @@ func defaultEngine() Engine {
 		Parallel: Parallel{TensorParallelSize: 1, PipelineParallelSize: 1, DataParallelSize: 1},
 		Batching: Batching{MaxNumSeqs: 256, MaxNumBatchedTokens: 2048, EnableChunkedPrefill: true,
 			PreemptionMode: "recompute"},
-		Memory: Memory{BlockSize: 16, EnablePrefixCaching: true, GPUMemoryUtilization: 0.9},
+		Memory: Memory{BlockSize: 16, EnablePrefixCaching: true, FreeOrder: appendFreed, GPUMemoryUtilization: 0.9},
 	}
 }
 
@@ -117,7 +127,7 @@ var Presets = registry.Table[func(*Engine, *hardware.GPU)]{
 	{Name: "vllm-0.11", Doc: "since 0.9: 256 sequences and 2048 tokens on every A100", Value: vllm09},
 	{Name: "vllm-0.15", Doc: "since 0.14: asynchronous scheduling", Value: vllm14},
 	{Name: "vllm-0.19", Doc: "admits a request only if all its tokens fit", Value: vllm19},
-	{Name: "vllm-0.25", Doc: "uses 0.92 of the GPU memory", Value: vllm25},
+	{Name: "vllm-0.25", Doc: "uses 0.92 of the GPU memory; freed blocks without a hash are used first", Value: vllm25},
 }
 
 // largeGiB is the memory from which on vLLM has larger batches.
@@ -147,5 +157,5 @@ func vllm19(e *Engine, g *hardware.GPU) {
 
 func vllm25(e *Engine, g *hardware.GPU) {
 	vllm19(e, g)
-	e.GPUMemoryUtilization = 0.92
+	e.GPUMemoryUtilization, e.FreeOrder = 0.92, UnhashedFirst
 }

@@ -15,12 +15,15 @@ func TestPresets(t *testing.T) {
 		Parallel: Parallel{TensorParallelSize: 1, PipelineParallelSize: 1, DataParallelSize: 1},
 		Batching: Batching{MaxNumSeqs: 256, MaxNumBatchedTokens: 2048, EnableChunkedPrefill: true,
 			PreemptionMode: "recompute"},
-		Memory: Memory{BlockSize: 16, GPUMemoryUtilization: 0.9, EnablePrefixCaching: true},
+		Memory: Memory{BlockSize: 16, GPUMemoryUtilization: 0.9, EnablePrefixCaching: true, FreeOrder: "append"},
 	}
 	large := small
 	large.MaxNumSeqs, large.MaxNumBatchedTokens = 1024, 8192
 	with := func(e Engine, async, reserve bool, memory float64) Engine {
 		e.AsyncScheduling, e.ReserveFullSequence, e.GPUMemoryUtilization = async, reserve, memory
+		if memory > 0.9 {
+			e.FreeOrder = "unhashed-first"
+		}
 		return e
 	}
 	for _, x := range []struct {

@@ -192,8 +192,9 @@ func (d *Deployment) restore(at string, errorf strictyaml.Errorf) error {
 		return errorf(at+".computed", "%v", err)
 	}
 	k := d.Computed
-	if most := maxCacheTokens / d.Engine.BlockSize / d.Engine.DataParallelSize; k.KVBlocks < 1 || k.KVBlocks > most {
-		return errorf(at+".computed.kv_blocks", "must be between 1 and %d, is %d", most, k.KVBlocks)
+	most := maxCacheTokens / d.Engine.BlockSize / d.Engine.DataParallelSize
+	if k.KVBlocks < minBlocks || k.KVBlocks > most {
+		return errorf(at+".computed.kv_blocks", "must be between %d and %d, is %d", minBlocks, most, k.KVBlocks)
 	}
 	if w := k.Window; w != nil && (w.Tokens < 1 || w.Blocks < 0 || w.ExtraBlocks < 0) {
 		return errorf(at+".computed.window", "must have at least 1 token and no negative number of blocks")

@@ -193,7 +193,7 @@ func (c *resolver) blocks(d *Deployment, at string, arch *model.Architecture, gp
 	p := memoryPlan(d, arch.Work(), gpu)
 	m := p.Memory()
 	d.Computed.Memory = &m
-	if m.Blocks == 0 {
+	if m.Blocks < minBlocks {
 		return c.doesNotFit(d, at, arch, p, m)
 	}
 	blocks := min(m.Blocks, int64(maxCacheTokens/e.BlockSize/e.DataParallelSize))
@@ -205,6 +205,9 @@ func (c *resolver) blocks(d *Deployment, at string, arch *model.Architecture, gp
 	}
 	return c.longestRequest(d, at, arch, p)
 }
+
+// minBlocks is the smallest number of KV blocks: one is the null block.
+const minBlocks = 2
 
 // missingInfo says which information is missing and how to provide it.
 func missingInfo(d *Deployment, arch *model.Architecture, gpu *hardware.GPU) string {

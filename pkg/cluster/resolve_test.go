@@ -190,6 +190,8 @@ func TestResolveErrors(t *testing.T) {
 			"must be above 0 and at most 1, is 1.5"},
 		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {watermark: 1}", "must be at least 0 and below 1"},
 		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {preemption_mode: swap}", "must be recompute"},
+		{"model: m, engine: {free_order: first}", "engine.free_order: must be append or unhashed-first"},
+		{"model: m, engine: {num_gpu_blocks_override: 1}", "must be at least 2, since one is vLLM's null"},
 		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {swap_space: .inf}", "must be a finite number"},
 		{"model: Qwen/Qwen3-8B, gpu: H100, latency: {range: {input_tokens: [5]}}",
 			"latency.range.input_tokens: must be [least, largest], is [5]"},

@@ -158,8 +158,8 @@ func TestRestoreErrors(t *testing.T) {
 	for _, f := range []struct{ old, new, want string }{
 		{`"version":1`, `"version":2`, "version: must be 1, is 2"},
 		{`"replicas":4`, `"replicas":0`, "deployments[0].replicas: must be between 1 and"},
-		{blocks, `"kv_blocks":0`, "deployments[0].computed.kv_blocks: must be between 1 and"},
-		{blocks, `"kv_blocks":99999999999`, "computed.kv_blocks: must be between 1 and"},
+		{blocks, `"kv_blocks":0`, "deployments[0].computed.kv_blocks: must be between 2 and"},
+		{blocks, `"kv_blocks":99999999999`, "computed.kv_blocks: must be between 2 and"},
 		{blocks, `"kv_blocks":"many"`, "deployments[0].computed: json: cannot unmarshal string"},
 		{blocks, `"kv_block":1`, `deployments[0].computed: json: unknown field "kv_block"`},
 		{`"block_size":16`, `"block_size":0`, "deployments[0].engine.block_size: must be between 1 and"},

@@ -101,13 +101,14 @@ func (c *resolver) longestRequest(d *Deployment, at string, arch *model.Architec
 func (c *resolver) doesNotFit(d *Deployment, at string, arch *model.Architecture, p model.MemoryPlan,
 	m model.Memory) error {
 	remedy := "it does not fit with any tensor_parallel_size"
-	if tp := enoughTensorParallelism(arch, p, int64(max(1, d.blocksOf(d.Engine.MaxModelLen)))); tp > 0 {
+	if tp := enoughTensorParallelism(arch, p, int64(max(minBlocks, d.blocksOf(d.Engine.MaxModelLen)))); tp > 0 {
 		remedy = fmt.Sprintf("it needs tensor_parallel_size %d", tp)
-	} else if tp = enoughTensorParallelism(arch, p, 1); tp > 0 {
+	} else if tp = enoughTensorParallelism(arch, p, minBlocks); tp > 0 {
 		remedy = fmt.Sprintf("it needs tensor_parallel_size %d and a smaller max_model_len", tp)
 	}
-	return c.errorf(at+".gpu", "%s does not fit into %d x %s: for each GPU, %v, %.2f GiB too little for one block; %s",
-		d.Model, d.Engine.GPUs(), d.GPU, m, float64(m.BlockBytes-m.KVCache)/(1<<30), remedy)
+	return c.errorf(at+".gpu", "%s does not fit into %d x %s: for each GPU, %v, %.2f GiB too little for %d blocks; %s",
+		d.Model, d.Engine.GPUs(), d.GPU, m, float64(minBlocks*m.BlockBytes-m.KVCache)/(1<<30), minBlocks,
+		remedy)
 }
 
 // maxRemedy is the largest tensor parallelism that errors suggest.

@@ -28,7 +28,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 			[]string{"gpu_memory_utilization=0.71", "tensor_parallel_size=2"}},
 		{llama70B, "tensor_parallel_size: 1",
 			[]string{"deployments[0].gpu: meta-llama/Llama-3.3-70B-Instruct does not fit into 1 x H100-SXM-80GB",
-				"61.21 GiB too little for one block; it needs tensor_parallel_size 4"},
+				"61.22 GiB too little for 2 blocks; it needs tensor_parallel_size 4"},
 			[]string{"tensor_parallel_size=4"}},
 		{llama8B, "max_num_batched_tokens: 100, max_num_seqs: 101",
 			[]string{"engine.max_num_seqs: must be at most max_num_batched_tokens, 100, is 101"},

@@ -80,6 +80,10 @@ func (e *Engine) validate(path string, errorf strictyaml.Errorf) error {
 		return errorf(path+".watermark", "must be at least 0 and below 1, is %g", e.Watermark)
 	case !(e.SwapSpace >= 0):
 		return errorf(path+".swap_space", "must be at least 0, is %g", e.SwapSpace)
+	case e.FreeOrder != appendFreed && e.FreeOrder != UnhashedFirst:
+		return errorf(path+".free_order", "must be %s or %s, is %q", appendFreed, UnhashedFirst, e.FreeOrder)
+	case e.NumGPUBlocksOverride > 0 && e.NumGPUBlocksOverride < minBlocks:
+		return errorf(path+".num_gpu_blocks_override", "must be at least %d, since one is vLLM's null block", minBlocks)
 	case e.PreemptionMode != "recompute":
 		return errorf(path+".preemption_mode", "must be recompute, is %q", e.PreemptionMode)
 	case e.ChunkSize > 0 && e.LongPrefillTokenThreshold > 0 && e.ChunkSize != e.LongPrefillTokenThreshold:

@@ -25,7 +25,7 @@ func newEngine(t *testing.T, cfg Config, blocks int) (*Engine, *kv.Tree) {
 		t.Fatal(err)
 	}
 	tree := kv.NewTree()
-	return New(cfg, m, kv.NewCache(tree, blocks, 16, true, kv.Window{})), tree
+	return New(cfg, m, kv.NewCache(tree, kv.Config{Blocks: blocks, BlockSize: 16, Caching: true})), tree
 }
 
 func enqueue(e *Engine, tree *kv.Tree, tag int32, input, output int) int32 {

@@ -163,8 +163,9 @@ func newHarness(t *testing.T, c reference.Config, requests []reference.Request, 
 	if c.StepTime != nil {
 		model = stepTimes{model, c.StepTime}
 	}
-	window := kv.Window{Blocks: c.WindowBlocks, Extra: c.WindowExtra}
-	p.engine = New(cfg, model, kv.NewCache(p.tree, c.NumBlocks, c.BlockSize, c.PrefixCaching, window))
+	p.engine = New(cfg, model, kv.NewCache(p.tree, kv.Config{Blocks: c.NumBlocks - 1, BlockSize: c.BlockSize,
+		Caching: c.PrefixCaching, UnhashedFirst: c.UnhashedFirst,
+		Window: kv.Window{Blocks: c.WindowBlocks, Extra: c.WindowExtra}}))
 	return p
 }
 

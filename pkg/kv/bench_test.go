@@ -14,14 +14,14 @@ func BenchmarkTouch(b *testing.B) {
 	for _, name := range []string{"alone", "image", "shadow", "evictions"} {
 		b.Run(name, func(b *testing.B) {
 			tree := NewTree()
-			c := NewCache(tree, 16384, 16, true, Window{})
+			c := NewCache(tree, Config{Blocks: 16384, BlockSize: 16, Caching: true})
 			var image *Image
 			var shadow *Cache
 			switch name {
 			case "image":
 				image = NewImage(c)
 			case "shadow", "evictions":
-				shadow = NewCache(tree, 2*16384, 16, true, Window{})
+				shadow = NewCache(tree, Config{Blocks: 2 * 16384, BlockSize: 16, Caching: true})
 				if name == "evictions" {
 					c.Watch(evictionForwarder{shadow})
 				}
@@ -67,7 +67,7 @@ func (t evictionForwarder) Evicted(n Node, lo, hi int32) { t.to.Invalidate(n, lo
 // BenchmarkMatch looks prompts up in a cache and in its image, with thousands of nodes.
 func BenchmarkMatch(b *testing.B) {
 	tree := NewTree()
-	c := NewCache(tree, 1<<17, 16, true, Window{})
+	c := NewCache(tree, Config{Blocks: 1 << 17, BlockSize: 16, Caching: true})
 	image := NewImage(c)
 	var paths []Path
 	for i := range 8192 {

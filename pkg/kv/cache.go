@@ -1,8 +1,7 @@
 // Package kv models the KV cache of one replica as vLLM 0.19.1 manages it: which blocks sequences hold, which
 // of them later prompts hit, and which are evicted. The sources are block_pool.py, kv_cache_manager.py and
-// single_type_kv_cache_manager.py in vllm/v1/core. Two things differ: no block is reserved as the null block,
-// and sliding windows are simplified (see Window). vLLM 0.24 and later put freed blocks without a hash at the
-// front of the free queue. Here they go to its end, as in earlier versions.
+// single_type_kv_cache_manager.py in vllm/v1/core. One thing differs: sliding windows are simplified (see
+// Window). The null block of vLLM, which no sequence holds, is not one of the cache's blocks.
 //
 // The terms, where a range "lo to hi" never includes hi:
 //   - A sequence is the tokens of one request: its prompt, then its output. Its block j has its tokens j·B to
@@ -15,7 +14,8 @@
 //   - The hits of a prompt are the oldest copies of its leading blocks, up to the first one without a copy.
 //   - A block is held by the sequences that use it. It is free if there are none.
 //   - The free queue has the free blocks, the least recently freed one at the front. A sequence frees its
-//     last block first. It takes new blocks from the front, which evicts them if they are hashed.
+//     last block first. It takes new blocks from the front, which evicts them if they are hashed. With
+//     Config.UnhashedFirst, freed blocks that are not hashed go to the front.
 //   - A run is a range of consecutive blocks with the same holders. The cache stores runs, not blocks.
 //   - A growing sequence gets one token at each Tick, without being visited.
 package kv
@@ -49,7 +49,9 @@ type Cache struct {
 	blockSize int32
 	total     int32 // blocks
 	caching   bool  // prefix caching is on
-	window    window
+	// unhashedFirst: see Config. If it is set, the only unhashed blocks in the queue are in its first run.
+	unhashedFirst bool
+	window        window
 
 	free               int32 // blocks
 	freeHead, freeTail int32 // the first and the last run of the free queue, or none
@@ -83,13 +85,25 @@ type extent struct {
 	lo, hi int32
 }
 
-// NewCache returns a cache with the given number of blocks, all free, of blockSize tokens each. If
-// caching is false, nothing is published, so that lookups find nothing.
-func NewCache(tree *Tree, blocks, blockSize int, caching bool, w Window) *Cache {
-	c := &Cache{tree: tree, blockSize: int32(blockSize), total: int32(blocks), caching: caching,
-		window: newWindow(w, blockSize),
-		free:   int32(blocks), freeHead: none, freeTail: none, firstRun: newRunTable(),
-		growingByPhase: make([]int32, blockSize), writers: map[Node]Seq{}}
+// Config is the size of a cache and its rules.
+type Config struct {
+	// Blocks is the number of blocks that sequences can hold, and BlockSize the tokens of each.
+	Blocks, BlockSize int
+	// Caching turns prefix caching on. Without it nothing is published, so that lookups find nothing.
+	Caching bool
+	// UnhashedFirst puts freed blocks that are not hashed at the front of the free queue, as vLLM does since
+	// 0.24 (BlockPool.free_blocks). Earlier versions append all freed blocks.
+	UnhashedFirst bool
+	Window        Window
+}
+
+// NewCache returns a cache whose blocks are all free.
+func NewCache(tree *Tree, cfg Config) *Cache {
+	blocks := int32(cfg.Blocks)
+	c := &Cache{tree: tree, blockSize: int32(cfg.BlockSize), total: blocks, caching: cfg.Caching,
+		unhashedFirst: cfg.UnhashedFirst, window: newWindow(cfg.Window, cfg.BlockSize),
+		free: blocks, freeHead: none, freeTail: none, firstRun: newRunTable(),
+		growingByPhase: make([]int32, cfg.BlockSize), writers: map[Node]Seq{}}
 	c.queueBack(c.newRun(run{node: noNode, unhashed: c.total}))
 	return c
 }
@@ -303,8 +317,9 @@ func (c *Cache) Release(s Seq) {
 	q := &c.seqs[s]
 	c.freeUnhashed(q.windowBlocks)
 	unhashed := q.blocks - q.hashed
-	if len(q.held) == 0 {
+	if len(q.held) == 0 || c.unhashedFirst {
 		c.freeUnhashed(unhashed)
+		unhashed = 0
 	}
 	for i := len(q.held) - 1; i >= 0; i-- {
 		h := q.held[i]
@@ -326,9 +341,14 @@ func (c *Cache) Release(s Seq) {
 	q.held, q.blocks, q.hashed, q.windowBlocks, q.publishSpan = q.held[:0], 0, 0, 0, 0
 }
 
-// freeUnhashed appends n unhashed blocks to the free queue.
+// freeUnhashed adds n unhashed blocks to the free queue.
 func (c *Cache) freeUnhashed(n int32) {
-	if n > 0 {
+	switch {
+	case n == 0:
+	case c.unhashedFirst:
+		c.free += n
+		c.queueUnhashedFront(n)
+	default:
 		c.freeRun(c.newRun(run{node: noNode, unhashed: n}))
 	}
 }

@@ -47,8 +47,9 @@ func newCachePair(t reporter, r intSource) *cachePair {
 	if r.IntN(4) == 0 {
 		w = Window{Blocks: 1 + r.IntN(4), Extra: 1 + r.IntN(3)}
 	}
-	return &cachePair{reporter: t, r: r, size: size, tree: tree, c: NewCache(tree, total, size, caching, w),
-		p: newPlainCache(total, size, caching, w), maxOpen: 1 + r.IntN(20)}
+	cfg := Config{Blocks: total, BlockSize: size, Caching: caching, UnhashedFirst: r.IntN(2) == 0, Window: w}
+	return &cachePair{reporter: t, r: r, size: size, tree: tree, c: NewCache(tree, cfg), p: newPlainCache(cfg),
+		maxOpen: 1 + r.IntN(20)}
 }
 
 // TestCacheMatchesPlainCache runs random sequences through the cache and through one that moves

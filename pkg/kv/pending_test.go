@@ -15,7 +15,7 @@ func TestMatchAfterPredictsLaterMatch(t *testing.T) {
 		tree := NewTree()
 		size := rapid.IntRange(1, 5).Draw(t, "block size")
 		caching := rapid.Bool().Draw(t, "caching")
-		c := NewCache(tree, 10_000, size, caching, Window{})
+		c := NewCache(tree, Config{Blocks: 10_000, BlockSize: size, Caching: caching})
 		var a PendingPrompts
 		a.Add(Path{{noNode, unbounded}}, 5)
 		a.Clear()

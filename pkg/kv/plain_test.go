@@ -8,12 +8,14 @@ import (
 // plainCache is the cache as vLLM writes it: single blocks, a list of free ones in order of
 // eviction, and for each content its blocks in order of registration.
 type plainCache struct {
-	size      int
-	caching   bool
-	window    Window
-	blocks    []plainBlock
-	free      []int
-	byContent map[string][]int
+	size    int
+	caching bool
+	window  Window
+	// unhashedFirst: as in Config.
+	unhashedFirst bool
+	blocks        []plainBlock
+	free          []int
+	byContent     map[string][]int
 }
 
 type plainBlock struct {
@@ -30,10 +32,10 @@ type plainSeq struct {
 	extra    []int
 }
 
-func newPlainCache(blocks, size int, caching bool, w Window) *plainCache {
-	p := &plainCache{size: size, caching: caching, window: w, blocks: make([]plainBlock, blocks),
-		byContent: map[string][]int{}}
-	for i := range blocks {
+func newPlainCache(cfg Config) *plainCache {
+	p := &plainCache{size: cfg.BlockSize, caching: cfg.Caching, window: cfg.Window, unhashedFirst: cfg.UnhashedFirst,
+		blocks: make([]plainBlock, cfg.Blocks), byContent: map[string][]int{}}
+	for i := range cfg.Blocks {
 		p.free = append(p.free, i)
 	}
 	return p
@@ -122,15 +124,20 @@ func (p *plainCache) publish(q *plainSeq, tokens int) {
 }
 
 func (p *plainCache) release(q *plainSeq) {
-	for _, b := range q.extra {
-		p.blocks[b].refs--
-		p.free = append(p.free, b)
-	}
-	for _, b := range slices.Backward(q.blocks) {
-		if p.blocks[b].refs--; p.blocks[b].refs == 0 {
-			p.free = append(p.free, b)
+	freed := slices.Clone(q.blocks)
+	slices.Reverse(freed)
+	var first, last []int
+	for _, b := range append(q.extra, freed...) {
+		if p.blocks[b].refs--; p.blocks[b].refs > 0 {
+			continue
+		}
+		if p.unhashedFirst && p.blocks[b].content == "" {
+			first = append(first, b)
+		} else {
+			last = append(last, b)
 		}
 	}
+	p.free = slices.Concat(first, p.free, last)
 	q.blocks, q.extra, q.hashed = nil, nil, 0
 }
 

@@ -15,7 +15,7 @@ func TestPrefixIndexMatchesCaches(t *testing.T) {
 		tree, size := NewTree(), 1+r.IntN(4)
 		h, caches := NewPrefixIndex(size), make([]*Cache, 1+r.IntN(7))
 		for i := range caches {
-			caches[i] = NewCache(tree, 4+r.IntN(30), size, true, Window{})
+			caches[i] = NewCache(tree, Config{Blocks: 4 + r.IntN(30), BlockSize: size, Caching: true})
 			h.Watch(int32(i), caches[i])
 		}
 		for step := range 300 {

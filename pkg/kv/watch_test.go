@@ -217,7 +217,7 @@ func TestWatcherAndImageMatchCacheLong(t *testing.T) {
 // evicted prompt.
 func TestImageKeepsNodesAlive(t *testing.T) {
 	tree := NewTree()
-	c := NewCache(tree, 4, 1, true, Window{})
+	c := NewCache(tree, Config{Blocks: 4, BlockSize: 1, Caching: true})
 	image := NewImage(c)
 	put := func(id string) Node { // takes all blocks
 		path := tree.Resolve(nil, []Segment{{id, 4}}, 4, id)
@@ -267,7 +267,7 @@ func TestImageKeepsNodesAlive(t *testing.T) {
 // since the last lookup: they can still be found.
 func TestInvalidateKeepsGrowingBlocks(t *testing.T) {
 	tree := NewTree()
-	c := NewCache(tree, 8, 1, true, Window{})
+	c := NewCache(tree, Config{Blocks: 8, BlockSize: 1, Caching: true})
 	image := NewImage(c)
 	prompt := []Segment{{"p", 2}}
 	writer := tree.Resolve(nil, prompt, 2, "r")

@@ -31,7 +31,7 @@ func NewShadow(tree *kv.Tree, capacity int, blockSizes []int) *Shadow {
 			k = len(known)
 			known, s.indexes = append(known, size), append(s.indexes, kv.NewPrefixIndex(size))
 		}
-		s.caches = append(s.caches, kv.NewCache(tree, capacity, size, true, kv.Window{}))
+		s.caches = append(s.caches, kv.NewCache(tree, kv.Config{Blocks: capacity, BlockSize: size, Caching: true}))
 		s.sizes = append(s.sizes, int32(k))
 		s.indexes[k].Watch(int32(i), s.caches[i])
 	}

@@ -18,7 +18,8 @@ type limits struct {
 
 func limitsOf(d *cluster.Deployment, hold kv.Window) limits {
 	e := &d.Engine
-	l := limits{modelLen: int64(e.MaxModelLen), blocks: int64(d.Blocks()), blockSize: int64(e.BlockSize), window: hold}
+	l := limits{modelLen: int64(e.MaxModelLen), blocks: int64(d.UsableBlocks()), blockSize: int64(e.BlockSize),
+		window: hold}
 	if !e.EnableChunkedPrefill {
 		l.budget = int64(e.MaxNumBatchedTokens)
 	}

@@ -19,10 +19,10 @@ import (
 // take 100 µs and no request waits.
 const twoModels = `version: 1
 deployments:
-  - {id: small, model: m, replicas: 1, engine: {num_gpu_blocks_override: 4, max_model_len: 100},
+  - {id: small, model: m, replicas: 1, engine: {num_gpu_blocks_override: 5, max_model_len: 100},
      latency: &l {model: linear, alpha_us: [0, 0, 0], beta_us: [100, 0, 0]}}
   - {id: large, model: m, replicas: 2, engine: {num_gpu_blocks_override: 100, max_model_len: 1000}, latency: *l}
-  - {id: other, model: n, replicas: 1, engine: {num_gpu_blocks_override: 4}, latency: *l}
+  - {id: other, model: n, replicas: 1, engine: {num_gpu_blocks_override: 5}, latency: *l}
 policies: {routing: {type: round-robin}}
 `
 
@@ -85,7 +85,7 @@ func TestDataParallel(t *testing.T) {
 	must(os.WriteFile(file, []byte(`version: 1
 deployments:
   - {id: d, model: m, engine: {data_parallel_size: 2, max_num_seqs: 1, max_num_batched_tokens: 16,
-     num_gpu_blocks_override: 4},
+     num_gpu_blocks_override: 5},
      latency: {alpha_us: [0, 0, 0], beta_us: [100, 0, 0]}}
 `), 0o666))
 	c, err := cluster.Load(file, cluster.Options{})

@@ -39,9 +39,8 @@ func TestReferenceOnFollowers(t *testing.T) {
 func followers(seed uint64) (reference.Config, []reference.Request) {
 	d := rand.New(rand.NewPCG(seed, 77))
 	size := 1 + d.IntN(2)
-	c := reference.Config{Replicas: 1, MaxNumSeqs: 256, MaxNumBatchedTokens: 64, BlockSize: size, NumBlocks: 24/size +
-		d.IntN(40),
-		Chunked: true, PrefixCaching: true, LongPrefillThreshold: 1 + d.IntN(2),
+	c := reference.Config{Replicas: 1, MaxNumSeqs: 256, MaxNumBatchedTokens: 64, BlockSize: size,
+		NumBlocks: 1 + 24/size + d.IntN(40), Chunked: true, PrefixCaching: true, LongPrefillThreshold: 1 + d.IntN(2),
 		Switches: reference.Switches{Async: d.IntN(2) == 0},
 		Beta:     []float64{10, 0, 0}, Routing: "round-robin", HorizonUS: reference.Never}
 	var all []reference.Request
@@ -206,7 +205,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	if diff := gocmp.Diff(stepsOf(want.Steps), got.steps); diff != "" {
 		return diff
 	}
-	return got.totals(want, requests, c.NumBlocks)
+	return got.totals(want, requests, c.NumBlocks-1)
 }
 
 // totals reports replica metrics that are not the sums over the replica's requests and steps.
@@ -361,6 +360,9 @@ func clusterOf(c reference.Config) *cluster.Config {
 	e.EnableChunkedPrefill, e.EnablePrefixCaching = c.Chunked, c.PrefixCaching
 	e.LongPrefillTokenThreshold, e.MaxModelLen = c.LongPrefillThreshold, c.MaxModelLen
 	e.AsyncScheduling, e.ReserveFullSequence, e.Watermark = c.Async, c.ReserveFull, c.Watermark
+	if c.UnhashedFirst {
+		e.FreeOrder = cluster.UnhashedFirst
+	}
 	one := &cluster.Config{Version: 1, Deployments: []cluster.Deployment{d},
 		ControlPlane: cluster.ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS,
 			RoutingLatencyUS: c.RoutingLatencyUS, ShadowBlocks: cmp.Or(c.ShadowBlocks, policy.ShadowBlocks)},

@@ -71,7 +71,8 @@ func scenarioCluster(t *testing.T, d *datadriven.TestData) string {
 			text += fmt.Sprintf("  - {id: %s, model: m, replicas: %d, "+
 				"engine: {num_gpu_blocks_override: %d, max_num_seqs: %d, block_size: 16, max_model_len: %d}, "+
 				"latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [%d, %d, 0]}}\n",
-				of.id, of.replicas, blocks, seqs, of.maxTokens, step, prefill)
+				of.id, of.replicas, blocks+1, seqs, // one is the null block
+				of.maxTokens, step, prefill)
 		}
 	}
 	return text

@@ -209,8 +209,7 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 func (s *simulation) addDeployment(d *cluster.Deployment, spec *replicaSpec, keepGaps bool) {
 	i, first := len(s.deployments), len(s.replicas)
 	for k := range d.Replicas {
-		cache := kv.NewCache(s.tree, d.Blocks()*d.Engine.DataParallelSize, d.Engine.BlockSize,
-			d.Engine.EnablePrefixCaching, spec.windowBlocks)
+		cache := kv.NewCache(s.tree, cacheConfig(d, spec.windowBlocks))
 		cfg := engineConfig(d, spec.window, keepGaps)
 		cfg.PreemptionScore = s.preemptionScorer(int32(len(s.replicas)))
 		jitter := spec.newJitter(k)

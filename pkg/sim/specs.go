@@ -64,6 +64,14 @@ func (j jitter) clone() jitter {
 	return jitter{j.cv, &stream}
 }
 
+// cacheConfig converts the cache of a deployment. A replica with data parallelism has the blocks of all its
+// cores.
+func cacheConfig(d *cluster.Deployment, window kv.Window) kv.Config {
+	e := &d.Engine
+	return kv.Config{Blocks: d.UsableBlocks() * e.DataParallelSize, BlockSize: e.BlockSize,
+		Caching: e.EnablePrefixCaching, UnhashedFirst: e.FreeOrder == cluster.UnhashedFirst, Window: window}
+}
+
 // engineConfig converts the limits of a deployment. A replica with data parallelism is one engine
 // with the capacity of all its cores.
 func engineConfig(d *cluster.Deployment, window int, keepGaps bool) engine.Config {
@@ -76,5 +84,6 @@ func engineConfig(d *cluster.Deployment, window int, keepGaps bool) engine.Confi
 	return engine.Config{MaxNumSeqs: e.MaxNumSeqs * cores, MaxNumBatchedTokens: e.MaxNumBatchedTokens * cores,
 		ChunkedPrefill: e.EnableChunkedPrefill, LongPrefillTokenThreshold: threshold,
 		AsyncScheduling: e.AsyncScheduling, ReserveFullSequence: e.ReserveFullSequence,
-		WatermarkBlocks: int(math.Floor(e.Watermark * float64(d.Blocks()*cores))), Window: window, KeepGaps: keepGaps}
+		WatermarkBlocks: cores * int(math.Floor(e.Watermark*float64(d.Computed.KVBlocks))), Window: window,
+		KeepGaps: keepGaps}
 }

@@ -193,7 +193,7 @@ def size_cache(rng, engine, requests, tight):
         blocks = max(max(needs), int(max(needs) * rng.choice([1, 1.1, 1.3, 1.6, 2, 3])))
     else:
         blocks = sum(needs) + rng.randint(0, 20)
-    engine["num_gpu_blocks_override"] = blocks
+    engine["num_gpu_blocks_override"] = blocks + 1  # and the null block
     engine["max_model_len"] = min(engine["max_model_len"], b * blocks)
 
 

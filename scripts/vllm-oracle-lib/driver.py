@@ -12,9 +12,6 @@ import queue
 import traceback
 import types
 
-# Block 0 of vLLM's pool is the null block, which no request gets. BLIS counts usable blocks.
-NULL_BLOCKS = 1
-
 
 class DriverError(Exception):
     """A case that vLLM's scheduler cannot run."""
@@ -89,7 +86,7 @@ def configuration(directory, case):
                 break
         else:
             raise DriverError("this vLLM has no watermark")
-    c.block_size, c.num_gpu_blocks = e["block_size"], e["num_gpu_blocks_override"] + NULL_BLOCKS
+    c.block_size, c.num_gpu_blocks = e["block_size"], e["num_gpu_blocks_override"]
     c.enable_prefix_caching = e["enable_prefix_caching"]
     m = config.model_config
     m.max_model_len, m.runner_type, m.return_sampling_mask = e["max_model_len"], "generate", False
@@ -135,7 +132,7 @@ class Run:
         self.SamplingParams, self.Request, self.ModelRunnerOutput = SamplingParams, Request, ModelRunnerOutput
         e = self.case.engine
         spec = FullAttentionSpec(block_size=e["block_size"], num_kv_heads=1, head_size=1, dtype=None)
-        kv = KVCacheConfig(num_blocks=e["num_gpu_blocks_override"] + NULL_BLOCKS, kv_cache_tensors=[],
+        kv = KVCacheConfig(num_blocks=e["num_gpu_blocks_override"], kv_cache_tensors=[],
                            kv_cache_groups=[KVCacheGroupSpec(["layer"], spec)])
         self.block_hasher = None
         if e["enable_prefix_caching"]:
@@ -290,7 +287,8 @@ class Run:
         self.steps.append({
             "start_us": start, "end_us": self.busy_until, "prefill_tokens": b.prefill, "decode_tokens": b.decode,
             "running": running, "waiting": waiting,
-            "used_blocks": pool.num_gpu_blocks - NULL_BLOCKS - pool.get_num_free_blocks(), "preempted": len(self.victims),
+            "used_blocks": pool.num_gpu_blocks - 1 - pool.get_num_free_blocks(),  # without the null block
+            "preempted": len(self.victims),
             "tokens": dict(output.num_scheduled_tokens)})
         self.victims = []
         return self.busy_until

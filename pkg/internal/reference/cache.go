@@ -17,14 +17,16 @@ type block struct {
 type cache struct {
 	blocks []block
 	free   []int // next to allocate first
+	// unhashedFirst: released blocks without a hash are allocated next, not last.
+	unhashedFirst bool
 	// registrations, duplicates and evictions count hashes that were registered, registered twice
 	// and lost.
 	registrations, duplicates, evictions int
 }
 
 // newCache returns n free blocks in ascending order.
-func newCache(n int) cache {
-	c := cache{blocks: make([]block, n)}
+func newCache(n int, unhashedFirst bool) cache {
+	c := cache{blocks: make([]block, n), unhashedFirst: unhashedFirst}
 	for b := range n {
 		c.free = append(c.free, b)
 	}
@@ -79,7 +81,11 @@ func (c *cache) register(b int, hash string) {
 func (c *cache) release(blocks []int) {
 	for _, b := range slices.Backward(blocks) {
 		c.blocks[b].owners--
-		if c.blocks[b].owners == 0 {
+		switch {
+		case c.blocks[b].owners > 0:
+		case c.unhashedFirst && c.blocks[b].hash == "":
+			c.free = slices.Insert(c.free, 0, b)
+		default:
 			c.free = append(c.free, b)
 		}
 	}

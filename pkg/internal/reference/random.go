@@ -101,7 +101,7 @@ func (d *generator) cluster() Config {
 		HorizonUS:           Never,
 	}
 	needed := (slots + c.BlockSize - 1) / c.BlockSize
-	c.NumBlocks = needed + pick(d, 0, 1, d.between(0, needed), d.between(0, 2*needed), d.between(0, 2*needed),
+	c.NumBlocks = 1 + needed + pick(d, 0, 1, d.between(0, needed), d.between(0, 2*needed), d.between(0, 2*needed),
 		10*needed)
 	if d.percent(25) || !c.Chunked && d.percent(50) {
 		c.LongPrefillThreshold = d.between(1, max(1, d.input/2))
@@ -147,6 +147,7 @@ func (d *generator) switches(c *Config) {
 		c.WindowBlocks, c.WindowExtra = d.between(1, 4), d.between(1, 3)
 		c.NumBlocks += c.windowExtra(c.WindowBlocks) * d.between(1, 3)
 	}
+	c.UnhashedFirst = d.percent(50)
 }
 
 // policies draws a queue order and a preemption policy for some of the cases, and the age of what
@@ -183,7 +184,7 @@ func (d *generator) preemptionStorm(c *Config) {
 	c.MaxNumBatchedTokens = d.between(d.input+d.output, 256)
 	c.MaxModelLen = 0
 	needed := (d.input + d.output + c.BlockSize - 2) / c.BlockSize
-	c.NumBlocks = needed + d.between(0, needed)
+	c.NumBlocks = 1 + needed + d.between(0, needed)
 }
 
 // rushHour makes many short requests that hit each other's blocks and several of which are aborted
@@ -195,7 +196,7 @@ func (d *generator) rushHour(c *Config) {
 	d.output = pick(d, 2, 4, 8)
 	c.Replicas = 1
 	c.BlockSize = pick(d, 1, 2, 4)
-	c.NumBlocks = (2 + d.IntN(4)) * (d.input + d.output) / c.BlockSize
+	c.NumBlocks = 1 + (2+d.IntN(4))*(d.input+d.output)/c.BlockSize
 	c.MaxNumSeqs, c.MaxNumBatchedTokens, c.MaxModelLen = 256, 256, 0
 	c.PrefixCaching = true
 }
@@ -210,7 +211,7 @@ func (d *generator) bursts(s *generator, c *Config) {
 	slots := d.input + d.output - 1
 	c.BlockSize = pick(s, 1, 1, 2, 3)
 	needed := (slots + c.BlockSize - 1) / c.BlockSize
-	c.NumBlocks = needed + s.between(0, needed)
+	c.NumBlocks = 1 + needed + s.between(0, needed)
 	c.MaxNumSeqs = pick(s, 2, 3, 5, 256, 256)
 	c.ReserveFull = c.ReserveFull && s.percent(50)
 	c.MaxNumBatchedTokens = slots + s.between(0, 3*slots)

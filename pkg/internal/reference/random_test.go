@@ -86,7 +86,7 @@ func features() []feature {
 		ofStep("steps of 1 µs", 10, func(s Step) bool { return s.EndUS == s.StartUS+1 }),
 		ofStep("several victims in a step", 10, func(s Step) bool { return s.Preempted > 1 }),
 		{"memory full", 45, func(c Config, _ []Request, r Result) bool {
-			return ofStep("", 0, func(s Step) bool { return s.UsedBlocks == c.NumBlocks }).has(c, nil, r)
+			return ofStep("", 0, func(s Step) bool { return s.UsedBlocks == c.usable() }).has(c, nil, r)
 		}},
 
 		ofConfig("async", 36, async),
@@ -131,7 +131,7 @@ func features() []feature {
 		}),
 
 		ofOutcome("preemption", 35, func(o Outcome) bool { return o.Preemptions > 0 }),
-		{"more preemptions than requests", 5, func(_ Config, q []Request, r Result) bool {
+		{"more preemptions than requests", 4, func(_ Config, q []Request, r Result) bool {
 			n := 0
 			for _, o := range r.Outcomes {
 				n += o.Preemptions

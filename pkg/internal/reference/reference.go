@@ -21,7 +21,7 @@ type Config struct {
 	MaxNumSeqs          int
 	MaxNumBatchedTokens int
 	BlockSize           int
-	// NumBlocks is the KV capacity of a replica.
+	// NumBlocks is the number of KV blocks of a replica. No request gets one of them, the null block.
 	NumBlocks     int
 	Chunked       bool
 	PrefixCaching bool
@@ -80,6 +80,8 @@ type Switches struct {
 	// Watermark is the fraction of all blocks that a request admitted while others run must leave
 	// free.
 	Watermark float64
+	// UnhashedFirst frees blocks without a hash to the front of the free list.
+	UnhashedFirst bool
 }
 
 // defaultShadowBlocks is the capacity of the router's prefix index for one replica.
@@ -225,7 +227,7 @@ func Run(c Config, requests []Request) Result {
 
 // check reports errors in the configuration and the requests.
 func check(c Config, requests []Request) error {
-	if c.Replicas < 1 || c.MaxNumSeqs < 1 || c.MaxNumBatchedTokens < 1 || c.BlockSize < 1 || c.NumBlocks < 1 {
+	if c.Replicas < 1 || c.MaxNumSeqs < 1 || c.MaxNumBatchedTokens < 1 || c.BlockSize < 1 || c.usable() < 1 {
 		return fmt.Errorf("a cluster that cannot exist: %+v", c)
 	}
 	if c.Watermark < 0 || c.Watermark > 1 {
@@ -285,6 +287,9 @@ func checkRouting(c Config) error {
 	}
 	return nil
 }
+
+// usable is the number of blocks that requests can have.
+func (c *Config) usable() int { return c.NumBlocks - 1 }
 
 // queueDelay is the time from the router to the wait queue.
 func (c *Config) queueDelay(input int) int64 {

@@ -75,7 +75,7 @@ type simulation struct {
 func newSimulation(c Config, requests []Request) *simulation {
 	s := &simulation{config: c}
 	for range c.Replicas {
-		s.replicas = append(s.replicas, &replica{config: &s.config, cache: newCache(c.NumBlocks)})
+		s.replicas = append(s.replicas, &replica{config: &s.config, cache: newCache(c.usable(), c.UnhashedFirst)})
 	}
 	s.router = router{
 		config:   &s.config,
@@ -213,7 +213,7 @@ func (s *simulation) arrive(q *request, now int64) {
 	switch {
 	case c.MaxModelLen > 0 && q.Input+q.Output > c.MaxModelLen:
 		reason = "too_long_for_model"
-	case blocks+c.windowExtra(blocks) > c.NumBlocks:
+	case blocks+c.windowExtra(blocks) > c.usable():
 		reason = "too_long_for_cache"
 	case !c.Chunked && slots > c.MaxNumBatchedTokens:
 		reason = "too_long_for_budget"

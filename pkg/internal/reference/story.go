@@ -2,6 +2,7 @@ package reference
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,8 +15,8 @@ import (
 //
 // Keys of cluster with their defaults: replicas=1,
 // seqs=256 (max_num_seqs), budget=2048 (max_num_batched_tokens), block=16
-// (block_size), blocks=1000 (num_gpu_blocks), chunked=on, caching=on,
-// threshold=0 (long_prefill_token_threshold), model_len=0, async=off,
+// (block_size), blocks=1000 (num_gpu_blocks without the null block), free_order=append,
+// chunked=on, caching=on, threshold=0 (long_prefill_token_threshold), model_len=0, async=off,
 // scheduler=fcfs, preemption=last-in, snapshot=0 (µs, 0 is always),
 // reserve=off (reserve_full_sequence), watermark=0, window=0, alpha=0,0,0,
 // beta=… (three or four numbers, required), admission=0 and
@@ -34,7 +35,7 @@ import (
 //	…
 func ParseStory(text string) (Config, []Request, error) {
 	c := Config{
-		Replicas: 1, MaxNumSeqs: 256, MaxNumBatchedTokens: 2048, BlockSize: 16, NumBlocks: 1000,
+		Replicas: 1, MaxNumSeqs: 256, MaxNumBatchedTokens: 2048, BlockSize: 16, NumBlocks: 1001,
 		Chunked: true, PrefixCaching: true,
 		Routing: "round-robin", ShadowBlocks: defaultShadowBlocks, HorizonUS: Never,
 	}
@@ -83,6 +84,9 @@ func (c *Config) set(key, value string) (err error) {
 		c.BlockSize, err = strconv.Atoi(value)
 	case "blocks":
 		c.NumBlocks, err = strconv.Atoi(value)
+		c.NumBlocks++
+	case "free_order":
+		c.UnhashedFirst, err = value == "unhashed-first", oneOf(value, "append", "unhashed-first")
 	case "chunked":
 		c.Chunked, err = onOff(value)
 	case "caching":
@@ -178,6 +182,13 @@ func onOff(value string) (bool, error) {
 		return false, fmt.Errorf("want on or off")
 	}
 	return value == "on", nil
+}
+
+func oneOf(value string, values ...string) error {
+	if !slices.Contains(values, value) {
+		return fmt.Errorf("want one of %v", values)
+	}
+	return nil
 }
 
 func numbers(value string) ([]float64, error) {

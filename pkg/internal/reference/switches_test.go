@@ -93,10 +93,10 @@ func TestReserveWholePrompts(t *testing.T) {
 
 // TestWatermarkRoundsDown: the watermark is rounded down to full blocks.
 func TestWatermarkRoundsDown(t *testing.T) {
-	// Ten blocks: a holds one, b needs one. With a watermark of w blocks b is admitted alongside a
-	// if 10 - 1 - 1 >= w.
-	for watermark, want := range map[float64]int64{0.8: 0, 0.89: 0, 0.9: 14, 1: 14} {
-		c := Config{Replicas: 1, MaxNumSeqs: 2, MaxNumBatchedTokens: 100, BlockSize: 4, NumBlocks: 10, Chunked: true,
+	// Eleven blocks with the null block: a holds one, b needs one. With a watermark of w blocks b is
+	// admitted alongside a if 10 - 1 - 1 >= w. The watermark is a fraction of all eleven.
+	for watermark, want := range map[float64]int64{0.8: 0, 0.81: 0, 0.82: 14, 1: 14} {
+		c := Config{Replicas: 1, MaxNumSeqs: 2, MaxNumBatchedTokens: 100, BlockSize: 4, NumBlocks: 11, Chunked: true,
 			Switches: Switches{
 				Watermark: watermark}, Beta: []float64{10, 1, 1}, Routing: "round-robin", HorizonUS: Never}
 		r := Run(c, []Request{{ID: "a", Input: 4, Output: 1, DeadlineUS: Never}, {ID: "b", Input: 4, Output: 1,
