@@ -140,11 +140,13 @@ type Engine struct {
 	scheduled []int
 	// earlierPreempted holds requests preempted by batches that turned out empty.
 	earlierPreempted []int32
-	finished         []int32   // scratch
-	releases         []release // scratch of Forecast, like pending
-	pending          kv.PendingPrompts
-	result           StepResult
-	stats            Stats
+	// lostVictims is the next step's EarlierVictims.
+	lostVictims int
+	finished    []int32   // scratch
+	releases    []release // scratch of Forecast, like pending
+	pending     kv.PendingPrompts
+	result      StepResult
+	stats       Stats
 }
 
 // batch is a step and the sequences that get a token at its end.
@@ -172,6 +174,9 @@ type Step struct {
 	// again after a preemption.
 	Admitted           []Admission
 	Preempted, Resumed []int32
+	// EarlierVictims is the number of requests preempted by a batch that was formed ahead and is no step,
+	// since it has no tokens.
+	EarlierVictims int
 }
 
 // Admission is a request that enters a batch for the first time.

@@ -30,10 +30,10 @@ func (e *Engine) Finish(now des.Time) (*StepResult, error) {
 		e.emit(s, q)
 	}
 	e.trimLog()
-	e.dropFinished()
-	if len(e.aborted) > 0 {
+	if len(e.aborted) > 0 { // vLLM processes aborts before a step's output
 		e.dropAborted()
 	}
+	e.dropFinished()
 	return &e.result, e.checkProgress()
 }
 

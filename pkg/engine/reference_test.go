@@ -266,7 +266,8 @@ func (p *harness) finish(now des.Time) (ok bool) {
 	}
 	s := p.engine.Step()
 	p.steps = append(p.steps, reference.Step{StartUS: s.Start, EndUS: s.End, Batch: reference.Batch(s.Batch),
-		Preempted: len(s.Preempted), UsedBlocks: s.UsedBlocks, Running: s.Running, Waiting: s.Waiting})
+		Preempted: len(s.Preempted) + s.EarlierVictims, UsedBlocks: s.UsedBlocks, Running: s.Running,
+		Waiting: s.Waiting})
 	for _, tag := range ends.First {
 		p.observed[tag].First = now
 	}

@@ -32,9 +32,12 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 		}
 		e.current.Preempted = append(e.current.Preempted, e.earlierPreempted...)
 	}
+	e.current.EarlierVictims, e.lostVictims = e.lostVictims, 0
 	e.start(now)
 	if e.cfg.AsyncScheduling && e.Running()+e.Waiting() > 0 {
-		e.hasNext = e.form(e.next)
+		if e.hasNext = e.form(e.next); !e.hasNext {
+			e.lostVictims = len(e.next.Preempted)
+		}
 	}
 	e.used = e.cache.Total() - e.cache.Free()
 	return true, nil
@@ -82,7 +85,7 @@ func (e *Engine) count(b *batch) {
 func (b *batch) reset() {
 	b.Batch = latency.Batch{}
 	b.Admitted, b.Preempted, b.Resumed = b.Admitted[:0], b.Preempted[:0], b.Resumed[:0]
-	b.ticked, b.decoding = false, 0
+	b.EarlierVictims, b.ticked, b.decoding = 0, false, 0
 	b.finishing, b.individual = b.finishing[:0], b.individual[:0]
 }
 

@@ -56,6 +56,9 @@ var broken = []mutation{
 		"if next > s.now && len(s.events.ready) > 0 {", "if len(s.events.ready) > 0 {"},
 	{"an aborted running request keeps its blocks until the step ends", "engine/abort.go",
 		"\tif e.inFlight {\n\t\treturn r, false\n\t}\n", ""},
+	{"aborted requests free their blocks before those that finish in the step", "engine/finish.go",
+		"\tif len(e.aborted) > 0 { // vLLM processes aborts before a step's output\n\t\te.dropAborted()\n\t}\n\te.dropFinished()\n",
+		"\te.dropFinished()\n\tif len(e.aborted) > 0 {\n\t\te.dropAborted()\n\t}\n"},
 	{"a single token is prefill unless there is output before it", "engine/step.go",
 		"if q.generated > 0 && q.remaining() == 1 {", "if q.remaining() == 1 {"},
 	{"step times round half up", "des/des.go",
@@ -84,6 +87,8 @@ var broken = []mutation{
 		"e.hasNext = e.form(e.next)", "e.form(e.next)\n\t\te.hasNext = true"},
 	{"a token in flight is lost when its request is aborted", "engine/abort.go",
 		"\tfor _, b := range []*batch{e.current, e.next} {\n\t\te.removeFromBatch(s, b)\n\t}\n", "\te.removeFromBatch(s, e.current)\n"},
+	{"the victims of a batch without tokens count in the next step", "engine/step.go",
+		"e.lostVictims = len(e.next.Preempted)", "e.lostVictims = 0"},
 	// Queues, victims and snapshots.
 	{"the lowest order is first in the wait queue", "engine/queue.go",
 		"w.order < v.order ||", "w.order > v.order ||"},

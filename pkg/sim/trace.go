@@ -223,5 +223,5 @@ func (o *traceWriter) step(s *simulation, r *replica) error {
 	return o.w.Step(&stream.Step{Deployment: s.deployments[r.deployment].id, Replica: r.index,
 		StartUS: stream.Micros(step.Start), EndUS: stream.Micros(step.End), PrefillTokens: step.Prefill,
 		DecodeTokens: step.Decode, Running: int64(step.Running), Waiting: int64(step.Waiting),
-		UsedBlocks: int64(step.UsedBlocks), Preempted: int64(len(step.Preempted))})
+		UsedBlocks: int64(step.UsedBlocks), Preempted: int64(len(step.Preempted) + step.EarlierVictims)})
 }

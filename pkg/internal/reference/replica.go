@@ -18,6 +18,8 @@ type replica struct {
 	seenUS int64
 	// aborted are the requests whose deadline passed during the step in progress, in deadline order.
 	aborted []*request
+	// victims counts the requests preempted since the last step started, by batches that compute nothing.
+	victims int
 	// See Result for these counts.
 	reservationBlocked, watermarkBlocked  int
 	undoneVictims, selfPreempted, retries int
@@ -51,6 +53,8 @@ func (r *replica) start(now int64) {
 	if !slices.ContainsFunc(r.step.entries, func(p entry) bool { return !p.request.final() }) {
 		r.async.AbandonedSteps++
 	}
+	r.step.Preempted += r.victims
+	r.victims = 0
 	r.step.StartUS = now
 	r.step.EndUS = now + r.config.stepTime(r.step.Batch)
 	if !r.config.Async {
@@ -61,14 +65,15 @@ func (r *replica) start(now int64) {
 		r.ahead = ahead
 		return
 	}
+	r.victims = ahead.Preempted
 	r.async.DroppedVictims += ahead.Preempted
 	if slices.ContainsFunc(slices.Concat(r.running, r.waiting), func(q *request) bool { return !q.draining() }) {
 		r.async.DroppedBatches++
 	}
 }
 
-// finish ends the step in progress at now. Tokens become visible, then completed requests leave in
-// batch order, then aborted ones. It returns the requests that left.
+// finish ends the step in progress at now. Tokens become visible, then aborted requests leave, then
+// completed ones in batch order. It returns the requests that left.
 func (r *replica) finish(now int64) []*request {
 	var left []*request
 	r.seenUS = max(r.seenUS+1, now+r.config.clientDelay(r.step.Batch))
@@ -89,7 +94,7 @@ func (r *replica) finish(now int64) []*request {
 	}
 	// Choice: aborted requests leave in deadline order, the order in which the engine receives
 	// aborts.
-	left = append(left, r.aborted...)
+	left = append(r.aborted, left...)
 	r.aborted = nil
 	for _, q := range left {
 		r.leave(q)
