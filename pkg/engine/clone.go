@@ -30,6 +30,7 @@ func (e *Engine) Clone(cache *kv.Cache, model latency.Model, victim func(int32, 
 
 func (b *batch) clone() *batch {
 	c := *b
+	c.Entries = slices.Clone(b.Entries)
 	c.Admitted, c.Preempted, c.Resumed = slices.Clone(b.Admitted), slices.Clone(b.Preempted), slices.Clone(b.Resumed)
 	c.finishing, c.individual = slices.Clone(b.finishing), slices.Clone(b.individual)
 	return &c

@@ -38,6 +38,8 @@ type Config struct {
 	PreemptionScore func(tag int32, p Progress) float64
 	// KeepGaps records every inter-token gap in the results, not only the longest.
 	KeepGaps bool
+	// KeepBatches lists the requests of each batch in its Step, which costs time for each of them.
+	KeepBatches bool
 }
 
 // Request is a request to enqueue.
@@ -177,6 +179,16 @@ type Step struct {
 	// EarlierVictims is the number of requests preempted by a batch that was formed ahead and is no step,
 	// since it has no tokens.
 	EarlierVictims int
+	// Entries are the requests in the batch in the order in which they were scheduled, empty unless
+	// KeepBatches is set.
+	Entries []Entry
+}
+
+// Entry is a request in a batch.
+type Entry struct {
+	Tag       int32
+	Tokens    int
+	admission int64
 }
 
 // Admission is a request that enters a batch for the first time.

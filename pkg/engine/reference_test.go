@@ -151,7 +151,8 @@ func newHarness(t *testing.T, c reference.Config, requests []reference.Request, 
 	}
 	cfg := Config{MaxNumSeqs: c.MaxNumSeqs, MaxNumBatchedTokens: c.MaxNumBatchedTokens, ChunkedPrefill: c.Chunked,
 		LongPrefillTokenThreshold: c.LongPrefillThreshold, AsyncScheduling: c.Async, ReserveFullSequence: c.ReserveFull,
-		WatermarkBlocks: int(math.Floor(c.Watermark * float64(c.NumBlocks))), Window: c.Window, KeepGaps: true}
+		WatermarkBlocks: int(math.Floor(c.Watermark * float64(c.NumBlocks))), Window: c.Window,
+		KeepGaps: true, KeepBatches: true}
 	switch {
 	case c.Victim != nil:
 		cfg.PreemptionScore = func(tag int32, at Progress) float64 {
@@ -265,9 +266,13 @@ func (p *harness) finish(now des.Time) (ok bool) {
 		p.Fatal(err)
 	}
 	s := p.engine.Step()
+	var shares []reference.Share
+	for _, x := range s.Entries {
+		shares = append(shares, reference.Share{ID: p.requests[x.Tag].ID, Tokens: x.Tokens})
+	}
 	p.steps = append(p.steps, reference.Step{StartUS: s.Start, EndUS: s.End, Batch: reference.Batch(s.Batch),
 		Preempted: len(s.Preempted) + s.EarlierVictims, UsedBlocks: s.UsedBlocks, Running: s.Running,
-		Waiting: s.Waiting})
+		Waiting: s.Waiting, Shares: shares})
 	for _, tag := range ends.First {
 		p.observed[tag].First = now
 	}

@@ -59,6 +59,7 @@ func (e *Engine) form(b *batch) bool {
 	if len(b.Preempted) == 0 {
 		e.admit(b, &budget)
 	}
+	b.sortEntries()
 	e.advance(b)
 	e.count(b)
 	e.formed = append(e.formed, &b.Step)
@@ -85,7 +86,7 @@ func (e *Engine) count(b *batch) {
 func (b *batch) reset() {
 	b.Batch = latency.Batch{}
 	b.Admitted, b.Preempted, b.Resumed = b.Admitted[:0], b.Preempted[:0], b.Resumed[:0]
-	b.EarlierVictims, b.ticked, b.decoding = 0, false, 0
+	b.Entries, b.EarlierVictims, b.ticked, b.decoding = b.Entries[:0], 0, false, 0
 	b.finishing, b.individual = b.finishing[:0], b.individual[:0]
 }
 
@@ -162,6 +163,7 @@ func (e *Engine) scheduleRunning(b *batch, budget *int) bool {
 func (e *Engine) tick(b *batch) {
 	n, t := e.decoding.Len(), e.cache.Ticks()
 	b.ticked, b.decoding, b.tick = true, n, t+1
+	e.keepDecoding(b)
 	b.Decode, b.Context, b.WindowContext = int64(n), e.context+int64(n)*t, e.window.total(t)
 	e.cache.Tick()
 	e.window.advance(t + 1)
@@ -191,6 +193,7 @@ func (e *Engine) extend(b *batch, q *sequence, n int) bool {
 // compute counts n tokens of q, which has blocks for them, in b.
 func (e *Engine) compute(b *batch, q *sequence, n int) {
 	e.add(b, q, int64(n), 1)
+	e.keep(b, q, n)
 	q.computed += int32(n)
 }
 
@@ -247,6 +250,7 @@ func (e *Engine) undo(b *batch, q *sequence, n int) {
 	q.computed -= int32(n)
 	if n > 0 {
 		e.add(b, q, int64(n), -1)
+		e.withdraw(b, q)
 	}
 }
 

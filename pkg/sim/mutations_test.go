@@ -89,6 +89,10 @@ var broken = []mutation{
 		"\tfor _, b := range []*batch{e.current, e.next} {\n\t\te.removeFromBatch(s, b)\n\t}\n", "\te.removeFromBatch(s, e.current)\n"},
 	{"the victims of a batch without tokens count in the next step", "engine/step.go",
 		"e.lostVictims = len(e.next.Preempted)", "e.lostVictims = 0"},
+	{"a batch lists its requests in the order of admission", "engine/entries.go",
+		"cmp.Compare(x.admission, y.admission)", "cmp.Compare(y.admission, x.admission)"},
+	{"a victim that had its turn leaves the list", "engine/step.go",
+		"\t\te.withdraw(b, q)\n", ""},
 	// Queues, victims and snapshots.
 	{"the lowest order is first in the wait queue", "engine/queue.go",
 		"w.order < v.order ||", "w.order > v.order ||"},

@@ -272,6 +272,7 @@ func longest(gaps [][2]int64) int64 {
 
 type stepFields struct {
 	Start, End, Prefill, Decode, Preempted, Used, Running, Waiting int64
+	Batch                                                          []stream.BatchEntry
 }
 
 type runFields struct {
@@ -310,7 +311,7 @@ func readRun(t *testing.T, run []byte, replicas int) runFields {
 			got.steps[s.Replica] = append(
 				got.steps[s.Replica],
 				stepFields{int64(s.StartUS), int64(s.EndUS), s.PrefillTokens,
-					s.DecodeTokens, s.Preempted, s.UsedBlocks, s.Running, s.Waiting},
+					s.DecodeTokens, s.Preempted, s.UsedBlocks, s.Running, s.Waiting, s.Batch},
 			)
 		}
 	}
@@ -325,10 +326,14 @@ func stepsOf(steps [][]reference.Step) [][]stepFields {
 	all := make([][]stepFields, len(steps))
 	for i := range steps {
 		for _, s := range steps[i] {
+			var batch []stream.BatchEntry
+			for _, x := range s.Shares {
+				batch = append(batch, stream.BatchEntry{Request: x.ID, Tokens: int64(x.Tokens)})
+			}
 			all[i] = append(
 				all[i],
 				stepFields{s.StartUS, s.EndUS, int64(s.Prefill), int64(s.Decode), int64(s.Preempted),
-					int64(s.UsedBlocks), int64(s.Running), int64(s.Waiting)},
+					int64(s.UsedBlocks), int64(s.Running), int64(s.Waiting), batch},
 			)
 		}
 	}

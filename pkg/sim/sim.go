@@ -193,7 +193,7 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 		s.router.needs.all |= policy.NeedPredicted
 	}
 	for i := range c.Deployments {
-		s.addDeployment(&c.Deployments[i], &specs[i], o.ITL)
+		s.addDeployment(&c.Deployments[i], &specs[i], o)
 	}
 	s.setUpRouter(c)
 	if o.Clairvoyant {
@@ -206,11 +206,12 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 }
 
 // addDeployment adds a deployment and its replicas.
-func (s *simulation) addDeployment(d *cluster.Deployment, spec *replicaSpec, keepGaps bool) {
+func (s *simulation) addDeployment(d *cluster.Deployment, spec *replicaSpec, o *Options) {
 	i, first := len(s.deployments), len(s.replicas)
 	for k := range d.Replicas {
 		cache := kv.NewCache(s.tree, cacheConfig(d, spec.windowBlocks))
-		cfg := engineConfig(d, spec.window, keepGaps)
+		cfg := engineConfig(d, spec.window)
+		cfg.KeepGaps, cfg.KeepBatches = o.ITL, o.Trace == stream.TraceLevels[2]
 		cfg.PreemptionScore = s.preemptionScorer(int32(len(s.replicas)))
 		jitter := spec.newJitter(k)
 		e := engine.New(cfg, jitter.wrap(spec.model), cache)

@@ -74,7 +74,7 @@ func cacheConfig(d *cluster.Deployment, window kv.Window) kv.Config {
 
 // engineConfig converts the limits of a deployment. A replica with data parallelism is one engine
 // with the capacity of all its cores.
-func engineConfig(d *cluster.Deployment, window int, keepGaps bool) engine.Config {
+func engineConfig(d *cluster.Deployment, window int) engine.Config {
 	e := &d.Engine
 	cores := e.DataParallelSize
 	threshold := max(e.LongPrefillTokenThreshold, e.ChunkSize)
@@ -84,6 +84,5 @@ func engineConfig(d *cluster.Deployment, window int, keepGaps bool) engine.Confi
 	return engine.Config{MaxNumSeqs: e.MaxNumSeqs * cores, MaxNumBatchedTokens: e.MaxNumBatchedTokens * cores,
 		ChunkedPrefill: e.EnableChunkedPrefill, LongPrefillTokenThreshold: threshold,
 		AsyncScheduling: e.AsyncScheduling, ReserveFullSequence: e.ReserveFullSequence,
-		WatermarkBlocks: cores * int(math.Floor(e.Watermark*float64(d.Computed.KVBlocks))), Window: window,
-		KeepGaps: keepGaps}
+		WatermarkBlocks: cores * int(math.Floor(e.Watermark*float64(d.Computed.KVBlocks))), Window: window}
 }

@@ -19,6 +19,8 @@ type traceWriter struct {
 	order      []int
 	considered []stream.Candidate
 	terms      []float64
+	// batches are those of each replica that have not ended: the one in flight and one formed ahead.
+	batches [][]batchEntries
 }
 
 func (o *traceWriter) hooks() []hook {
@@ -41,9 +43,10 @@ func (o *traceWriter) observe(s *simulation, h hook, i int32) error {
 	case onSessionEnd:
 		return o.w.Any(&s.sessions.open[i].out)
 	case onStep:
+		o.batchesFormed(s, i)
 		return o.preemptions(s, &s.replicas[i])
 	case onTokens:
-		return o.step(s, &s.replicas[i])
+		return o.step(s, i)
 	case onSnapshot:
 		o.snapshot(s, &s.telemetry.read)
 	}
@@ -217,11 +220,34 @@ func decisionID(n int64) string {
 	return string(strconv.AppendInt(b, n, 10))
 }
 
+// batchEntries are the requests in a batch.
+type batchEntries []stream.BatchEntry
+
+// batchesFormed notes the requests of the batches that replica i has just formed. When their steps end,
+// some may have been aborted and forgotten.
+func (o *traceWriter) batchesFormed(s *simulation, i int32) {
+	for int(i) >= len(o.batches) {
+		o.batches = append(o.batches, nil)
+	}
+	for _, step := range s.replicas[i].engine.Formed() {
+		var batch batchEntries
+		for _, x := range step.Entries {
+			batch = append(batch, stream.BatchEntry{Request: s.request(x.Tag).out.ID, Tokens: int64(x.Tokens)})
+		}
+		if batch != nil { // else it is no step
+			o.batches[i] = append(o.batches[i], batch)
+		}
+	}
+}
+
 // step records the step of a replica that has just ended.
-func (o *traceWriter) step(s *simulation, r *replica) error {
+func (o *traceWriter) step(s *simulation, i int32) error {
+	r := &s.replicas[i]
 	step := r.engine.Step()
+	batch := o.batches[i][0]
+	o.batches[i] = slices.Delete(o.batches[i], 0, 1)
 	return o.w.Step(&stream.Step{Deployment: s.deployments[r.deployment].id, Replica: r.index,
 		StartUS: stream.Micros(step.Start), EndUS: stream.Micros(step.End), PrefillTokens: step.Prefill,
 		DecodeTokens: step.Decode, Running: int64(step.Running), Waiting: int64(step.Waiting),
-		UsedBlocks: int64(step.UsedBlocks), Preempted: int64(len(step.Preempted) + step.EarlierVictims)})
+		UsedBlocks: int64(step.UsedBlocks), Preempted: int64(len(step.Preempted) + step.EarlierVictims), Batch: batch})
 }

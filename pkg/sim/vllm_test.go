@@ -19,7 +19,7 @@ type vllmCase struct {
 	VLLM     string
 	Cluster  json.RawMessage
 	Workload []json.RawMessage
-	// StepFields names the values of Steps. A field that step records do not have is not compared.
+	// StepFields names the values of Steps.
 	StepFields  []string `json:"step_fields"`
 	Steps       [][]any
 	Preemptions [][2]any // time, request
@@ -75,6 +75,12 @@ func (c *vllmCase) simulate(t *testing.T) vllmRun {
 		must(json.Unmarshal(line, &record))
 		switch record["kind"] {
 		case "step":
+			var batch []any // pairs, as in the cases
+			for _, x := range record["batch"].([]any) {
+				entry := x.(map[string]any)
+				batch = append(batch, []any{entry["request"], entry["tokens"]})
+			}
+			record["batch"] = batch
 			run.steps = append(run.steps, record)
 		case "preemption":
 			run.preemptions = append(run.preemptions, [2]any{record["at_us"], record["request"]})
@@ -89,8 +95,7 @@ func (c *vllmCase) compare(t *testing.T, run vllmRun) {
 	t.Helper()
 	for i := range min(len(c.Steps), len(run.steps)) {
 		for k, field := range c.StepFields {
-			got, isRecorded := run.steps[i][field]
-			if want := c.Steps[i][k]; isRecorded && !reflect.DeepEqual(got, want) {
+			if got, want := run.steps[i][field], c.Steps[i][k]; !reflect.DeepEqual(got, want) {
 				t.Fatalf("step %d: %s is %v, in vLLM %s %v", i, field, got, c.VLLM, want)
 			}
 		}

@@ -32,6 +32,7 @@ var Objects = []*Object{
 	objectTargets,
 	objectCounts,
 	objectSegment,
+	objectBatchEntry,
 	objectAlternative,
 	objectDifference,
 	objectSessionStep,
@@ -187,6 +188,7 @@ var objectStep = describe[Step]("step", "One engine iteration of one replica, wr
 	Field{Name: "waiting", Doc: "Requests in the replica's wait queue.", Required: true, Max: maxExact},
 	Field{Name: "used_blocks", Doc: "KV blocks held by requests.", Required: true, Max: maxExact},
 	Field{Name: "preempted", Doc: "Requests preempted when the batch was formed.", Required: true, Max: maxExact},
+	Field{Name: "batch", Doc: "The requests in the batch, in the order in which they were scheduled.", Required: true},
 )
 
 var objectRegret = describe[Regret]("regret", "The effect that the alternatives to one decision would have had.",
@@ -324,6 +326,11 @@ var objectCounts = describe[Counts]("counts", "The number of requests that ended
 var objectSegment = describe[Segment]("segment", "A run of prompt tokens with an identity: prompts that begin with the same segments begin with the same tokens.",
 	Field{Name: "id", Doc: "Name of the tokens. A shorter use of an id is a prefix of a longer one. The output of request R is R.out.", Required: true},
 	Field{Name: "tokens", Doc: "Number of its tokens that are used.", Required: true, Min: 1, Max: maxTokens},
+)
+
+var objectBatchEntry = describe[BatchEntry]("batch_entry", "A request in the batch of a step.",
+	Field{Name: "request", Doc: "Id of the request.", Required: true},
+	Field{Name: "tokens", Doc: "Tokens that the step computes for it.", Required: true, Max: maxExact},
 )
 
 var objectAlternative = describe[Alternative]("alternative", "A candidate of routing or a verdict of admission.",
@@ -732,6 +739,14 @@ func appendStep(b []byte, v *Step, cache *numberCache) []byte {
 	b = appendInt(b, `,"waiting":`, v.Waiting)
 	b = appendInt(b, `,"used_blocks":`, v.UsedBlocks)
 	b = appendInt(b, `,"preempted":`, v.Preempted)
+	b = append(b, `,"batch":[`...)
+	for i := range v.Batch {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendBatchEntry(b, &v.Batch[i], cache)
+	}
+	b = append(b, ']')
 	return append(b, '}')
 }
 
@@ -955,6 +970,12 @@ func (v *Segment) decode(s *scanner) {
 			v.Tokens = s.integer(f)
 		}
 	}
+}
+
+func appendBatchEntry(b []byte, v *BatchEntry, cache *numberCache) []byte {
+	b = appendString(append(b, `{"request":`...), v.Request)
+	b = appendInt(b, `,"tokens":`, v.Tokens)
+	return append(b, '}')
 }
 
 func (v *Alternative) decode(s *scanner) {

@@ -125,6 +125,9 @@ func drawStep(t *rapid.T) Step {
 		PrefillTokens: anyInt.Draw(t, "prefill"), DecodeTokens: anyInt.Draw(t, "decode"),
 		Running: anyInt.Draw(t, "running"), Waiting: anyInt.Draw(t, "waiting"),
 		UsedBlocks: anyInt.Draw(t, "used_blocks"), Preempted: anyInt.Draw(t, "preempted"),
+		Batch: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) BatchEntry {
+			return BatchEntry{anyString.Draw(t, "request"), anyInt.Draw(t, "tokens")}
+		}), 0, 3).Draw(t, "batch"),
 	}
 }
 

@@ -157,4 +157,16 @@ type Step struct {
 	UsedBlocks int64 `json:"used_blocks"`
 	// Requests preempted when the batch was formed.
 	Preempted int64 `json:"preempted"`
+	// The requests in the batch, in the order in which they were scheduled.
+	Batch []BatchEntry `json:"batch"`
+}
+
+// BatchEntry is a request in the batch of a step.
+//
+//wire:object batch_entry encode
+type BatchEntry struct {
+	// Id of the request.
+	Request string `json:"request"`
+	// Tokens that the step computes for it.
+	Tokens int64 `json:"tokens"`
 }

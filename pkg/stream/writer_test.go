@@ -33,7 +33,7 @@ func TestWriterWritesAllKinds(t *testing.T) {
 {"kind":"decision","id":"d","stage":"","at_us":0,"request":"","deployment":"main","replica":0,"score":0.25,` +
 		`"candidates":0}
 {"kind":"step","deployment":"main","replica":0,"start_us":0,"end_us":5,"prefill_tokens":0,"decode_tokens":0,` +
-		`"running":0,"waiting":0,"used_blocks":0,"preempted":0}
+		`"running":0,"waiting":0,"used_blocks":0,"preempted":0,"batch":[]}
 {"kind":"new", "x":1}
 {"kind":"metrics","text":"a<b"}
 `

@@ -56,6 +56,7 @@ def run(bin_, case):
     for line in out.splitlines():
         record = json.loads(line)
         if record["kind"] == "step":
+            record["batch"] = [[x["request"], x["tokens"]] for x in record["batch"]]
             steps.append(record)
         elif record["kind"] == "preemption":
             preemptions.append([record["at_us"], record["request"]])

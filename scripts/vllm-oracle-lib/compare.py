@@ -1,7 +1,7 @@
 """Compares what vLLM and BLIS did with a case."""
 
-# A field of a step is compared where the records of both have it.
-STEP = ["start_us", "end_us", "prefill_tokens", "decode_tokens", "running", "waiting", "used_blocks", "preempted", "tokens"]
+# batch has the requests in the order in which they were scheduled, with their tokens.
+STEP = ["start_us", "end_us", "prefill_tokens", "decode_tokens", "running", "waiting", "used_blocks", "preempted", "batch"]
 REQUEST = ["state", "enqueued_us", "scheduled_us", "first_token_us", "completed_us", "ended_us", "generated_tokens",
            "cached_tokens", "preemptions", "preempted_us", "itl_us"]
 
@@ -61,7 +61,7 @@ def first_difference(want, got, ignored=()):
     step = [f for f in STEP if f not in ignored]
     request = [f for f in REQUEST if f not in ignored]
     for i, (v, b) in enumerate(zip(want["steps"], got["steps"])):
-        rows = [(f, v[f], b[f]) for f in step if f in v and f in b and v[f] != b[f]]
+        rows = [(f, v[f], b[f]) for f in step if v[f] != b[f]]
         if rows:
             return Difference(f"step {i}, {v['start_us']} to {v['end_us']} µs", rows, around(want, got, i))
     if preemption := first_preemption(want, got):
@@ -89,7 +89,7 @@ def around(want, got, i):
     """What one needs to understand a difference in step i: the batches of vLLM and the preemptions."""
     steps, lines = want["steps"], []
     for k in range(max(0, i - 1), i + 1):
-        lines.append(f"vLLM's batch of step {k}: " + ", ".join(f"{n} {t}" for n, t in steps[k]["tokens"].items()))
+        lines.append(f"vLLM's batch of step {k}: " + ", ".join(f"{n} {t}" for n, t in steps[k]["batch"]))
     until = steps[i]["end_us"]
     for who, run in ("vLLM", want), ("BLIS", got):
         if recent := [p for p in run["preemptions"] if p[0] <= until][-4:]:

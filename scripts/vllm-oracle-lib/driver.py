@@ -289,7 +289,7 @@ class Run:
             "running": running, "waiting": waiting,
             "used_blocks": pool.num_gpu_blocks - 1 - pool.get_num_free_blocks(),  # without the null block
             "preempted": len(self.victims),
-            "tokens": dict(output.num_scheduled_tokens)})
+            "batch": [list(x) for x in output.num_scheduled_tokens.items()]})
         self.victims = []
         return self.busy_until
 

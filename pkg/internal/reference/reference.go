@@ -167,6 +167,14 @@ type Step struct {
 	Preempted        int
 	UsedBlocks       int
 	Running, Waiting int
+	// Shares are the tokens of each request in the batch, in the order of scheduling.
+	Shares []Share
+}
+
+// Share is the part of a batch that one request has.
+type Share struct {
+	ID     string
+	Tokens int
 }
 
 // Result is one run: an outcome for each request, in order, and the steps of each replica.

@@ -55,6 +55,9 @@ func (r *replica) start(now int64) {
 	}
 	r.step.Preempted += r.victims
 	r.victims = 0
+	for _, p := range r.step.entries {
+		r.step.Shares = append(r.step.Shares, Share{p.request.ID, p.tokens})
+	}
 	r.step.StartUS = now
 	r.step.EndUS = now + r.config.stepTime(r.step.Batch)
 	if !r.config.Async {
