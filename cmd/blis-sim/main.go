@@ -83,8 +83,8 @@
 // each cache, which holds shadow_blocks blocks. It learns of evictions only if
 // shadow_evictions is true, after shadow_lag_us. control_plane.flow_control {order: fifo |
 // priority | deadline, fairness: none | round-robin, capacity, ttl_us, saturation} queues
-// requests before routing while the replicas are saturated. Without it, requests are
-// routed immediately:
+// requests before routing while the replicas are saturated. What it has sent counts as
+// queued at once. Without it, requests are routed immediately:
 //
 //	$ blis-sim --set 'control_plane.snapshots.default=periodic 1s' --set 'control_plane.flow_control={order: priority}' workload.jsonl.zst | blis-summarize
 //

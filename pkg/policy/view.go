@@ -157,10 +157,15 @@ type Sequence struct {
 // Saturation is the mean over the candidates of max(queue/5, KV usage/0.8). llm-d calls a pool
 // saturated from 1 on.
 func (v *View) Saturation() float64 {
+	return v.SaturationWith(func(*Replica) int32 { return 0 })
+}
+
+// SaturationWith is the saturation if each candidate had more requests in its queue.
+func (v *View) SaturationWith(more func(*Replica) int32) float64 {
 	sum := 0.0
 	for i := range v.Replicas {
 		r := &v.Replicas[i]
-		sum += max(float64(r.QueueDepth)/5, r.KVUtil/0.8)
+		sum += max(float64(r.QueueDepth+more(r))/5, r.KVUtil/0.8)
 	}
 	return sum / float64(len(v.Replicas))
 }

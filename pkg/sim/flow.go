@@ -17,7 +17,18 @@ type flowControl struct {
 	// drainAt and refreshAt are the times of the next drains: after the other events of an instant,
 	// and after a snapshot refresh. They are negative if none is pending.
 	drainAt, refreshAt des.Time
-	stats              flowStats
+	// sent has what was sent to each replica lately; empty without flow control.
+	sent  []recentlySent
+	stats flowStats
+}
+
+// recentlySent counts the requests that were sent to a replica and are still there, but that the queue
+// depth read last does not include: those in transit to its queue, and those that entered it since.
+// They count as queued, or flow control would send everything that waits before the replica has
+// received the first of it.
+type recentlySent struct {
+	inTransit, unread int32
+	reads             int64 // of the queue depth
 }
 
 type flowStats struct{ queued, peak, rejected, expired int64 }
@@ -72,7 +83,7 @@ func (f *flowControl) drain(s *simulation, model int) error {
 	for queue.Len() > 0 {
 		slot := queue.First()
 		v := s.router.views.view(s, s.request(slot), policy.FlowNeeds)
-		if v.Saturation() >= f.config.Saturation {
+		if v.SaturationWith(func(r *policy.Replica) int32 { return f.sent[r.Index].unread }) >= f.config.Saturation {
 			f.scheduleAtRefresh(s, v)
 			return nil
 		}
@@ -83,6 +94,45 @@ func (f *flowControl) drain(s *simulation, model int) error {
 		}
 	}
 	return nil
+}
+
+// recordSend counts a request that is sent to a replica.
+func (f *flowControl) recordSend(replica int32) {
+	if len(f.sent) > 0 {
+		f.sent[replica].inTransit++
+		f.sent[replica].unread++
+	}
+}
+
+// recordEnqueue counts a request that enters its replica's queue, where the next read finds it.
+func (f *flowControl) recordEnqueue(r *request) {
+	if len(f.sent) > 0 {
+		f.sent[r.replica].inTransit--
+		r.queueRead = f.sent[r.replica].reads
+	}
+}
+
+// recordRead notes that a replica's queue depth was read.
+func (f *flowControl) recordRead(replica int32) {
+	if len(f.sent) > 0 {
+		f.sent[replica].reads++
+		f.sent[replica].unread = f.sent[replica].inTransit
+	}
+}
+
+// recordDeparture counts a request that leaves its replica, or leaves on its way there.
+func (f *flowControl) recordDeparture(r *request) {
+	if len(f.sent) == 0 {
+		return
+	}
+	sent := &f.sent[r.replica]
+	switch {
+	case r.engineSeq == missing:
+		sent.inTransit--
+		sent.unread--
+	case r.queueRead == sent.reads:
+		sent.unread--
+	}
 }
 
 // schedule drains the queues after the other events of this instant.
@@ -158,7 +208,7 @@ func (f *flowControl) remove(r *request, slot int32) {
 
 func (f *flowControl) clone() flowControl {
 	c := *f
-	c.queues = slices.Clone(f.queues)
+	c.queues, c.sent = slices.Clone(f.queues), slices.Clone(f.sent)
 	for i := range c.queues {
 		c.queues[i] = c.queues[i].Clone()
 	}

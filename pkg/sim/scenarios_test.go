@@ -51,15 +51,17 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// scenarioCluster is a small cluster: a step takes 10 ms, plus prefill µs per prompt token; blocks
-// have 16 tokens. short replicas of the same model, which come first, hold 64 tokens at most.
+// scenarioCluster is a small cluster: a step takes 10 ms, plus prefill µs per prompt token; a request
+// is in the replica's queue alpha µs after routing; blocks have 16 tokens. short replicas of the same
+// model, which come first, hold 64 tokens at most.
 func scenarioCluster(t *testing.T, d *datadriven.TestData) string {
-	replicas, blocks, seqs, step, prefill := 2, 100, 8, 10000, 0
+	replicas, blocks, seqs, step, prefill, alpha := 2, 100, 8, 10000, 0, 0
 	d.MaybeScanArgs(t, "prefill", &prefill)
 	d.MaybeScanArgs(t, "replicas", &replicas)
 	d.MaybeScanArgs(t, "blocks", &blocks)
 	d.MaybeScanArgs(t, "seqs", &seqs)
 	d.MaybeScanArgs(t, "step", &step)
+	d.MaybeScanArgs(t, "alpha", &alpha)
 	short := 0
 	d.MaybeScanArgs(t, "short", &short)
 	text := "version: 1\ndeployments:\n"
@@ -70,9 +72,9 @@ func scenarioCluster(t *testing.T, d *datadriven.TestData) string {
 		if of.replicas > 0 {
 			text += fmt.Sprintf("  - {id: %s, model: m, replicas: %d, "+
 				"engine: {num_gpu_blocks_override: %d, max_num_seqs: %d, block_size: 16, max_model_len: %d}, "+
-				"latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [%d, %d, 0]}}\n",
+				"latency: {model: linear, alpha_us: [%d, 0, 0], beta_us: [%d, %d, 0]}}\n",
 				of.id, of.replicas, blocks+1, seqs, // one is the null block
-				of.maxTokens, step, prefill)
+				of.maxTokens, alpha, step, prefill)
 		}
 	}
 	return text

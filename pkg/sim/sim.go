@@ -163,6 +163,9 @@ type request struct {
 	// negative by the time of preemption.
 	preempted   bool
 	flowTimeout des.Time
+	// queueRead is the number of reads of the replica's queue depth before the request entered the
+	// queue, as flow control counts them.
+	queueRead int64
 	// position in the stream, -1 in a free slot. Pending events carry it, so that events of departed
 	// requests can be recognized.
 	position     int64
@@ -235,6 +238,7 @@ func (s *simulation) setUpRouter(c *cluster.Config) {
 		r.prefixes.index = policy.NewShadow(s.tree, r.config.ShadowBlocks, blockSizes)
 	}
 	if r.config.FlowControl != nil {
+		r.flow.sent = make([]recentlySent, len(s.replicas))
 		for range s.models {
 			r.flow.queues = append(r.flow.queues,
 				policy.NewFlow(r.flow.config.Order, r.flow.config.Fairness == "round-robin"))

@@ -179,6 +179,7 @@ func (s *simulation) send(slot int32) error {
 		return err
 	}
 	s.telemetry.states[chosen.Index].Inflight++ // after the policy's view was recorded
+	s.router.flow.recordSend(chosen.Index)
 	if err := s.observers.notify(s, onSend, slot); err != nil {
 		return err
 	}
@@ -191,6 +192,7 @@ func (s *simulation) enqueue(slot int32) error {
 	s.telemetry.beforeChange(s, r.replica, s.events.instantDone)
 	e := s.replicas[r.replica].engine
 	r.out.EnqueuedUS = stream.Micros(s.now)
+	s.router.flow.recordEnqueue(r)
 	order := 0.0
 	if !s.router.needs.fcfs {
 		order = s.router.policies.Scheduler.Order(s.router.views.local(s, r, r.replica))
@@ -230,6 +232,8 @@ func (s *simulation) expire(slot int32) error {
 	}
 	if r.replica != missing {
 		s.telemetry.states[r.replica].Inflight--
+		s.router.flow.recordDeparture(r)
+		s.router.flow.schedule(s)
 	}
 	if !r.out.AdmittedUS.IsZero() {
 		s.router.countInflight(r, -1)
@@ -259,6 +263,7 @@ func (s *simulation) abort(slot int32) error {
 // depart counts a request that has left its replica.
 func (s *simulation) depart(replica, slot int32) {
 	s.telemetry.states[replica].Inflight--
+	s.router.flow.recordDeparture(s.request(slot))
 	s.router.countInflight(s.request(slot), -1)
 	s.release(slot)
 }

@@ -201,6 +201,7 @@ func (o *telemetry) sample(s *simulation, i int32, f policy.Field, at des.Time) 
 	switch f {
 	case policy.FieldQueueDepth:
 		r.QueueDepth = int32(e.Waiting())
+		s.router.flow.recordRead(i)
 	case policy.FieldRunning:
 		r.Running = int32(e.Running())
 	case policy.FieldKVUtil:
