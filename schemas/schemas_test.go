@@ -448,7 +448,7 @@ func sample(t *testing.T) []string {
 			},
 		}),
 		w.Decision(&stream.Decision{ID: "d", Stage: "routing", Request: "r", Deployment: "main", Score: -0.5,
-			Candidates: 4, Reason: "x", Rule: "routing.score",
+			Candidates: 4, Tied: 2, Reason: "x", Rule: "routing.score",
 			ExpectedCachedTokens: 16, Scorers: []string{"queue-depth"},
 			Considered: []stream.Candidate{{Deployment: "main", Terms: []float64{0.5}, AgeUS: 5}}}),
 		w.Any(&stream.Preemption{Kind: stream.KindPreemption, Deployment: "main", Request: "r"}),

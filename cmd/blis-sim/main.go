@@ -72,7 +72,9 @@
 //	$ blis-sim --list policies --format json | jq '.[] | select(.name == "prefix-affinity") | .params'
 //
 // If an expression fails or does not yield a number, the fallback is least-loaded, admit
-// or priority 0. The metrics count these fallbacks. The run's key contains a digest of the
+// or priority 0. The metrics count these fallbacks. If several replicas have the best
+// score, one of them is drawn; the parameter tie of a routing policy can be random, first
+// (the lowest index) or least-inflight. The run's key contains a digest of the
 // policies, without the fields parent, generation and mutations that a bundle may have.
 //
 // By default, routers see the current state of replicas, except for statistics.

@@ -208,16 +208,20 @@ func (c *plainCheck) cause() string {
 	case "behind_tenant abuser":
 		return fmt.Sprintf(waitedBehind, c.meanAhead(ofTenant("abuser")), "tenant abuser")
 	case "overload":
-		rule, evaluated := c.silentRule()
-		return fmt.Sprintf("routed when the shortest queue held %s (mean); admission rule %s NEVER fired, 0 of %s",
-			shortest, rule["rule"], evaluated)
+		admission := "admission admits all"
+		if rule, evaluated := c.silentRule(); rule != nil {
+			admission = fmt.Sprintf("admission rule %s NEVER fired, 0 of %s", rule["rule"], evaluated)
+		}
+		return fmt.Sprintf("routed when the shortest queue held %s (mean); %s", shortest, admission)
 	}
 	return ""
 }
 
 // silentRule is the rule that was evaluated and never fired.
 func (c *plainCheck) silentRule() (map[string]any, string) {
-	for _, r := range c.metrics["control"].(map[string]any)["rules"].([]any) {
+	control, _ := c.metrics["control"].(map[string]any)
+	rules, _ := control["rules"].([]any)
+	for _, r := range rules {
 		if r := r.(map[string]any); r["hits"] == 0.0 && r["evaluated"] != 0.0 {
 			return r, fmt.Sprint(r["evaluated"])
 		}

@@ -24,7 +24,8 @@ type goldenRun struct {
 }
 
 // herd are routing and snapshots that send requests in herds to the same replica.
-const herd = "--set routing={type:weighted,params:{queue-depth:1}} --set control_plane.snapshots.default=periodic\x005s"
+const herd = "--set routing={type:weighted,params:{queue-depth:1,tie:first}} " +
+	"--set control_plane.snapshots.default=periodic\x005s"
 
 var goldenRuns = []goldenRun{
 	{name: "healthy", workload: "--scenario prefix-heavy --requests 400", run: "--counterfactual 3"},
@@ -38,7 +39,7 @@ var goldenRuns = []goldenRun{
 	{name: "abusive-tenant", workload: "--scenario abusive-tenant --requests 900",
 		run: "--set deployments.main.replicas=2 --trace full"},
 	{name: "three-tenants", workload: "../../testdata/feedback/three-tenants.yaml",
-		run: "--counterfactual 3 --set routing={type:weighted,params:{queue-depth:2,prefix-affinity:0.2}} " +
+		run: "--counterfactual 3 --set routing={type:weighted,params:{queue-depth:2,prefix-affinity:0.4}} " +
 			"--set deployments.main.replicas=3 --set control_plane.snapshots.default=periodic\x00200ms"},
 	{name: "broken-policy", workload: "--scenario sanity --requests 5", run: "-p ../../testdata/feedback/broken.yaml",
 		exitCode: 1},

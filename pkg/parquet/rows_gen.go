@@ -127,6 +127,7 @@ type decisionRow struct {
 	Replica              *stream.Index  `parquet:"replica"`
 	Score                float64        `parquet:"score"`
 	Candidates           int64          `parquet:"candidates"`
+	Tied                 *int64         `parquet:"tied,optional"`
 	Reason               *string        `parquet:"reason,optional,dict"`
 	Rule                 *string        `parquet:"rule,optional,dict"`
 	ExpectedCachedTokens *int64         `parquet:"expected_cached_tokens,optional"`
@@ -146,6 +147,7 @@ func rowOfDecision(v *stream.Decision) decisionRow {
 		Replica:              present(v.Replica),
 		Score:                v.Score,
 		Candidates:           v.Candidates,
+		Tied:                 optional(v.Tied),
 		Reason:               optional(v.Reason),
 		Rule:                 optional(v.Rule),
 		ExpectedCachedTokens: optional(v.ExpectedCachedTokens),
@@ -167,6 +169,7 @@ func (r *decisionRow) record() stream.Decision {
 		Replica:              valueOr(r.Replica, stream.NoIndex),
 		Score:                r.Score,
 		Candidates:           r.Candidates,
+		Tied:                 valueOf(r.Tied),
 		Reason:               valueOf(r.Reason),
 		Rule:                 valueOf(r.Rule),
 		ExpectedCachedTokens: valueOf(r.ExpectedCachedTokens),

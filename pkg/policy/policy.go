@@ -78,6 +78,8 @@ func exempt(reason string) Verdict { return Verdict{Reason: Reason{Quantity: rea
 type Choice struct {
 	Candidate int
 	Score     float64
+	// Tied is the number of equally good candidates among which the choice was drawn, 0 if none was.
+	Tied int
 	// Reason says in a few words what decided. Rule is the path of the leaf or expression that decided,
 	// "" if there is none.
 	Reason, Rule string
@@ -109,7 +111,7 @@ type Prioritizer interface {
 	Clone() Prioritizer
 }
 
-// Router sends requests to replicas. Ties go to the lowest index.
+// Router sends requests to replicas.
 type Router interface {
 	Policy
 	Route(*View) Choice

@@ -15,6 +15,9 @@ func (d *rng) next() uint64 {
 	return z ^ z>>31
 }
 
+// float returns a uniform number from 0 to below 1.
+func (d *rng) float() float64 { return float64(d.next()>>11) / (1 << 53) }
+
 // intN returns a uniform integer from 0 to n-1 (Lemire, "Fast random integer generation in an
 // interval", 2019).
 func (d *rng) intN(n int) int {

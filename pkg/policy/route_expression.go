@@ -13,14 +13,17 @@ type routeExpression struct {
 	scope         candidate
 	filter, score *formula[candidate] // filter may be nil
 	fallback      loadMetric
+	ties          ties
 	passed        []bool
+	scores        []float64
 }
 
 func newRouteExpression(b *builder, s *Spec) Router {
-	b.allowOnly(s, "score", "filter")
+	b.allowOnly(s, "score", "filter", "params")
 	b.requireText(s.Score, "score", "replica.prefix_match - 0.1 * replica.queue_depth")
 	r := &routeExpression{score: newFormula(b, "score", s.Score, candidateSignals(), expr.Number),
-		passed: make([]bool, b.env.Replicas)}
+		ties: b.ties(b.params(s, tieParams)), passed: make([]bool, b.env.Replicas),
+		scores: make([]float64, b.env.Replicas)}
 	if s.Filter != "" {
 		r.filter = newFormula(b, "filter", s.Filter, candidateSignals(), expr.Flag)
 	}
@@ -34,6 +37,7 @@ func (e *routeExpression) Route(v *View) Choice {
 		return e.fallbackChoice(v)
 	}
 	best := Choice{Candidate: -1, Score: math.Inf(-1), Reason: "highest score", Rule: e.score.rule.Path}
+	n := 0
 	for i := range v.Replicas {
 		if filtered && !e.passed[i] {
 			v.Trace.recordFiltered(i)
@@ -45,16 +49,21 @@ func (e *routeExpression) Route(v *View) Choice {
 			return e.fallbackChoice(v)
 		}
 		v.Trace.recordScore(i, x)
-		if best.Candidate < 0 || x > best.Score {
-			best.Candidate, best.Score = i, x
+		if e.scores[i] = x; best.Candidate < 0 || x > best.Score {
+			best.Candidate, best.Score, n = i, x, 0
+		}
+		if x == best.Score {
+			n++
 		}
 	}
+	e.ties.settle(&best, v, n,
+		func(i int) bool { return e.scores[i] == best.Score && (!filtered || e.passed[i]) })
 	return best
 }
 
 // fallbackChoice is the choice when an expression fails.
 func (e *routeExpression) fallbackChoice(v *View) Choice {
-	c := e.fallback.leastLoaded(v)
+	c := e.fallback.leastLoaded(v, &e.ties)
 	c.Reason, c.Rule = "an expression failed: least load", e.score.rule.Path
 	return c
 }
@@ -95,5 +104,5 @@ func (e *routeExpression) Rules() []*Rule {
 
 func (e *routeExpression) Clone() Router {
 	return &routeExpression{filter: e.filter.clone(), score: e.score.clone(), fallback: e.fallback,
-		passed: make([]bool, len(e.passed))}
+		ties: e.ties, passed: make([]bool, len(e.passed)), scores: make([]float64, len(e.scores))}
 }

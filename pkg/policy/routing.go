@@ -9,30 +9,32 @@ func routers() table[Router] {
 		{Name: "round-robin", Doc: "each replica in turn", Value: kind{build: newRoundRobin}},
 		{Name: "random", Doc: "a random replica", Value: kind{build: newRandom}},
 		{Name: "least-loaded", Doc: "the replica with the fewest requests in flight",
-			Value: kind{params: loadParams, build: newLeastLoaded}},
+			Value: kind{params: leastLoadedParams, build: newLeastLoaded}},
 		{Name: "power-of-two", Doc: "of two random replicas, the one with fewer requests in flight",
-			Value: kind{params: loadParams, build: newPowerOfTwo}},
+			Value: kind{params: leastLoadedParams, build: newPowerOfTwo}},
 		{Name: "weighted", Doc: "highest weighted sum of scores; one weight parameter for each scorer",
-			Value: kind{params: weights(), build: newWeighted}},
+			Value: kind{params: weightedParams(), build: newWeighted}},
 		{Name: "prefix-affinity",
 			Doc:   "the replica that was sent the longest matching prefix, unless it is too busy; else least-loaded",
 			Value: kind{params: prefixAffinityParams, build: newPrefixAffinity}},
 		{Name: "session-affinity", Doc: "the replica of the session's last request; else least-loaded",
-			Value: kind{build: newSessionAffinity}},
+			Value: kind{params: tieParams, build: newSessionAffinity}},
 		{Name: "expression", Doc: "CEL: highest score of the candidates that pass filter; of all if none passes",
-			Value: kind{composed: true, build: newRouteExpression}},
+			Value: kind{params: tieParams, composed: true, build: newRouteExpression}},
 		{Name: "tree", Doc: "decision tree (root) whose leaves are policies, or numbers that score each candidate",
-			Value: kind{composed: true, build: newRouteTree}},
+			Value: kind{params: tieParams, composed: true, build: newRouteTree}},
 		{Name: "filter", Doc: "another policy (use) among the candidates that pass filter; among all if none passes",
 			Value: kind{composed: true, build: newFilter}},
-		{Name: "always-busiest", Doc: "the replica with the most requests in flight",
+		{Name: "always-busiest",
+			Doc:   "the replica with the most requests in flight; of several, the lowest index",
 			Value: kind{pathological: true, build: newAlwaysBusiest}},
 	}
 }
 
-var loadParams = []Param{
+var leastLoadedParams = []Param{
 	{Name: "load", Kind: Choose, Choices: []string{"inflight", "snapshot"}, Default: "inflight",
 		Doc: "what to compare: the router's count of requests in flight, or the replicas' reported running + queued"},
+	tieParam,
 }
 
 // loadMetric is the load by which replicas are compared.
@@ -41,8 +43,8 @@ type loadMetric struct {
 	snapshot bool
 }
 
-func newLoad(b *builder, s *Spec) loadMetric {
-	if b.params(s, loadParams).choice("load") == "snapshot" {
+func newLoad(v values) loadMetric {
+	if v.choice("load") == "snapshot" {
 		return loadMetric{needs(NeedQueueDepth | NeedRunning), true}
 	}
 	return loadMetric{}
@@ -56,16 +58,21 @@ func (l *loadMetric) value(r *Replica) int32 {
 }
 
 // leastLoaded returns the candidate with the least load.
-func (l *loadMetric) leastLoaded(v *View) Choice {
-	best, lowest := 0, l.value(&v.Replicas[0])
+func (l *loadMetric) leastLoaded(v *View, t *ties) Choice {
+	best, lowest, n := 0, l.value(&v.Replicas[0]), 0
 	for i := range v.Replicas {
 		x := l.value(&v.Replicas[i])
 		if x < lowest {
-			best, lowest = i, x
+			best, lowest, n = i, x, 0
+		}
+		if x == lowest {
+			n++
 		}
 		v.Trace.RecordLoad(i, float64(x))
 	}
-	return Choice{Candidate: best, Score: float64(lowest), Reason: "least load"}
+	c := Choice{Candidate: best, Score: float64(lowest), Reason: "least load"}
+	t.settle(&c, v, n, func(i int) bool { return l.value(&v.Replicas[i]) == lowest })
+	return c
 }
 
 // roundRobin chooses the candidate whose last turn is longest ago, so that turns are fair also
@@ -113,26 +120,40 @@ func (r *random) Clone() Router {
 	return &c
 }
 
-type leastLoaded struct{ loadMetric }
+type leastLoaded struct {
+	loadMetric
+	ties ties
+}
 
-func newLeastLoaded(b *builder, s *Spec) Router { return &leastLoaded{newLoad(b, s)} }
+func newLeastLoaded(b *builder, s *Spec) Router {
+	v := b.params(s, leastLoadedParams)
+	return &leastLoaded{newLoad(v), b.ties(v)}
+}
 
-func (l *leastLoaded) Route(v *View) Choice { return l.leastLoaded(v) }
-func (l *leastLoaded) Clone() Router        { return l }
+func (l *leastLoaded) Route(v *View) Choice { return l.leastLoaded(v, &l.ties) }
+
+func (l *leastLoaded) Clone() Router {
+	c := *l
+	return &c
+}
 
 // powerOfTwo compares two random candidates (Mitzenmacher, "The power of two choices in randomized
 // load balancing", 2001).
 type powerOfTwo struct {
 	loadMetric
-	rng rng
+	rng  rng
+	ties ties
 }
 
-func newPowerOfTwo(b *builder, s *Spec) Router { return &powerOfTwo{newLoad(b, s), b.rng()} }
+func newPowerOfTwo(b *builder, s *Spec) Router {
+	v := b.params(s, leastLoadedParams)
+	return &powerOfTwo{newLoad(v), b.rng(), b.ties(v)}
+}
 
 func (p *powerOfTwo) Route(v *View) Choice {
 	n := len(v.Replicas)
 	if n == 1 {
-		return p.leastLoaded(v)
+		return p.leastLoaded(v, &p.ties)
 	}
 	a := p.rng.intN(n)
 	b := p.rng.intN(n - 1)
@@ -141,10 +162,16 @@ func (p *powerOfTwo) Route(v *View) Choice {
 	}
 	v.Trace.RecordLoad(a, float64(p.value(&v.Replicas[a])))
 	v.Trace.RecordLoad(b, float64(p.value(&v.Replicas[b])))
-	if la, lb := p.value(&v.Replicas[a]), p.value(&v.Replicas[b]); lb < la || lb == la && b < a {
-		a = b
+	la, lb := p.value(&v.Replicas[a]), p.value(&v.Replicas[b])
+	c := Choice{Candidate: a, Score: float64(min(la, lb)), Reason: "less load of two"}
+	switch {
+	case lb < la:
+		c.Candidate = b
+	case lb == la:
+		c.Candidate = min(a, b)
+		p.ties.settle(&c, v, 2, func(i int) bool { return i == a || i == b })
 	}
-	return Choice{Candidate: a, Score: float64(p.value(&v.Replicas[a])), Reason: "less load of two"}
+	return c
 }
 
 func (p *powerOfTwo) Clone() Router {

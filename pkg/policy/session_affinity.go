@@ -29,22 +29,23 @@ func (h *sessionHome) recordChoice(v *View, c int) {
 type sessionAffinity struct {
 	needs
 	loadMetric loadMetric
+	ties       ties // of least-loaded
 	home       sessionHome
 }
 
-func newSessionAffinity(*builder, *Spec) Router {
-	return &sessionAffinity{needs: needs(NeedSession | NeedRequest)}
+func newSessionAffinity(b *builder, s *Spec) Router {
+	return &sessionAffinity{needs: needs(NeedSession | NeedRequest), ties: b.ties(b.params(s, tieParams))}
 }
 
 func (a *sessionAffinity) Route(v *View) Choice {
 	c := Choice{Candidate: a.home.find(v), Score: 1, Reason: "home of the session"}
 	if c.Candidate < 0 {
-		c = a.loadMetric.leastLoaded(v)
+		c = a.loadMetric.leastLoaded(v, &a.ties)
 	}
 	a.home.recordChoice(v, c.Candidate)
 	return c
 }
 
 func (a *sessionAffinity) Clone() Router {
-	return &sessionAffinity{a.needs, a.loadMetric, slices.Clone(a.home)}
+	return &sessionAffinity{a.needs, a.loadMetric, a.ties, slices.Clone(a.home)}
 }

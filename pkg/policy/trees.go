@@ -113,20 +113,22 @@ func (b *builder) leafNumber(at string, n *Node, or string) float64 {
 // newRouteTree builds a tree that chooses a policy, or one that scores each candidate, depending on
 // its leaves.
 func newRouteTree(b *builder, s *Spec) Router {
-	b.allowOnly(s, "root")
+	b.allowOnly(s, "root", "params")
+	t := b.ties(b.params(s, tieParams))
 	first := s.Root
 	for first != nil && first.If != "" {
 		first = first.Then
 	}
 	if first != nil && first.Use == nil {
-		return newScoreTree(b, s)
+		return newScoreTree(b, s, t)
 	}
-	return useTree{buildTree(b, s.Root, "root", viewSignals(), Router(&leastLoaded{}), func(at string, n *Node) Router {
-		if n.Use == nil {
-			b.fail(at, "must be {use: {type: …}} like the first leaf: leaves must be all policies or all numbers")
-		}
-		return build(b, n.Use, b.path+"."+at+".use", "routing policy", routers())
-	})}
+	return useTree{buildTree(b, s.Root, "root", viewSignals(), Router(&leastLoaded{ties: t}),
+		func(at string, n *Node) Router {
+			if n.Use == nil {
+				b.fail(at, "must be {use: {type: …}} like the first leaf: leaves must be all policies or all numbers")
+			}
+			return build(b, n.Use, b.path+"."+at+".use", "routing policy", routers())
+		})}
 }
 
 type useTree struct{ root *branch[View, Router] }
@@ -146,37 +148,53 @@ func (t useTree) Clone() Router  { return useTree{t.root.clone(Router.Clone)} }
 // scoreTree chooses the candidate with the highest number at its leaf; a candidate for which a
 // condition fails scores 0.
 type scoreTree struct {
-	scope candidate
-	root  *branch[candidate, float64]
+	scope  candidate
+	root   *branch[candidate, float64]
+	ties   ties
+	scored []scoredByRule
 }
 
-func newScoreTree(b *builder, s *Spec) Router {
-	return &scoreTree{root: buildTree(b, s.Root, "root", candidateSignals(), 0, func(at string, n *Node) float64 {
+// scoredByRule is the score of a candidate and the path of its leaf or failed condition.
+type scoredByRule struct {
+	score float64
+	path  string
+}
+
+func newScoreTree(b *builder, s *Spec, t ties) Router {
+	root := buildTree(b, s.Root, "root", candidateSignals(), 0, func(at string, n *Node) float64 {
 		if n.Use != nil {
 			b.fail(at, "must be a number like the first leaf: leaves must be all policies or all numbers")
 		}
 		return b.leafNumber(at, n, "")
-	})}
+	})
+	return &scoreTree{root: root, ties: t, scored: make([]scoredByRule, b.env.Replicas)}
 }
 
 func (t *scoreTree) Route(v *View) Choice {
 	t.scope.View = v
-	best := Choice{Candidate: -1, Reason: "highest score"}
+	best, n := Choice{Candidate: -1, Reason: "highest score"}, 0
 	for i := range v.Replicas {
 		t.scope.replica = &v.Replicas[i]
 		x, path := t.root.evalPath(&t.scope)
 		v.Trace.recordScore(i, x)
+		t.scored[i] = scoredByRule{x, path}
 		if best.Candidate < 0 || x > best.Score {
-			best.Candidate, best.Score, best.Rule = i, x, path
+			best.Candidate, best.Score, n = i, x, 0
+		}
+		if x == best.Score {
+			n++
 		}
 	}
+	t.ties.settle(&best, v, n, func(i int) bool { return t.scored[i].score == best.Score })
+	best.Rule = t.scored[best.Candidate].path
 	return best
 }
 
 func (t *scoreTree) Needs() Needs   { return t.root.needs(func(float64) Needs { return 0 }) }
 func (t *scoreTree) Rules() []*Rule { return t.root.rules(func(float64) []*Rule { return nil }) }
 func (t *scoreTree) Clone() Router {
-	return &scoreTree{root: t.root.clone(func(x float64) float64 { return x })}
+	return &scoreTree{root: t.root.clone(func(x float64) float64 { return x }), ties: t.ties,
+		scored: make([]scoredByRule, len(t.scored))}
 }
 
 type orderTree struct{ root *branch[Local, Scheduler] }

@@ -9,6 +9,9 @@ var aliases = map[string]string{"cache_affinity_weight": "prefix-affinity",
 // defaultWeights are llm-d's.
 var defaultWeights = map[string]any{"prefix-affinity": 3.0, "queue-depth": 2.0, "kv-utilization": 2.0}
 
+// weightedParams are the weights, and how to pick a replica once the candidates have scores.
+func weightedParams() []Param { return append(weights(), pickerParam, tieParam) }
+
 // weights returns a weight parameter for each scorer.
 func weights() (all []Param) {
 	for _, s := range Scorers {
@@ -30,13 +33,24 @@ func CanonicalParam(name string) string {
 	return name
 }
 
-// completeWeights replaces aliases by the scorers' names and, if no weight is given, sets the
-// default ones.
+// completeWeights replaces aliases by the scorers' names and sets the defaults of omitted
+// parameters. Weights have defaults only if none is given.
 func completeWeights(s *Spec) {
-	if len(s.Params) == 0 {
+	weightless := true
+	for name := range s.Params {
+		weightless = weightless && (name == pickerParam.Name || name == tieParam.Name)
+	}
+	if s.Params == nil {
 		s.Params = map[string]any{}
+	}
+	if weightless {
 		for name, w := range defaultWeights {
 			s.Params[name] = w
+		}
+	}
+	for _, p := range []Param{pickerParam, tieParam} {
+		if _, given := s.Params[p.Name]; !given {
+			s.Params[p.Name] = p.Default
 		}
 	}
 	for alias, name := range aliases {
@@ -54,6 +68,7 @@ type weighted struct {
 	terms         []term
 	scores, total []float64
 	names         []string // of the terms
+	picker        picker
 }
 
 type term struct {
@@ -70,7 +85,7 @@ func newWeighted(b *builder, s *Spec) Router {
 		}
 		b.fail("params"+at, "%v", err)
 	}
-	w := &weighted{}
+	w := &weighted{picker: b.picker(v)}
 	for _, e := range Scorers {
 		if weight := v.number(e.Name); weight > 0 {
 			t := term{weight, e.Value()}
@@ -85,11 +100,13 @@ func newWeighted(b *builder, s *Spec) Router {
 	return w
 }
 
-// zeroWeights are the weight parameters with default 0.
+// zeroWeights are the parameters with default 0 for the weights.
 func zeroWeights() []Param {
-	all := weights()
+	all := weightedParams()
 	for i := range all {
-		all[i].Default = 0.0
+		if all[i].Kind == Number {
+			all[i].Default = 0.0
+		}
 	}
 	return all
 }
@@ -105,24 +122,19 @@ func (w *weighted) Route(v *View) Choice {
 			total[i] += float64(t.weight * min(max(s, 0), 1))
 		}
 	}
-	best := 0
-	for i, s := range total {
-		if s > total[best] {
-			best = i
-		}
-	}
+	c := w.picker.pick(v, total)
 	for _, t := range w.terms {
 		if m, ok := t.scorer.(choiceRecorder); ok {
-			m.recordChoice(v, best)
+			m.recordChoice(v, c.Candidate)
 		}
 	}
 	v.Trace.recordScorers(w.names)
 	v.Trace.recordTotals(total)
-	return Choice{Candidate: best, Score: total[best], Reason: "highest score"}
+	return c
 }
 
 func (w *weighted) Clone() Router {
-	c := &weighted{needs: w.needs, names: w.names, scores: make([]float64, len(w.scores)),
+	c := &weighted{needs: w.needs, names: w.names, picker: w.picker, scores: make([]float64, len(w.scores)),
 		total: make([]float64, len(w.total))}
 	for _, t := range w.terms {
 		c.terms = append(c.terms, term{t.weight, t.clone()})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"blis/pkg/anomaly"
@@ -97,7 +98,7 @@ func listPolicies(*Options) (rows []row, err error) {
 		p := listedPolicy{Stage: e.Stage, Name: e.Name, Doc: e.Doc, Pathological: e.Pathological, Composed: e.Composed}
 		for i := range e.Params {
 			q := &e.Params[i]
-			if e.Name != "weighted" { // its parameters are the scorers
+			if !slices.Contains(policy.Scorers.Names(), q.Name) { // they are listed themselves
 				text += fmt.Sprintf("%30s %s\n", "", q.Text())
 			}
 			listed := listedParam{Name: q.Name, Path: e.Stage + ".params." + q.Name, Kind: q.Kind, Doc: q.Doc,

@@ -13,6 +13,7 @@ import (
 
 	"blis/pkg/cluster"
 	"blis/pkg/des"
+	"blis/pkg/dist"
 	"blis/pkg/internal/reference"
 	"blis/pkg/kv"
 	"blis/pkg/latency"
@@ -159,9 +160,10 @@ func TestStories(t *testing.T) {
 // compare runs both and returns the difference.
 func compare(t *testing.T, c reference.Config, requests []reference.Request) string {
 	t.Helper()
+	o := testOptions(c)
+	c.TieSeed, c.DrawSeed = dist.NewStream(o.Seed, "ties").Uint64(), dist.NewStream(o.Seed, "policy/routing").Uint64()
 	want := reference.Run(c, requests)
 	var out bytes.Buffer
-	o := testOptions(c)
 	if err := runCluster(context.Background(), clusterOf(c), testSpecs(c), bytes.NewReader(workloadOf(requests)), &out,
 		o); err != nil {
 		t.Fatalf("%v\n%+v\n%+v", err, c, requests)
@@ -244,7 +246,8 @@ func (got *runFields) totals(want reference.Result, requests []reference.Request
 // testOptions vary: --check, which visits every sequence and could hide a missing update, in half of
 // the clusters, and --itl in two thirds.
 func testOptions(c reference.Config) Options {
-	o := Options{Trace: "full", Plain: true, ITL: c.NumBlocks%3 != 0, Check: c.NumBlocks%2 == 0}
+	o := Options{Trace: "full", Plain: true, ITL: c.NumBlocks%3 != 0, Check: c.NumBlocks%2 == 0,
+		Seed: uint64(c.NumBlocks)}
 	if c.HorizonUS != reference.Never {
 		o.Horizon = &Horizon{c.HorizonUS}
 	}
@@ -371,22 +374,25 @@ func clusterOf(c reference.Config) *cluster.Config {
 	one := &cluster.Config{Version: 1, Deployments: []cluster.Deployment{d},
 		ControlPlane: cluster.ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS,
 			RoutingLatencyUS: c.RoutingLatencyUS, ShadowBlocks: cmp.Or(c.ShadowBlocks, policy.ShadowBlocks)},
-		Policies: policy.Bundle{Routing: policy.Spec{Type: c.Routing}, Scheduler: policy.Spec{Type: c.Scheduler},
-			Preemption: policy.Spec{Type: c.Preemption}}}
+		Policies: policy.Bundle{Routing: policy.Spec{Type: c.Routing, Params: map[string]any{}},
+			Scheduler: policy.Spec{Type: c.Scheduler}, Preemption: policy.Spec{Type: c.Preemption}}}
 	if c.Scheduler != "" || c.Preemption != "" { // requests have priorities
 		one.Policies.Priority.Type = "slo-based"
 	}
 	if c.Routing == "least-snapshot" {
-		one.Policies.Routing = policy.Spec{Type: "least-loaded", Params: map[string]any{"load": "snapshot"}}
+		one.Policies.Routing.Type, one.Policies.Routing.Params["load"] = "least-loaded", "snapshot"
 	}
 	if c.SnapshotUS > 0 {
 		one.ControlPlane.Snapshots.Default = cluster.Refresh(fmt.Sprintf("periodic %dus", c.SnapshotUS))
 	}
-	if len(c.Scorers) > 0 {
-		one.Policies.Routing.Params = map[string]any{}
-	}
 	for _, s := range c.Scorers {
 		one.Policies.Routing.Params[s.Name] = s.Weight
+	}
+	if c.Routing == "weighted" {
+		one.Policies.Routing.Params["picker"] = cmp.Or(c.Picker, "max-score")
+	}
+	if c.Routing != "round-robin" {
+		one.Policies.Routing.Params["tie"] = cmp.Or(c.Tie, "first")
 	}
 	one.Policies.Complete()
 	one.ControlPlane.Snapshots.SetDefaults()

@@ -64,7 +64,7 @@ func (o *traceWriter) decision(s *simulation, r *request, d *decision) error {
 		r.out.Decision = x.ID
 		x.Deployment, x.Replica, x.Score = r.out.Deployment, r.out.Replica, finite(d.choice.Score)
 		x.Candidates, x.ExpectedCachedTokens = int64(len(d.view.Replicas)), r.out.ExpectedCachedTokens
-		x.Reason, x.Rule = d.choice.Reason, d.choice.Rule
+		x.Tied, x.Reason, x.Rule = int64(d.choice.Tied), d.choice.Reason, d.choice.Rule
 		x.Scorers, x.Considered = o.routing.Scorers, o.consideredCandidates(s, d.view, d.choice)
 	default:
 		o.reason = d.given.Reason.Append(o.reason[:0])

@@ -64,6 +64,7 @@ var objectDecision = describe[Decision]("decision", "One choice of a policy abou
 	Field{Name: "replica", Doc: "Index, in its deployment, of the replica that routing chose, from 0.", Max: maxIndex},
 	Field{Name: "score", Doc: "Score of the chosen replica, in the policy's own unit; for stage priority, the priority.", Required: true},
 	Field{Name: "candidates", Doc: "Number of candidates.", Required: true, Max: maxExact},
+	Field{Name: "tied", Doc: "Number of equally good replicas among which the choice was drawn; absent where none was drawn.", Min: 2, Max: maxExact},
 	Field{Name: "reason", Doc: "What decided, in a word or two."},
 	Field{Name: "rule", Doc: "Path, in the policies, of the leaf or expression that decided."},
 	Field{Name: "expected_cached_tokens", Doc: "Cached tokens that the router expected on the chosen replica.", Min: 1, Max: maxTokens},
@@ -391,6 +392,9 @@ func appendDecision(b []byte, v *Decision, cache *numberCache) []byte {
 	}
 	b = cache.append(append(b, `,"score":`...), v.Score)
 	b = appendInt(b, `,"candidates":`, v.Candidates)
+	if v.Tied != 0 {
+		b = appendInt(b, `,"tied":`, v.Tied)
+	}
 	if v.Reason != "" {
 		b = appendString(append(b, `,"reason":`...), v.Reason)
 	}
@@ -453,17 +457,19 @@ func (v *Decision) decode(s *scanner) {
 			v.Score = s.float(f)
 		case 10: // candidates
 			v.Candidates = s.integer(f)
-		case 11: // reason
+		case 11: // tied
+			v.Tied = s.integer(f)
+		case 12: // reason
 			v.Reason = s.internedString(f)
-		case 12: // rule
+		case 13: // rule
 			v.Rule = s.internedString(f)
-		case 13: // expected_cached_tokens
+		case 14: // expected_cached_tokens
 			v.ExpectedCachedTokens = s.integer(f)
-		case 14: // scorers
+		case 15: // scorers
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Scorers = append(v.Scorers, s.internedString(f))
 			}
-		case 15: // considered
+		case 16: // considered
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Considered = slices.Grow(v.Considered, 1)[:n+1]
 				v.Considered[n].decode(s)

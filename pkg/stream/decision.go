@@ -40,6 +40,8 @@ type Decision struct {
 	Score float64 `json:"score"`
 	// Number of candidates.
 	Candidates int64 `json:"candidates"`
+	// Number of equally good replicas among which the choice was drawn; absent where none was drawn.
+	Tied int64 `json:"tied,omitempty" wire:"min=2"`
 	// What decided, in a word or two.
 	Reason string `json:"reason,omitempty"`
 	// Path, in the policies, of the leaf or expression that decided.

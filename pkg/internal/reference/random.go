@@ -34,6 +34,9 @@ func Random(seed uint64) (Config, []Request) {
 	// So do the policies.
 	p := &generator{Rand: rand.New(rand.NewPCG(seed, 0x706f6c69))}
 	p.policies(&c)
+	// And so do the rules for choices.
+	t := &generator{Rand: rand.New(rand.NewPCG(seed, 0x74696573))}
+	t.choices(&c)
 	d.stepUS = c.stepTime(batchOf(min(c.MaxNumBatchedTokens, d.input), 2, d.input))
 	requests := make([]Request, count)
 	span := int(float64(d.stepUS) * float64(len(requests)) * pick(d, 0, 0.1, 0.3, 1, 3))
@@ -163,6 +166,19 @@ func (d *generator) policies(c *Config) {
 		if c.Routing != "weighted" {
 			c.Scorers = nil
 		}
+	}
+}
+
+// choices draws how routers choose among equals and by score, and for some of the cases another
+// router.
+func (d *generator) choices(c *Config) {
+	if c.Replicas == 1 {
+		return
+	}
+	c.Tie = pick(d, "random", "random", "least-inflight", "first")
+	c.Picker = pick(d, "max-score", "max-score", "max-score", "random", "weighted-random")
+	if d.percent(25) {
+		c.Routing, c.Scorers = pick(d, "power-of-two", "prefix-affinity"), nil
 	}
 }
 

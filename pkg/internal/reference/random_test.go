@@ -124,6 +124,13 @@ func features() []feature {
 			return c.Preemption == "lowest-priority" && r.SelfPreempted > 0
 		}},
 		{"batches that preempt and are empty", 1, func(_ Config, _ []Request, r Result) bool { return r.Retries > 0 }},
+		{"ties drawn", 25, func(_ Config, _ []Request, r Result) bool { return r.TieDraws > 0 }},
+		ofConfig("least-inflight of ties", 9, func(c Config) bool { return c.Tie == "least-inflight" }),
+		ofConfig("two choices", 5, func(c Config) bool { return c.Routing == "power-of-two" }),
+		ofConfig("the longest prefix", 5, func(c Config) bool { return c.Routing == "prefix-affinity" }),
+		ofConfig("a random pick", 3, func(c Config) bool { return c.Routing == "weighted" && c.Picker == "random" }),
+		ofConfig("a random pick by score", 2,
+			func(c Config) bool { return c.Routing == "weighted" && c.Picker == "weighted-random" }),
 		ofConfig("snapshots", 15, func(c Config) bool { return c.SnapshotUS > 0 }),
 		ofConfig("routing by stale load", 5, func(c Config) bool {
 			return c.Routing == "least-snapshot" &&

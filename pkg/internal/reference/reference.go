@@ -13,6 +13,7 @@ package reference
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Config is one cluster. All times are in µs.
@@ -49,8 +50,9 @@ type Config struct {
 	AdmissionLatencyUS int64
 	RoutingLatencyUS   int64
 	// Routing is round-robin, least-loaded (requests in flight), least-snapshot (running and queued,
-	// as last seen) or weighted.
+	// as last seen), power-of-two, prefix-affinity or weighted.
 	Routing string
+	Choices
 	// SnapshotUS is the interval at which routers read the queues and batches of replicas: at its
 	// multiples, after all other events of that instant except the start of steps; 0 is always.
 	SnapshotUS int64
@@ -68,6 +70,17 @@ type Config struct {
 	ShadowBlocks int
 	// HorizonUS ends the run, unless it is Never.
 	HorizonUS int64
+}
+
+// Choices are rules by which routers choose.
+type Choices struct {
+	// Tie chooses among equally good replicas: first (also ""), random, or least-inflight and then
+	// random.
+	Tie string
+	// Picker chooses by weighted scores: max-score (also ""), random or weighted-random.
+	Picker string
+	// TieSeed and DrawSeed start the random numbers for ties and for everything else.
+	TieSeed, DrawSeed uint64
 }
 
 // Switches are optional rules of an engine.
@@ -191,7 +204,9 @@ type Result struct {
 	// SelfPreempted counts requests that were preempted for lack of blocks of their own. Retries
 	// counts batches that preempted and computed nothing.
 	UndoneVictims, SelfPreempted, Retries int
-	Async                                 AsyncCounts
+	// TieDraws counts choices drawn among equally good replicas.
+	TieDraws int
+	Async    AsyncCounts
 }
 
 // AsyncCounts counts what happens only to batches formed while a step is in progress.
@@ -276,9 +291,15 @@ func check(c Config, requests []Request) error {
 
 func checkRouting(c Config) error {
 	switch c.Routing {
-	case "round-robin", "least-loaded", "least-snapshot", "weighted":
+	case "round-robin", "least-loaded", "least-snapshot", "power-of-two", "prefix-affinity", "weighted":
 	default:
 		return fmt.Errorf("unknown routing %q", c.Routing)
+	}
+	if !slices.Contains([]string{"", "first", "random", "least-inflight"}, c.Tie) {
+		return fmt.Errorf("unknown tie %q", c.Tie)
+	}
+	if !slices.Contains([]string{"", "max-score", "random", "weighted-random"}, c.Picker) {
+		return fmt.Errorf("unknown picker %q", c.Picker)
 	}
 	switch c.Scheduler {
 	case "", "fcfs", "priority-fcfs", "reverse-priority", "sjf":

@@ -6,6 +6,9 @@ import "slices"
 type router struct {
 	config *Config
 	turn   int
+	// ties and draws are the random numbers for ties and for everything else.
+	ties, draws numberStream
+	tieDraws    int
 	// inflight counts the requests sent to each replica that have not left it.
 	inflight []int
 	indexes  []prefixIndex
@@ -32,25 +35,18 @@ func (r *router) choose(q *request, replicas []*replica) (chosen, expected int) 
 	case "round-robin":
 		chosen = r.turn % len(replicas)
 		r.turn++
-	case "least-loaded":
-		for i := range replicas {
-			if r.inflight[i] < r.inflight[chosen] {
-				chosen = i
-			}
-		}
-	case "least-snapshot":
-		for i := range replicas {
-			if r.queued[i]+r.running[i] < r.queued[chosen]+r.running[chosen] {
-				chosen = i
-			}
-		}
+	case "least-loaded", "least-snapshot":
+		chosen = r.best(r.loads(r.config.Routing == "least-snapshot"))
+	case "power-of-two":
+		chosen = r.twoChoices(len(replicas))
+	case "prefix-affinity":
+		chosen = r.longestPrefix(q)
 	case "weighted":
-		best := r.score(q, replicas, 0)
+		var scores []float64
 		for i := range replicas {
-			if s := r.score(q, replicas, i); s > best {
-				chosen, best = i, s
-			}
+			scores = append(scores, r.score(q, replicas, i))
 		}
+		chosen = r.pick(scores)
 	}
 	r.inflight[chosen]++
 	if r.hasIndexes() {
@@ -101,7 +97,8 @@ func (r *router) hashes(q *request) []string {
 
 // hasIndexes reports whether the router keeps prefix indexes.
 func (r *router) hasIndexes() bool {
-	return slices.ContainsFunc(r.config.Scorers, func(s Scorer) bool { return s.Name == "prefix-affinity" })
+	return r.config.Routing == "prefix-affinity" ||
+		slices.ContainsFunc(r.config.Scorers, func(s Scorer) bool { return s.Name == "prefix-affinity" })
 }
 
 func (r *router) capacity() int {

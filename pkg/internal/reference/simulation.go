@@ -79,6 +79,8 @@ func newSimulation(c Config, requests []Request) *simulation {
 	}
 	s.router = router{
 		config:   &s.config,
+		ties:     numberStream(c.TieSeed),
+		draws:    numberStream(c.DrawSeed),
 		inflight: make([]int, c.Replicas),
 		indexes:  make([]prefixIndex, c.Replicas),
 	}
@@ -279,7 +281,7 @@ func (s *simulation) abort(q *request, now int64) {
 
 // result collects the outcomes; requests that are not final were cut by the horizon.
 func (s *simulation) result() Result {
-	var result Result
+	result := Result{TieDraws: s.router.tieDraws}
 	for _, q := range s.requests {
 		switch {
 		case q.stage == stageBlocked && !q.final():

@@ -1,0 +1,67 @@
+package policy
+
+import "strings"
+
+// tieParam says which of several candidates with the best score is chosen.
+var tieParam = Param{Name: "tie", Kind: Choose, Choices: []string{tieRandom, tieFirst, tieLeastInflight},
+	Default: tieRandom,
+	Doc: "of several candidates with the best score: one at random, the one with the lowest index, " +
+		"or the one with the fewest requests in flight (of several, one at random)"}
+
+var tieParams = []Param{tieParam}
+
+const (
+	tieRandom        = "random"
+	tieFirst         = "first"
+	tieLeastInflight = "least-inflight"
+)
+
+// ties chooses among the candidates with the best score. By default each of them is equally likely,
+// as with llm-d's max-score-picker, which shuffles the candidates and then sorts them by score
+// (gateway-api-inference-extension v1.5.0, picker/max_score_picker.go). The lowest index instead
+// would leave half of a lightly loaded pool idle.
+//
+// The random numbers come from a stream of their own and are drawn only if at least two candidates
+// are left.
+type ties struct {
+	rule string
+	rng  rng
+}
+
+// ties returns the tie rule of the policy being built. A policy within another has its own stream.
+func (b *builder) ties(v values) ties {
+	return ties{v.choice(tieParam.Name), rng(b.env.Seed("ties" + strings.TrimPrefix(b.path, "routing")))}
+}
+
+// settle chooses one of the n candidates for which isBest is true. c.Candidate is the first of them.
+func (t *ties) settle(c *Choice, v *View, n int, isBest func(i int) bool) {
+	if n == 1 || t.rule == tieFirst {
+		return
+	}
+	lowest := v.Replicas[c.Candidate].Inflight
+	if t.rule == tieLeastInflight {
+		n = 0
+		for i := c.Candidate; i < len(v.Replicas); i++ {
+			if x := v.Replicas[i].Inflight; isBest(i) && (n == 0 || x <= lowest) {
+				if n == 0 || x < lowest {
+					c.Candidate, lowest, n = i, x, 0
+				}
+				n++
+			}
+		}
+		if n == 1 {
+			return
+		}
+	}
+	c.Tied = n
+	for skip := t.rng.intN(n); ; c.Candidate++ {
+		i := c.Candidate
+		if !isBest(i) || t.rule == tieLeastInflight && v.Replicas[i].Inflight != lowest {
+			continue
+		}
+		if skip == 0 {
+			return
+		}
+		skip--
+	}
+}

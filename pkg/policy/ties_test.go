@@ -1,0 +1,234 @@
+package policy
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+// tieEnv seeds streams from their names and a seed.
+func tieEnv(seed uint64) Env {
+	return Env{Models: []string{"m"}, Replicas: 8, Seed: func(name string) uint64 {
+		d := rng(seed)
+		for _, c := range name {
+			d = rng(d.next() ^ uint64(c))
+		}
+		return d.next()
+	}}
+}
+
+// routerOf builds a routing policy.
+func routerOf(t *testing.T, s Spec, env Env) Router {
+	t.Helper()
+	b := &Bundle{Routing: s}
+	b.Complete()
+	p, err := Build(b, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Routing
+}
+
+// tiedView has eight replicas, of which those in best are equally good for every policy.
+func tiedView(best ...int) *View {
+	v := &View{Request: &Request{SessionID: -1, InputTokens: 512, Tier: Standard, Model: "m"}}
+	for i := range 8 {
+		x := Replica{Index: int32(i), Inflight: 5, Blocks: 32, Stats: &Stats{MaxSeqs: 8}}
+		x.Snapshot = Snapshot{QueueDepth: 3, Running: 2, KVUtil: 0.5}
+		if slices.Contains(best, i) {
+			x.Inflight, x.Matched, x.Snapshot = 1, 32, Snapshot{Cached: 32}
+		}
+		v.Replicas = append(v.Replicas, x)
+	}
+	return v
+}
+
+// policiesWithTies are all routing policies with the parameter tie, by name.
+func policiesWithTies() map[string]Spec {
+	score := "replica.prefix_match - 0.1 * replica.inflight"
+	return map[string]Spec{
+		"least-loaded":     {Type: "least-loaded"},
+		"weighted":         {Type: "weighted"},
+		"prefix-affinity":  {Type: "prefix-affinity"},
+		"session-affinity": {Type: "session-affinity"},
+		"expression":       {Type: "expression", Score: score},
+		"expression with a filter": {Type: "expression", Filter: "replica.queue_depth < 3 || replica.index == 0",
+			Score: score},
+		"expression that fails": {Type: "expression", Score: "0 * replica.inflight / 0"},
+		"tree of numbers": {Type: "tree", Root: &Node{If: "replica.queue_depth < 3", Then: &Node{Value: 2.0},
+			Else: &Node{Value: 1.0}}},
+		"filter": {Type: "filter", Filter: "replica.queue_depth < 9", Use: &Spec{Type: "least-loaded"}},
+		"tree of policies": {Type: "tree", Root: &Node{If: "req.input_tokens > 100",
+			Then: &Node{Use: &Spec{Type: "weighted"}}, Else: &Node{Use: &Spec{Type: "least-loaded"}}}},
+	}
+}
+
+// chiSquared is the statistic of counts with the given expected shares.
+func chiSquared(counts []int, shares []float64) float64 {
+	n, sum := 0, 0.0
+	for _, c := range counts {
+		n += c
+	}
+	for i, c := range counts {
+		expected := float64(n) * shares[i]
+		sum += (float64(c) - expected) * (float64(c) - expected) / expected
+	}
+	return sum
+}
+
+// equalShares are n shares of 1/n.
+func equalShares(n int) []float64 { return slices.Repeat([]float64{1 / float64(n)}, n) }
+
+// limits999 are the 99.9 % quantiles of the chi-squared distribution, by degrees of freedom.
+var limits999 = map[int]float64{1: 10.83, 2: 13.82, 3: 16.27, 7: 24.32, 8: 26.12, 63: 103.44}
+
+// TestTiesAreUniform: every policy chooses each of the tied replicas equally often, whatever it
+// chose before, and no other replica. The seed is fixed.
+func TestTiesAreUniform(t *testing.T) {
+	const n = 24000
+	for name, s := range policiesWithTies() {
+		for _, best := range [][]int{{1, 4, 6}, {0, 1, 2, 3, 4, 5, 6, 7}, {2, 7}} {
+			t.Run(fmt.Sprint(name, best), func(t *testing.T) {
+				r, v, k := routerOf(t, s, tieEnv(1)), tiedView(best...), len(best)
+				counts, pairs, last := make([]int, k), make([]int, k*k), 0
+				for range n {
+					c := r.Route(v)
+					at := slices.Index(best, c.Candidate)
+					if at < 0 || c.Tied != k {
+						t.Fatalf("%+v", c)
+					}
+					counts[at]++
+					pairs[last*k+at]++
+					last = at
+				}
+				if x := chiSquared(counts, equalShares(k)); x > limits999[k-1] {
+					t.Errorf("choices %v: chi-squared %.1f, limit %g", counts, x, limits999[k-1])
+				}
+				if x := chiSquared(pairs, equalShares(k*k)); x > limits999[k*k-1] {
+					t.Errorf("pairs of choices %v: chi-squared %.1f, limit %g", pairs, x, limits999[k*k-1])
+				}
+			})
+		}
+	}
+}
+
+// TestTwoChoicesAreUniform: of eight equal replicas power-of-two takes each equally often.
+func TestTwoChoicesAreUniform(t *testing.T) {
+	r, v, counts := routerOf(t, Spec{Type: "power-of-two"}, tieEnv(1)), tiedView(), make([]int, 8)
+	for range 24000 {
+		counts[r.Route(v).Candidate]++
+	}
+	if x := chiSquared(counts, equalShares(8)); x > limits999[7] {
+		t.Errorf("choices %v: chi-squared %.1f", counts, x)
+	}
+}
+
+// TestOneBestDrawsNothing: decisions without a tie do not change the numbers of later ones.
+func TestOneBestDrawsNothing(t *testing.T) {
+	for name, s := range policiesWithTies() {
+		a, b := routerOf(t, s, tieEnv(2)), routerOf(t, s, tieEnv(2))
+		tied, single := tiedView(1, 4, 6), tiedView(3)
+		for range 200 {
+			if c := b.Route(single); c.Candidate != 3 || c.Tied != 0 {
+				t.Fatalf("%s: %+v", name, c)
+			}
+			if x, y := a.Route(tied), b.Route(tied); x != y {
+				t.Fatalf("%s: %+v and %+v", name, x, y)
+			}
+		}
+	}
+}
+
+// TestTieRules: first is the lowest index and draws nothing; least-inflight is the fewest in
+// flight, and of several of those each equally often.
+func TestTieRules(t *testing.T) {
+	v := tiedView(1, 3, 4, 6)
+	v.Replicas[1].Inflight = 2
+	s := Spec{Type: "expression", Score: "replica.prefix_match", Params: map[string]any{"tie": "first"}}
+	r := routerOf(t, s, tieEnv(1))
+	for range 100 {
+		if c := r.Route(v); c.Candidate != 1 || c.Tied != 0 {
+			t.Fatalf("first: %+v", c)
+		}
+	}
+	s.Params["tie"] = "least-inflight"
+	r = routerOf(t, s, tieEnv(1))
+	counts := make([]int, 3)
+	for range 12000 {
+		c := r.Route(v)
+		at := slices.Index([]int{3, 4, 6}, c.Candidate)
+		if at < 0 || c.Tied != 3 {
+			t.Fatalf("least-inflight: %+v", c)
+		}
+		counts[at]++
+	}
+	if x := chiSquared(counts, equalShares(3)); x > limits999[2] {
+		t.Errorf("least-inflight %v: chi-squared %.1f", counts, x)
+	}
+	v.Replicas[6].Inflight = 0
+	if c := r.Route(v); c.Candidate != 6 || c.Tied != 0 {
+		t.Errorf("least-inflight: %+v", c)
+	}
+}
+
+// TestWeightedRandomPicker compares the picks with those of the A-Res algorithm: key U^(1/score) for
+// each score above 0, and the highest key is picked.
+func TestWeightedRandomPicker(t *testing.T) {
+	p := picker{name: pickWeightedRandom, rng: 1}
+	for _, scores := range [][]float64{{3, 0, 1, 2}, {0.2, 0.1, 0.1, 0.6}, {0, 0, 0, 0}} {
+		shares, picks, reservoir := make([]float64, 4), make([]int, 4), make([]int, 4)
+		sum := scores[0] + scores[1] + scores[2] + scores[3]
+		for i, s := range scores {
+			shares[i] = s / sum
+		}
+		if sum == 0 {
+			shares = equalShares(4)
+		}
+		u := rng(2)
+		for range 30000 {
+			picks[p.pick(nil, scores).Candidate]++
+			if sum > 0 {
+				best, highest := 0, -1.0
+				for i, s := range scores {
+					if key := math.Pow(u.float(), 1/s); s > 0 && key > highest {
+						best, highest = i, key
+					}
+				}
+				reservoir[best]++
+			}
+		}
+		degrees := 3
+		if scores[1] == 0 && sum > 0 {
+			if picks[1] > 0 {
+				t.Errorf("%d picks of a score of 0", picks[1])
+			}
+			shares, picks = slices.Delete(shares, 1, 2), slices.Delete(picks, 1, 2)
+			reservoir = slices.Delete(reservoir, 1, 2)
+			degrees = 2
+		}
+		if x := chiSquared(picks, shares); x > limits999[degrees] {
+			t.Errorf("scores %v: picks %v, chi-squared %.1f", scores, picks, x)
+		}
+		if sum > 0 {
+			if x := chiSquared(reservoir, shares); x > limits999[degrees] {
+				t.Errorf("scores %v: A-Res %v, chi-squared %.1f", scores, reservoir, x)
+			}
+		}
+	}
+}
+
+// TestPickerWithoutTies: a tie rule for a picker that has no ties is reported.
+func TestPickerWithoutTies(t *testing.T) {
+	for rule, want := range map[string]int{"first": 1, "random": 0} {
+		b := &Bundle{Routing: Spec{Type: "weighted", Params: map[string]any{"picker": "random", "tie": rule}}}
+		b.Complete()
+		p, err := Build(b, tieEnv(1))
+		if err != nil || len(p.Unused) != want {
+			t.Errorf("tie %s: %v, %v", rule, p.Unused, err)
+		}
+		if w := b.Routing.Params["queue-depth"]; w != 2.0 {
+			t.Errorf("without weights, queue-depth has the weight %v", w)
+		}
+	}
+}
