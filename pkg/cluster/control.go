@@ -201,6 +201,16 @@ func (c *Config) warnUnused(plane *policy.Plane, warn func(string)) {
 	if byPriority && policy.IsConstant(plane.Priority) {
 		report("control_plane.flow_control.order", "every request has priority 0; set another priority policy")
 	}
+	if c.Policies.Preemption.Type == "last-in" {
+		for i := range c.Deployments {
+			for _, name := range []string{"engine.after_self_preemption", "engine.idle_victim_skips_next"} {
+				if d := &c.Deployments[i]; d.Derived != nil && !d.isDerived(name) {
+					report("deployments."+d.ID+"."+name,
+						"policies.preemption is last-in, which never preempts an earlier request")
+				}
+			}
+		}
+	}
 	p := &c.ControlPlane
 	if p.MaxDelays != defaultControlPlane().MaxDelays && !plane.Delays {
 		report("control_plane.max_delays", "admission never delays")

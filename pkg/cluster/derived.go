@@ -22,7 +22,8 @@ type Derived struct {
 var presetValues = []string{
 	"engine.max_num_seqs", "engine.max_num_batched_tokens", "engine.block_size", "engine.gpu_memory_utilization",
 	"engine.enable_chunked_prefill", "engine.enable_prefix_caching", "engine.async_scheduling",
-	"engine.reserve_full_sequence", "engine.watermark", "engine.free_order",
+	"engine.reserve_full_sequence", "engine.watermark", "engine.free_order", "engine.long_prefill_token_threshold_lone",
+	"engine.after_self_preemption", "engine.idle_victim_skips_next",
 }
 
 // derivable are the values that may be derived, in the order of Derived.Values.

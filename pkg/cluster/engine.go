@@ -1,12 +1,5 @@
 package cluster
 
-import (
-	"strings"
-
-	"blis/pkg/hardware"
-	"blis/pkg/registry"
-)
-
 // Engine is how the replicas are started, with vLLM's own argument names.
 type Engine struct {
 	// Preset names the defaults of an engine version on the deployment's GPU; values
@@ -46,6 +39,12 @@ type Batching struct {
 	// in a step, 0 unlimited. ChunkSize is an alias.
 	LongPrefillTokenThreshold int `yaml:"long_prefill_token_threshold" json:"long_prefill_token_threshold"`
 	ChunkSize                 int `yaml:"chunk_size" json:"chunk_size,omitempty"`
+	// LongPrefillTokenThresholdLone applies the threshold also to a request that is
+	// alone in the replica, as vLLM does before 0.31.
+	LongPrefillTokenThresholdLone bool `yaml:"long_prefill_token_threshold_lone" json:"long_prefill_token_threshold_lone"`
+	// LongPrefillTokenThresholdAdaptive raises the threshold to an equal share of the
+	// token budget for each request that runs or waits. It exists since vLLM 0.31.
+	LongPrefillTokenThresholdAdaptive bool `yaml:"long_prefill_token_threshold_adaptive" json:"long_prefill_token_threshold_adaptive"`
 	// MaxNumPartialPrefills has no effect: vLLM's V1 engine has no such limit.
 	MaxNumPartialPrefills int `yaml:"max_num_partial_prefills" json:"max_num_partial_prefills,omitempty"`
 	// AsyncScheduling forms the next batch when a step starts.
@@ -55,7 +54,19 @@ type Batching struct {
 	ReserveFullSequence bool    `yaml:"reserve_full_sequence" json:"reserve_full_sequence"`
 	Watermark           float64 `yaml:"watermark" json:"watermark"`
 	PreemptionMode      string  `yaml:"preemption_mode" json:"preemption_mode"`
+	// AfterSelfPreemption says whether the running requests behind one that preempts
+	// itself are scheduled in this step: stop or ContinueScheduling, as in vLLM 0.33.
+	AfterSelfPreemption string `yaml:"after_self_preemption" json:"after_self_preemption"`
+	// IdleVictimSkipsNext does not schedule the request behind one for which a request
+	// without tokens in this step, admitted before, was preempted. vLLM up to 0.24 does so.
+	IdleVictimSkipsNext bool `yaml:"idle_victim_skips_next" json:"idle_victim_skips_next"`
 }
+
+// The values of Batching.AfterSelfPreemption.
+const (
+	stopScheduling     = "stop"
+	ContinueScheduling = "continue"
+)
 
 // Memory sizes the KV cache.
 type Memory struct {
@@ -104,7 +115,7 @@ func defaultEngine() Engine {
 	return Engine{
 		Parallel: Parallel{TensorParallelSize: 1, PipelineParallelSize: 1, DataParallelSize: 1},
 		Batching: Batching{MaxNumSeqs: 256, MaxNumBatchedTokens: 2048, EnableChunkedPrefill: true,
-			PreemptionMode: "recompute"},
+			LongPrefillTokenThresholdLone: true, PreemptionMode: "recompute", AfterSelfPreemption: stopScheduling},
 		Memory: Memory{BlockSize: 16, EnablePrefixCaching: true, FreeOrder: appendFreed, GPUMemoryUtilization: 0.9},
 	}
 }
@@ -114,48 +125,4 @@ func (e *Engine) UnmarshalYAML(decode func(any) error) error {
 	type plain Engine
 	*e = defaultEngine()
 	return decode((*plain)(e))
-}
-
-// Presets change the general defaults of an engine to those of a version, as of an API server
-// on a GPU (nil: an unknown one). A version that is not listed has the defaults of the last one
-// before it. vLLM before 0.8 had another scheduler, which no settings reproduce.
-//
-// Sources: vllm/engine/arg_utils.py for batch sizes, which depend on the memory of the device and,
-// since 0.9, its name; vllm/config/{scheduler,cache}.py for the rest, at the versions in the table.
-var Presets = registry.Table[func(*Engine, *hardware.GPU)]{
-	{Name: "vllm-0.8", Doc: "the first V1 engine; 1024 sequences, 8192 tokens on GPUs of ≥ 70 GiB", Value: vllm08},
-	{Name: "vllm-0.11", Doc: "since 0.9: 256 sequences and 2048 tokens on every A100", Value: vllm09},
-	{Name: "vllm-0.15", Doc: "since 0.14: asynchronous scheduling", Value: vllm14},
-	{Name: "vllm-0.19", Doc: "admits a request only if all its tokens fit", Value: vllm19},
-	{Name: "vllm-0.25", Doc: "uses 0.92 of the GPU memory; freed blocks without a hash are used first", Value: vllm25},
-}
-
-// largeGiB is the memory from which on vLLM has larger batches.
-const largeGiB = 70
-
-func vllm08(e *Engine, g *hardware.GPU) {
-	if g != nil && g.MemoryGiB >= largeGiB {
-		e.MaxNumSeqs, e.MaxNumBatchedTokens = 1024, 8192
-	}
-}
-
-func vllm09(e *Engine, g *hardware.GPU) {
-	if g != nil && !strings.Contains(strings.ToLower(g.ID+" "+g.Name), "a100") {
-		vllm08(e, g)
-	}
-}
-
-func vllm14(e *Engine, g *hardware.GPU) {
-	vllm09(e, g)
-	e.AsyncScheduling = true
-}
-
-func vllm19(e *Engine, g *hardware.GPU) {
-	vllm14(e, g)
-	e.ReserveFullSequence = true
-}
-
-func vllm25(e *Engine, g *hardware.GPU) {
-	vllm19(e, g)
-	e.GPUMemoryUtilization, e.FreeOrder = 0.92, UnhashedFirst
 }

@@ -62,17 +62,21 @@ func (c *resolver) deployment(d *Deployment, at string) error {
 // Without a version the general defaults stay.
 func (c *resolver) preset(d *Deployment, at string, gpu *hardware.GPU) error {
 	if d.Engine.Preset != "" {
-		preset, err := Presets.Get("preset", d.Engine.Preset)
+		preset, isNewer, err := findPreset(d.Engine.Preset)
 		if err != nil {
 			return c.errorf(at+".engine.preset", "%v", err)
 		}
+		if isNewer {
+			c.warnf(d, "preset %s is newer than all known ones: it has the defaults of %s", d.Engine.Preset,
+				preset.Name)
+		}
 		e := defaultEngine()
-		preset(&e, gpu)
+		preset.Value.apply(&e, gpu)
 		type plain Engine // without the general defaults
 		if err := c.doc.DecodeAt(at+".engine", (*plain)(&e)); err != nil {
 			return err
 		}
-		d.Engine = e
+		d.Engine, d.Engine.Preset = e, preset.Name
 	}
 	for _, path := range presetValues {
 		if !c.doc.Has(at + "." + path) {
@@ -225,12 +229,17 @@ func missingInfo(d *Deployment, arch *model.Architecture, gpu *hardware.GPU) str
 // warnIneffective reports settings that have no effect.
 func (c *resolver) warnIneffective(d *Deployment, arch *model.Architecture) {
 	e := &d.Engine
+	threshold := max(e.LongPrefillTokenThreshold, e.ChunkSize)
 	for _, s := range []struct {
 		set       bool
 		name, why string
 	}{
 		{e.SwapSpace > 0, "engine.swap_space", "preempted requests are recomputed"},
 		{e.MaxNumPartialPrefills > 1, "engine.max_num_partial_prefills", "vLLM's V1 engine has no such limit"},
+		{e.LongPrefillTokenThresholdAdaptive && threshold == 0, "engine.long_prefill_token_threshold_adaptive",
+			"long_prefill_token_threshold is 0"},
+		{!d.isDerived("engine.long_prefill_token_threshold_lone") && threshold == 0,
+			"engine.long_prefill_token_threshold_lone", "long_prefill_token_threshold is 0"},
 		{e.MoE != nil && arch != nil && arch.Work().ExpertLayers == 0, "engine.moe", "the model has no experts"},
 		{e.MoE != nil && (e.MoE.UseFusedMoEKernel || e.MoE.MoEKernelBackend != ""),
 			"the kernel in engine.moe", "kernels are part of the GPU's efficiency"},

@@ -82,6 +82,9 @@ func (e *Engine) validate(path string, errorf strictyaml.Errorf) error {
 		return errorf(path+".swap_space", "must be at least 0, is %g", e.SwapSpace)
 	case e.FreeOrder != appendFreed && e.FreeOrder != UnhashedFirst:
 		return errorf(path+".free_order", "must be %s or %s, is %q", appendFreed, UnhashedFirst, e.FreeOrder)
+	case e.AfterSelfPreemption != stopScheduling && e.AfterSelfPreemption != ContinueScheduling:
+		return errorf(path+".after_self_preemption", "must be %s or %s, is %q", stopScheduling, ContinueScheduling,
+			e.AfterSelfPreemption)
 	case e.NumGPUBlocksOverride > 0 && e.NumGPUBlocksOverride < minBlocks:
 		return errorf(path+".num_gpu_blocks_override", "must be at least %d, since one is vLLM's null block", minBlocks)
 	case e.PreemptionMode != "recompute":

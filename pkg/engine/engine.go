@@ -20,8 +20,13 @@ type Config struct {
 	// ChunkedPrefill allows a prompt to be computed over several steps.
 	ChunkedPrefill bool
 	// LongPrefillTokenThreshold is the maximum number of tokens that one sequence may compute in a
-	// step; 0 means no limit.
-	LongPrefillTokenThreshold int
+	// step; 0 means no limit. With ThresholdSparesLone it does not apply to a request that is alone,
+	// running or waiting, when the batch is formed. With AdaptiveThreshold it is at least
+	// MaxNumBatchedTokens divided by the requests that run or wait then.
+	LongPrefillTokenThreshold              int
+	ThresholdSparesLone, AdaptiveThreshold bool
+	// MaxSequenceTokens is another such maximum, without exceptions.
+	MaxSequenceTokens int
 	// AsyncScheduling forms the next batch when a step starts, not when it ends.
 	AsyncScheduling bool
 	// ReserveFullSequence admits a request only if there are free blocks for all its tokens, not only
@@ -36,6 +41,11 @@ type Config struct {
 	// score is preempted, of equal ones the one admitted last. It is called again for each preemption;
 	// nil scores all the same.
 	PreemptionScore func(tag int32, p Progress) float64
+	// ContinueAfterSelfPreemption schedules the running sequences behind one that preempts itself.
+	ContinueAfterSelfPreemption bool
+	// IdleVictimSkipsNext does not schedule the sequence behind one for which an earlier one, with no tokens
+	// in the batch, was preempted: vLLM up to 0.24 then goes one too far in its list.
+	IdleVictimSkipsNext bool
 	// KeepGaps records every inter-token gap in the results, not only the longest.
 	KeepGaps bool
 	// KeepBatches lists the requests of each batch in its Step, which costs time for each of them.
@@ -140,6 +150,8 @@ type Engine struct {
 	// scheduled holds the tokens given to each individual sequence in the batch being formed, in the
 	// order of individual.
 	scheduled []int
+	// chunkLimit is the number of tokens that one sequence may compute in the batch being formed; 0: no limit.
+	chunkLimit int
 	// earlierPreempted holds requests preempted by batches that turned out empty.
 	earlierPreempted []int32
 	// lostVictims is the next step's EarlierVictims.

@@ -45,14 +45,15 @@ func TestReference(t *testing.T) {
 			t.Fatalf("seed %d: steps of the reference (-) and the engine (+) differ:\n%+v\n%s", seed, c, diff)
 		}
 		for name, n := range map[string]int{"preempted": int(p.engine.Stats().Preemptions),
-			"undone": want.UndoneVictims, "yielded": want.SelfPreempted, "retried": want.Retries} {
+			"undone": want.UndoneVictims, "yielded": want.SelfPreempted, "retried": want.Retries,
+			"continued": want.Continued, "skipped": want.Skipped} {
 			if n > 0 && c.Victim != nil {
 				counts[name]++
 			}
 		}
 	}
 	t.Logf("of %d cases with preemption by progress: %v, %d without progress", (cases+2)/3, counts, livelocked)
-	for _, name := range []string{"preempted", "undone", "yielded", "retried"} {
+	for _, name := range []string{"preempted", "undone", "yielded", "retried", "continued"} {
 		if counts[name] < int(cases)/200 {
 			t.Errorf("%s in %d cases with preemption by progress, want more", name, counts[name])
 		}
@@ -152,7 +153,8 @@ func newHarness(t *testing.T, c reference.Config, requests []reference.Request, 
 	cfg := Config{MaxNumSeqs: c.MaxNumSeqs, MaxNumBatchedTokens: c.MaxNumBatchedTokens, ChunkedPrefill: c.Chunked,
 		LongPrefillTokenThreshold: c.LongPrefillThreshold, AsyncScheduling: c.Async, ReserveFullSequence: c.ReserveFull,
 		WatermarkBlocks: int(math.Floor(c.Watermark * float64(c.NumBlocks))), Window: c.Window,
-		KeepGaps: true, KeepBatches: true}
+		KeepGaps: true, KeepBatches: true, ThresholdSparesLone: c.SpareLone, AdaptiveThreshold: c.Adaptive,
+		ContinueAfterSelfPreemption: c.ContinueAfterSelf, IdleVictimSkipsNext: c.SkipAfterIdle}
 	switch {
 	case c.Victim != nil:
 		cfg.PreemptionScore = func(tag int32, at Progress) float64 {

@@ -53,6 +53,7 @@ func (e *Engine) start(now des.Time) {
 func (e *Engine) form(b *batch) bool {
 	b.reset()
 	budget := e.cfg.MaxNumBatchedTokens
+	e.limitChunks()
 	if !e.scheduleRunning(b, &budget) {
 		e.scheduleInOrder(b, &budget)
 	}
@@ -169,14 +170,6 @@ func (e *Engine) tick(b *batch) {
 	e.window.advance(t + 1)
 }
 
-// limitChunk applies the long-prefill threshold.
-func (e *Engine) limitChunk(n int) int {
-	if t := e.cfg.LongPrefillTokenThreshold; 0 < t && t < n {
-		return t
-	}
-	return n
-}
-
 // extend schedules n tokens of q in b; it returns false if there are too few free blocks.
 func (e *Engine) extend(b *batch, q *sequence, n int) bool {
 	if n == 0 {
@@ -216,33 +209,55 @@ func (e *Engine) add(b *batch, q *sequence, n, sign int64) {
 
 // scheduleInOrder schedules the running sequences one by one in order of admission and preempts
 // where blocks run out. A victim that was already scheduled leaves the batch, except for the hashes
-// of blocks that it filled. The sequence after it is still scheduled; vLLM skips it if the victim
-// had nothing left to compute.
+// of blocks that it filled.
 func (e *Engine) scheduleInOrder(b *batch, budget *int) {
 	e.materializeAll()
 	e.scheduled = e.scheduled[:0]
 	for i := 0; i < len(e.individual) && *budget > 0; i++ {
-		q := &e.seqs[e.individual[i]]
-		n := min(e.limitChunk(int(q.remaining())), *budget)
-		for !e.extend(b, q, n) {
-			at := e.victim()
-			if at < i { // already scheduled: it returns its tokens
-				back := e.scheduled[at]
-				e.scheduled = slices.Delete(e.scheduled, at, at+1)
-				e.undo(b, &e.seqs[e.individual[at]], back)
-				*budget += back
-			}
-			e.preempt(b, at)
-			if at == i {
+		s := e.individual[i]
+		n := min(e.limitChunk(int(e.seqs[s].remaining())), *budget)
+		at, skipped := e.makeRoom(b, i, n, budget)
+		if at < 0 {
+			if !e.cfg.ContinueAfterSelfPreemption {
 				return
 			}
-			if at < i {
-				i--
-			}
+			i = len(e.scheduled) - 1
+			continue
 		}
 		e.scheduled = append(e.scheduled, n)
 		*budget -= n
+		for range skipped {
+			e.scheduled = append(e.scheduled, 0)
+		}
+		i = at + skipped
 	}
+}
+
+// makeRoom schedules n tokens of the individual sequence at index i in b and preempts others until there
+// are blocks for them. It returns the sequence's index after that, less than 0 if it preempted itself,
+// and how many of those behind it vLLM skips.
+func (e *Engine) makeRoom(b *batch, i, n int, budget *int) (at, skipped int) {
+	q := &e.seqs[e.individual[i]]
+	for !e.extend(b, q, n) {
+		v := e.victim()
+		if v < i { // it had its turn: it returns its tokens
+			back := e.scheduled[v]
+			e.scheduled = slices.Delete(e.scheduled, v, v+1)
+			e.undo(b, &e.seqs[e.individual[v]], back)
+			*budget += back
+			if back == 0 && e.cfg.IdleVictimSkipsNext {
+				skipped++
+			}
+		}
+		e.preempt(b, v)
+		if v == i {
+			return -1, 0
+		}
+		if v < i {
+			i--
+		}
+	}
+	return i, skipped
 }
 
 // undo removes n tokens of q from b.

@@ -368,6 +368,11 @@ func clusterOf(c reference.Config) *cluster.Config {
 	e.EnableChunkedPrefill, e.EnablePrefixCaching = c.Chunked, c.PrefixCaching
 	e.LongPrefillTokenThreshold, e.MaxModelLen = c.LongPrefillThreshold, c.MaxModelLen
 	e.AsyncScheduling, e.ReserveFullSequence, e.Watermark = c.Async, c.ReserveFull, c.Watermark
+	e.LongPrefillTokenThresholdLone, e.LongPrefillTokenThresholdAdaptive = !c.SpareLone, c.Adaptive
+	e.IdleVictimSkipsNext = c.SkipAfterIdle
+	if c.ContinueAfterSelf {
+		e.AfterSelfPreemption = cluster.ContinueScheduling
+	}
 	if c.UnhashedFirst {
 		e.FreeOrder = cluster.UnhashedFirst
 	}

@@ -77,12 +77,17 @@ func cacheConfig(d *cluster.Deployment, window kv.Window) kv.Config {
 func engineConfig(d *cluster.Deployment, window int) engine.Config {
 	e := &d.Engine
 	cores := e.DataParallelSize
-	threshold := max(e.LongPrefillTokenThreshold, e.ChunkSize)
-	if cores > 1 && (threshold == 0 || threshold > e.MaxNumBatchedTokens) {
-		threshold = e.MaxNumBatchedTokens // a sequence has the budget of one core
+	c := engine.Config{MaxNumSeqs: e.MaxNumSeqs * cores, MaxNumBatchedTokens: e.MaxNumBatchedTokens * cores,
+		ChunkedPrefill:            e.EnableChunkedPrefill,
+		LongPrefillTokenThreshold: max(e.LongPrefillTokenThreshold, e.ChunkSize),
+		ThresholdSparesLone:       !e.LongPrefillTokenThresholdLone,
+		AdaptiveThreshold:         e.LongPrefillTokenThresholdAdaptive,
+		AsyncScheduling:           e.AsyncScheduling, ReserveFullSequence: e.ReserveFullSequence,
+		WatermarkBlocks: cores * int(math.Floor(e.Watermark*float64(d.Computed.KVBlocks))), Window: window,
+		ContinueAfterSelfPreemption: e.AfterSelfPreemption == cluster.ContinueScheduling,
+		IdleVictimSkipsNext:         e.IdleVictimSkipsNext}
+	if cores > 1 {
+		c.MaxSequenceTokens = e.MaxNumBatchedTokens // a sequence has the budget of one core
 	}
-	return engine.Config{MaxNumSeqs: e.MaxNumSeqs * cores, MaxNumBatchedTokens: e.MaxNumBatchedTokens * cores,
-		ChunkedPrefill: e.EnableChunkedPrefill, LongPrefillTokenThreshold: threshold,
-		AsyncScheduling: e.AsyncScheduling, ReserveFullSequence: e.ReserveFullSequence,
-		WatermarkBlocks: cores * int(math.Floor(e.Watermark*float64(d.Computed.KVBlocks))), Window: window}
+	return c
 }

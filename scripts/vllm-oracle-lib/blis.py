@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import re
 import subprocess
 import tempfile
 
@@ -21,17 +20,6 @@ def tools(root, directory):
     except (OSError, subprocess.CalledProcessError) as err:
         raise BlisError(f"cannot build blis-sim: {err}") from err
     return pathlib.Path(directory)
-
-
-def preset(bin_, version):
-    """The newest engine preset that is not newer than a version of vLLM."""
-    listed = call(bin_, "--list", "presets").decode()
-    known = sorted((int(a), int(b)) for a, b in re.findall(r"\bvllm-(\d+)\.(\d+)\b", listed))
-    wanted = tuple(int(n) for n in version.split(".")[:2])
-    usable = [v for v in known if v <= wanted]
-    if not usable:
-        raise BlisError(f"blis-sim has no preset for vLLM {version}")
-    return "vllm-%d.%d" % usable[-1]
 
 
 def call(bin_, *arguments):

@@ -78,21 +78,25 @@ REGIMES = {
     "unchunked": "chunked prefill off",
     "uncached": "prefix caching off",
     "deadlines": "requests aborted in every state",
+    "aborts": "most requests aborted, with few blocks, often by priority",
+    "adaptive": "threshold, also the adaptive one where the version has it, and few requests at a time",
     "bursts": "simultaneous arrivals and few batch slots",
     "eviction": "prefixes that come back after evictions",
     "reserve": "the admission rules of the version, and the other one where the version has both",
+    "watermark": "a watermark where the version has it, with few blocks",
 }
 
 
 # Regimes in which many requests compete for blocks.
-PRESSED = ("tight-blocks", "priority", "deadlines", "eviction", "reserve", "prefixes")
+PRESSED = ("tight-blocks", "priority", "deadlines", "aborts", "eviction", "reserve", "watermark", "prefixes")
 
 
-def random_case(regime, seed, index, preset, mode, reserve_can_be_set):
-    """Case number index of a regime."""
+def random_case(regime, seed, index, preset, mode, settings):
+    """Case number index of a regime. settings are the optional ones that the version has."""
     rng = random.Random(f"{seed}/{regime}/{index}")
-    engine, tight = random_engine(rng, regime, mode, reserve_can_be_set)
-    requests = random_requests(rng, regime, engine)
+    engine, tight = random_engine(rng, regime, mode, settings)
+    by_priority = regime == "priority" or regime == "aborts" and rng.random() < 0.5
+    requests = random_requests(rng, regime, engine, by_priority)
     classes = sorted({r["slo_class"] for r in requests if "slo_class" in r})
     size_cache(rng, engine, requests, tight)
     beta = [rng.randint(500, 10000), rng.randint(1, 100), rng.randint(1, 300)]
@@ -103,7 +107,7 @@ def random_case(regime, seed, index, preset, mode, reserve_can_be_set):
         alpha = [rng.randint(0, 5000), rng.randint(0, 20), rng.randint(0, 500)]
     place(rng, regime, requests, beta, engine)
     policies = {"routing": {"type": "round-robin"}}
-    if regime == "priority":
+    if by_priority:
         policies.update(priority={"type": "slo-based"}, scheduler={"type": "priority-fcfs"},
                         preemption={"type": "lowest-priority"})
     header = {"kind": "header", "stream": "workload", "stream_version": 2}
@@ -118,7 +122,7 @@ def random_case(regime, seed, index, preset, mode, reserve_can_be_set):
         "workload": [header, *requests]})
 
 
-def random_engine(rng, regime, mode, reserve_can_be_set):
+def random_engine(rng, regime, mode, settings):
     seqs = rng.choice([1, 2, 4, 8, 16, 64])
     budget = rng.choice([16, 32, 64, 100, 256, 1024, 8192])
     if regime == "bursts":
@@ -137,16 +141,23 @@ def random_engine(rng, regime, mode, reserve_can_be_set):
     }
     if regime == "chunked" and rng.random() < 0.7 or rng.random() < 0.1:
         engine["long_prefill_token_threshold"] = rng.choice([1, 5, 16, 20, 64])
+    if regime == "adaptive":
+        engine["long_prefill_token_threshold"] = rng.choice([1, 3, 5, 8])
+        engine["max_num_seqs"], engine["max_num_batched_tokens"] = rng.choice([1, 2, 4, 8]), rng.choice([16, 33, 64, 100])
+        if "long_prefill_token_threshold_adaptive" in settings:
+            engine["long_prefill_token_threshold_adaptive"] = rng.random() < 0.7
     if regime == "unchunked":
         engine["max_model_len"] = engine["max_num_batched_tokens"]
-    if regime == "reserve" and reserve_can_be_set:
+    if regime == "watermark" and "watermark" in settings:
+        engine["watermark"] = rng.choice([0.01, 0.05, 0.1, 0.2, 0.3])
+    if regime == "reserve" and "scheduler_reserve_full_isl" in settings:
         engine["reserve_full_sequence"] = rng.random() < 0.5
-    tight = regime in ("tight-blocks", "reserve", "eviction") or rng.random() < {
-        "priority": 0.8, "prefixes": 0.5, "deadlines": 0.6, "turns": 0.5, "uncached": 0.5}.get(regime, 0.2)
+    tight = regime in ("tight-blocks", "reserve", "watermark", "eviction") or rng.random() < {
+        "priority": 0.8, "prefixes": 0.5, "deadlines": 0.6, "aborts": 0.9, "turns": 0.5, "uncached": 0.5}.get(regime, 0.2)
     return engine, tight
 
 
-def random_requests(rng, regime, engine):
+def random_requests(rng, regime, engine, by_priority):
     longest = rng.choice([20, 60, 150, 300])
     if regime == "unchunked":
         longest = engine["max_model_len"] * 2 // 3
@@ -155,7 +166,7 @@ def random_requests(rng, regime, engine):
         most = min(most, engine["max_model_len"] - longest)
     requests, trees = [], [[f"t{i}.{k}" for k in range(4)] for i in range(rng.randint(1, 6))]
     lengths = {name: rng.randint(1, max(1, longest // 3)) for tree in trees for name in tree}
-    shares = {"prefixes": 0.85, "eviction": 0.85, "deadlines": 0.5, "mixed": 0.4, "uncached": 0.3, "turns": 0,
+    shares = {"prefixes": 0.85, "eviction": 0.85, "deadlines": 0.5, "aborts": 0.5, "mixed": 0.4, "uncached": 0.3, "turns": 0,
               "reserve": 0.4}.get(regime, 0.25)
     chats = {}
     for i in range(rng.randint(6 if regime in PRESSED else 3, 28)):
@@ -179,7 +190,7 @@ def random_requests(rng, regime, engine):
         if r["input_tokens"] > limit:
             r["input_tokens"] = limit
             r.pop("prompt", None)
-        if regime == "priority":
+        if by_priority:
             r["slo_class"] = f"p{rng.choice([0, 0, 10, 50, 100])}"
         requests.append(r)
     return requests
@@ -203,10 +214,13 @@ def place(rng, regime, requests, beta, engine):
     gap = step * rng.choice([0, 0.2, 1, 3] if regime in PRESSED else [0, 0.2, 1, 3, 10])
     if regime == "bursts":
         gap = step * rng.choice([0, 5])
+    if regime == "adaptive":
+        gap = step * rng.choice([1, 5, 20])
+    deadlines = {"deadlines": 0.6, "aborts": 0.9}.get(regime, 0)
     now = 0
     for r in requests:
         r["arrival_us"] = now
         if rng.random() < (0.3 if regime == "bursts" else 0.9):
             now += int(rng.expovariate(1 / gap)) if gap >= 1 else 0
-        if regime == "deadlines" and rng.random() < 0.6:
+        if rng.random() < deadlines:
             r["deadline_us"] = r["arrival_us"] + 1 + int(step * (1 + r["output_tokens"]) * rng.choice([0.3, 1, 2, 5]) * rng.random())

@@ -73,6 +73,10 @@ def configuration(directory, case):
     s.max_num_seqs, s.max_num_batched_tokens = e["max_num_seqs"], e["max_num_batched_tokens"]
     s.enable_chunked_prefill = e.get("enable_chunked_prefill", True)
     s.long_prefill_token_threshold = e.get("long_prefill_token_threshold", 0)
+    if e.get("long_prefill_token_threshold_adaptive"):
+        if not hasattr(s, "long_prefill_token_threshold_adaptive"):
+            raise DriverError("this vLLM has no long_prefill_token_threshold_adaptive")
+        s.long_prefill_token_threshold_adaptive = True
     s.policy, s.async_scheduling = case.policy, e["async_scheduling"]
     if "reserve_full_sequence" in e:
         if not hasattr(s, "scheduler_reserve_full_isl") and e["reserve_full_sequence"]:

@@ -11,6 +11,7 @@ import (
 // batch slot and blocks. The batch is empty if there is nothing to compute or no room for it.
 func (r *replica) form(now int64) *batch {
 	b := &batch{budget: r.config.MaxNumBatchedTokens}
+	r.threshold = r.currentThreshold()
 	r.scheduleRunning(b, now)
 	if b.Preempted == 0 {
 		r.scheduleWaiting(b, now)
@@ -21,8 +22,26 @@ func (r *replica) form(now int64) *batch {
 	return b
 }
 
+// currentThreshold is the long-prefill threshold of a batch that is formed with the present requests.
+func (r *replica) currentThreshold() int {
+	limit, present := r.config.LongPrefillThreshold, len(r.running)+len(r.waiting)
+	if limit == 0 || present == 0 {
+		return 0
+	}
+	if present == 1 && r.config.SpareLone {
+		r.spared++
+		return 0
+	}
+	if share := r.config.MaxNumBatchedTokens / present; r.config.Adaptive && share > limit {
+		r.raised++
+		return share
+	}
+	return limit
+}
+
 // scheduleRunning gives tokens to the running requests in order and preempts where memory runs out.
 func (r *replica) scheduleRunning(b *batch, now int64) {
+	before := r.selfPreempted
 	for i := 0; i < len(r.running) && b.budget > 0; i++ {
 		q := r.running[i]
 		if q.draining() {
@@ -35,23 +54,37 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 		if n <= 0 {
 			continue
 		}
-		for r.blocksNeeded(q, nil, q.computed+n) > len(r.cache.free) {
+		skipped := 0
+		for q.stage == stageRunning && r.blocksNeeded(q, nil, q.computed+n) > len(r.cache.free) {
 			victim := r.victim()
-			if b.contains(victim) {
+			idle := !b.contains(victim)
+			if !idle {
 				r.undoneVictims++
 				b.withdraw(victim, r.config.Window)
 			}
-			if slices.Index(r.running, victim) < i { // the victim had its turn, even if it was skipped
+			if slices.Index(r.running, victim) < slices.Index(r.running, q) { // it had its turn
 				i--
+				if idle && r.config.SkipAfterIdle {
+					skipped++
+				}
 			}
 			r.preempt(b, victim, now)
-			if victim == q {
-				r.selfPreempted++
+		}
+		if q.stage != stageRunning { // it was the victim
+			r.selfPreempted++
+			if !r.config.ContinueAfterSelf {
 				return
 			}
+			i--
+			continue
 		}
 		r.allocate(q, nil, n)
 		r.schedule(b, q, n)
+		if r.selfPreempted > before {
+			r.continued++
+		}
+		i += skipped
+		r.skipped += skipped
 	}
 }
 
@@ -89,8 +122,8 @@ func (r *replica) scheduleWaiting(b *batch, now int64) {
 
 // capChunk applies the long-prefill threshold.
 func (r *replica) capChunk(n int) int {
-	if t := r.config.LongPrefillThreshold; 0 < t && t < n {
-		return t
+	if 0 < r.threshold && r.threshold < n {
+		return r.threshold
 	}
 	return n
 }

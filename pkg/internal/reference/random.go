@@ -151,6 +151,8 @@ func (d *generator) switches(c *Config) {
 		c.NumBlocks += c.windowExtra(c.WindowBlocks) * d.between(1, 3)
 	}
 	c.UnhashedFirst = d.percent(50)
+	c.SpareLone, c.Adaptive = d.percent(50), d.percent(30)
+	c.ContinueAfterSelf, c.SkipAfterIdle = d.percent(50), d.percent(30)
 }
 
 // policies draws a queue order and a preemption policy for some of the cases, and the age of what

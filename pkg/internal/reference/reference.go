@@ -95,6 +95,14 @@ type Switches struct {
 	Watermark float64
 	// UnhashedFirst frees blocks without a hash to the front of the free list.
 	UnhashedFirst bool
+	// SpareLone does not apply LongPrefillThreshold to a request that is the only one. Adaptive raises
+	// it to the share of each request in the budget.
+	SpareLone, Adaptive bool
+	// ContinueAfterSelf schedules the requests behind one that preempted itself.
+	ContinueAfterSelf bool
+	// SkipAfterIdle skips the request behind one that preempted an earlier one of which the batch
+	// computes nothing.
+	SkipAfterIdle bool
 }
 
 // defaultShadowBlocks is the capacity of the router's prefix index for one replica.
@@ -206,7 +214,11 @@ type Result struct {
 	UndoneVictims, SelfPreempted, Retries int
 	// TieDraws counts choices drawn among equally good replicas.
 	TieDraws int
-	Async    AsyncCounts
+	// Spared counts batches of one request that the threshold spares. Raised counts those in which it is
+	// higher than configured. Continued counts requests scheduled behind one that preempted itself, Skipped
+	// those that SkipAfterIdle skips.
+	Spared, Raised, Continued, Skipped int
+	Async                              AsyncCounts
 }
 
 // AsyncCounts counts what happens only to batches formed while a step is in progress.

@@ -23,7 +23,10 @@ type replica struct {
 	// See Result for these counts.
 	reservationBlocked, watermarkBlocked  int
 	undoneVictims, selfPreempted, retries int
-	async                                 AsyncCounts
+	spared, raised, continued, skipped    int
+	// threshold is the long-prefill threshold of the batch that is being formed; 0 is none.
+	threshold int
+	async     AsyncCounts
 }
 
 // hasWork reports whether a step must start.

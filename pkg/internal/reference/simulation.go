@@ -300,6 +300,10 @@ func (s *simulation) result() Result {
 		result.WatermarkBlocked += r.watermarkBlocked
 		result.UndoneVictims += r.undoneVictims
 		result.SelfPreempted += r.selfPreempted
+		result.Spared += r.spared
+		result.Raised += r.raised
+		result.Continued += r.continued
+		result.Skipped += r.skipped
 		result.Retries += r.retries
 		result.Async.add(r.async)
 	}
