@@ -45,6 +45,7 @@ func (b *Bundle) Complete() {
 
 // complete fills in the parameters of s and of the policies within it.
 func complete[P any](s *Spec, t table[P]) {
+	inheritTie(s, t)
 	for i := range s.Of {
 		complete(&s.Of[i], t)
 	}

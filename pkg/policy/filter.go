@@ -14,11 +14,15 @@ type filter struct {
 }
 
 func newFilter(b *builder, s *Spec) Router {
-	b.allowOnly(s, "filter", "use")
-	b.requireText(s.Filter, "filter", "replica.kv_util < 0.9")
+	b.allowOnly(s, "filter", "use", "params")
 	if s.Use == nil {
 		b.fail("use", "must name the policy that chooses among the kept candidates")
 	}
+	if len(s.Params) > 0 {
+		b.params(s, tieParams)
+		b.checkInheritedTie(s)
+	}
+	b.requireText(s.Filter, "filter", "replica.kv_util < 0.9")
 	f := &filter{keep: newFormula(b, "filter", s.Filter, candidateSignals(), expr.Flag),
 		use: build(b, s.Use, b.path+".use", "routing policy", routers())}
 	f.reserve(b.env.Replicas)

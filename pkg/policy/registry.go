@@ -52,6 +52,8 @@ type policyKind[P any] struct {
 	build        func(*builder, *Spec) P
 	// composed policies have more than parameters and cannot be searched by themselves.
 	composed bool
+	// passesTie: its parameter tie is that of the policy it uses.
+	passesTie bool
 }
 
 type table[P any] = registry.Table[policyKind[P]]

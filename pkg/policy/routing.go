@@ -24,7 +24,7 @@ func routers() table[Router] {
 		{Name: "tree", Doc: "decision tree (root) whose leaves are policies, or numbers that score each candidate",
 			Value: kind{params: tieParams, composed: true, build: newRouteTree}},
 		{Name: "filter", Doc: "another policy (use) among the candidates that pass filter; among all if none passes",
-			Value: kind{composed: true, build: newFilter}},
+			Value: kind{composed: true, passesTie: true, build: newFilter}},
 		{Name: "always-busiest",
 			Doc:   "the replica with the most requests in flight; of several, the lowest index",
 			Value: kind{pathological: true, build: newAlwaysBusiest}},

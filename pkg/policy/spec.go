@@ -61,6 +61,25 @@ type Node struct {
 	Value any    `yaml:"-"    json:"-"`
 }
 
+// inner returns the policies directly within s.
+func (s *Spec) inner() (all []*Spec) {
+	if s.Use != nil {
+		all = append(all, s.Use)
+	}
+	return append(all, s.Root.leaves()...)
+}
+
+// leaves returns the policies at the leaves of a tree.
+func (n *Node) leaves() (all []*Spec) {
+	if n == nil {
+		return nil
+	}
+	if n.Use != nil {
+		all = append(all, n.Use)
+	}
+	return append(append(all, n.Then.leaves()...), n.Else.leaves()...)
+}
+
 // UnmarshalYAML decodes a node, which may be just a verdict or number.
 func (n *Node) UnmarshalYAML(decode func(any) error) error {
 	type plain Node

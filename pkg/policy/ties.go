@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // tieParam says which of several candidates with the best score is chosen.
 var tieParam = Param{Name: "tie", Kind: Choose, Choices: []string{tieRandom, tieFirst, tieLeastInflight},
@@ -31,6 +34,44 @@ type ties struct {
 // ties returns the tie rule of the policy being built. A policy within another has its own stream.
 func (b *builder) ties(v values) ties {
 	return ties{v.choice(tieParam.Name), rng(b.env.Seed("ties" + strings.TrimPrefix(b.path, "routing")))}
+}
+
+// inheritTie gives the tie of a filter or a tree to the policies directly within it that have ties
+// and do not set the parameter.
+func inheritTie[P any](s *Spec, t table[P]) {
+	tie, given := s.Params[tieParam.Name]
+	if !given {
+		return
+	}
+	for _, inner := range s.inner() {
+		i := slices.Index(t.Names(), inner.Type)
+		if i < 0 || !t[i].Value.hasTies() {
+			continue
+		}
+		if inner.Params == nil {
+			inner.Params = map[string]any{}
+		}
+		if _, given := inner.Params[tieParam.Name]; !given {
+			inner.Params[tieParam.Name] = tie
+		}
+	}
+}
+
+// hasTies reports whether a policy has the parameter tie.
+func (k *policyKind[P]) hasTies() bool {
+	return k.passesTie || slices.ContainsFunc(k.params, func(p Param) bool { return p.Name == tieParam.Name })
+}
+
+// checkInheritedTie reports the tie of a filter that the policy it uses does not have.
+func (b *builder) checkInheritedTie(s *Spec) {
+	tie := s.Params[tieParam.Name]
+	switch used, has := s.Use.Params[tieParam.Name]; {
+	case !has:
+		b.unused = append(b.unused, Unused{b.path + ".params." + tieParam.Name, s.Use.Type + " has no ties"})
+	case used != tie:
+		b.unused = append(b.unused,
+			Unused{b.path + ".params." + tieParam.Name, "use.params.tie is " + quoted(used)})
+	}
 }
 
 // settle chooses one of the n candidates for which isBest is true. c.Candidate is the first of them.

@@ -232,3 +232,46 @@ func TestPickerWithoutTies(t *testing.T) {
 		}
 	}
 }
+
+// TestTieOfComposedPolicies: the policies in a filter or a tree take its tie unless they have their
+// own.
+func TestTieOfComposedPolicies(t *testing.T) {
+	first := map[string]any{"tie": "first"}
+	v := tiedView(1, 4, 6)
+	for name, s := range map[string]Spec{
+		"filter": {Type: "filter", Filter: "replica.queue_depth < 9", Params: first, Use: &Spec{Type: "weighted"}},
+		"filter in a filter": {Type: "filter", Filter: "replica.queue_depth < 9", Params: first,
+			Use: &Spec{Type: "filter", Filter: "replica.kv_util < 1", Use: &Spec{Type: "least-loaded"}}},
+		"tree": {Type: "tree", Params: first, Root: &Node{If: "req.input_tokens > 100",
+			Then: &Node{Use: &Spec{Type: "least-loaded"}}, Else: &Node{Use: &Spec{Type: "round-robin"}}}},
+	} {
+		r := routerOf(t, s, tieEnv(1))
+		for range 20 {
+			if c := r.Route(v); c.Candidate != 1 || c.Tied != 0 {
+				t.Fatalf("%s: %+v", name, c)
+			}
+		}
+	}
+	for use, want := range map[*Spec]string{
+		{Type: "least-loaded"}: "",
+		{Type: "round-robin"}:  "round-robin has no ties",
+		{Type: "least-loaded", Params: map[string]any{"tie": "random"}}: `use.params.tie is "random"`,
+	} {
+		b := &Bundle{Routing: Spec{Type: "filter", Filter: "replica.kv_util < 1", Params: first, Use: use}}
+		b.Complete()
+		p, err := Build(b, tieEnv(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if len(p.Unused) > 0 {
+			got = p.Unused[0].Path + ": " + p.Unused[0].Reason
+		}
+		if want != "" {
+			want = "routing.params.tie: " + want
+		}
+		if got != want {
+			t.Errorf("%+v: %q, want %q", use, got, want)
+		}
+	}
+}
