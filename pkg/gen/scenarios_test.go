@@ -40,7 +40,7 @@ func moments(scenario, source, what string, mean, deviation float64) []published
 
 // serveGenFigures returns the figures of one of ServeGen's clients, by its number there.
 func serveGenFigures(tenant string, number int, share, cv float64, input, output [3]float64) []publishedFigure {
-	const scenario = "bursty-traffic"
+	const scenario = "production-clients"
 	source := fmt.Sprint(servegen, number)
 	rows := []publishedFigure{{scenario, source, tenant, "rate", "share", share, ""}, {scenario, source, tenant, "gaps",
 		"cv", cv, ""}}
@@ -201,6 +201,7 @@ func TestPublishedScenarios(t *testing.T) {
 
 // The scenarios whose load changes have the documented rates at the documented times.
 func TestScenarioRatesOverTime(t *testing.T) {
+	const hour = 3600
 	for _, c := range []struct {
 		scenario, tenant string
 		from, to         stream.Micros // s
@@ -210,9 +211,15 @@ func TestScenarioRatesOverTime(t *testing.T) {
 		{"load-spike", "", 0, 40, 59}, {"load-spike", "", 40, 50, 177}, {"load-spike", "", 50, 70, 118},
 		{"load-spike", "", 70, 120, 59},
 		// A quarter of a sine's period around its peak has the mean 1 + 2√2/π of its amplitude.
-		{"diurnal-cycle", "people", 30, 50, 52 * (1 + 0.8*0.9003)}, {"diurnal-cycle", "people", 70, 90,
+		{"day-and-night", "people", 30, 50, 52 * (1 + 0.8*0.9003)}, {"day-and-night", "people", 70, 90,
 			52 * (1 - 0.8*0.9003)},
-		{"diurnal-cycle", "nightly", 70, 90, 13 * (1 + 0.9*0.9003)}, {"diurnal-cycle", "nightly", 0, 160, 13},
+		{"day-and-night", "nightly", 70, 90, 13 * (1 + 0.9*0.9003)}, {"day-and-night", "nightly", 0, 160, 13},
+		{"bursty-traffic", "", 0, 60, 25}, {"bursty-traffic", "", 60, 65, 250}, {"bursty-traffic", "", 65, 120, 25},
+		{"bursty-traffic", "", 120, 125, 250}, {"bursty-traffic", "", 180, 185, 250},
+		{"bursty-traffic", "", 240, 245, 250}, {"bursty-traffic", "", 245, 300, 25},
+		// The two hours around the peak have the mean 1 + 0.9886·9/11, those around the trough a tenth of that.
+		{"diurnal-cycle", "", 13 * hour, 15 * hour, 0.12 * (1 + 0.9886*9/11)},
+		{"diurnal-cycle", "", 1 * hour, 3 * hour, 0.12 * (1 - 0.9886*9/11)}, {"diurnal-cycle", "", 0, 24 * hour, 0.12},
 		{"abusive-tenant", "abuser", 0, 40, 5 * 0.94}, {"abusive-tenant", "assistant", 0, 40, 0.55 * 47},
 	} {
 		_, list := requests(t, "", Options{Scenario: Scenario(c.scenario)})
@@ -235,12 +242,19 @@ func TestScenarioRatesOverTime(t *testing.T) {
 func TestScenarioTenantShares(t *testing.T) {
 	tokens := func(p *workloadstats.Part) float64 { return float64(p.Calls) * (p.Input.Mean + p.Output.Mean) }
 	unfair := describeScenario(t, "unfair-tenants", 50_000)
+	for tenant, share := range map[string]float64{"low-priority-bulk": 0.9, "high-priority-realtime": 0.1} {
+		if got := float64(unfair.Tenant[tenant].Arrivals) / 50_000; len(unfair.Tenant) != 2 ||
+			math.Abs(got-share) > 0.01 {
+			t.Errorf("%s has %.3f of the requests of %d tenants, want %g", tenant, got, len(unfair.Tenant), share)
+		}
+	}
+	unequal := describeScenario(t, "unequal-tenants", 50_000)
 	sum := 0.0
-	for _, p := range unfair.Tenant {
+	for _, p := range unequal.Tenant {
 		sum += tokens(p)
 	}
-	if share := tokens(unfair.Tenant["giant"]) / sum; len(unfair.Tenant) != 6 || share < 0.75 || share > 0.85 {
-		t.Errorf("the largest tenant has %.2f of the tokens of %d tenants", share, len(unfair.Tenant))
+	if share := tokens(unequal.Tenant["giant"]) / sum; len(unequal.Tenant) != 6 || share < 0.75 || share > 0.85 {
+		t.Errorf("the largest tenant has %.2f of the tokens of %d tenants", share, len(unequal.Tenant))
 	}
 	abusive := describeScenario(t, "abusive-tenant", 50_000).Tenant
 	abuser, office := abusive["abuser"], abusive["office"]
