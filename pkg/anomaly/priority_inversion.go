@@ -25,22 +25,17 @@ var inversionRule = rule{minOccurrences: 5, minShare: 0.05, text: func(n totals)
 
 // priorityInversion finds, whenever a request is scheduled, the earlier requests of higher priority.
 // Each is found once, so n requests cost n log n.
-type priorityInversion struct {
-	episodeBuilders
-	queues [2]queues // by policy priority and by class priority
-}
+type priorityInversion struct{ rankedQueues }
 
 func newPriorityInversion(emit func(*Episode)) Detector {
-	d := &priorityInversion{episodeBuilders: episodeBuilders{rule: &inversionRule, emit: emit}}
+	d := &priorityInversion{newRankedQueues(&inversionRule, emit)}
 	return d.observe
 }
 
 func (d *priorityInversion) observe(e *Event) {
 	switch e.Kind {
 	case Enqueued:
-		for i, key := range [...]float64{e.Request.Priority, e.Request.ClassPriority} {
-			d.queues[i].add(e.Replica, waiter{tag: e.Tag, at: e.At, key: key, id: e.Request.ID})
-		}
+		d.add(e)
 	case Admitted:
 		for i := range d.queues {
 			ranks := &d.queues[i]
@@ -52,38 +47,6 @@ func (d *priorityInversion) observe(e *Event) {
 	case Dequeued:
 		d.remove(e)
 	case Closed:
-		for i := range d.queues[0].byReplica {
-			for k := range d.queues[0].byReplica[i].all {
-				w := &d.queues[0].byReplica[i].all[k]
-				if since := min(w.marked, d.queues[1].byReplica[i].all[k].marked); !w.dequeued && since != never {
-					d.dequeued(e.At, int32(i), w, since, w.marked != never)
-				}
-			}
-		}
-		d.close()
+		d.finish(e)
 	}
-}
-
-func (d *priorityInversion) remove(e *Event) {
-	w, ok := d.queues[0].remove(e.Replica, e.Tag)
-	other, _ := d.queues[1].remove(e.Replica, e.Tag)
-	if !ok {
-		return
-	}
-	for _, w := range [...]*waiter{&w, &other} {
-		if w.marked == e.At { // both are scheduled in the same batch
-			w.marked = never
-		}
-	}
-	d.dequeued(e.At, e.Replica, &w, min(w.marked, other.marked), w.marked != never)
-}
-
-// dequeued records that a request left its queue. It is an occurrence if the request was marked;
-// byPolicy says that the policy's own priority was violated.
-func (s *episodeBuilders) dequeued(at int64, replica int32, w *waiter, marked int64, byPolicy bool) {
-	x := sample{at: at, from: marked, all: 1, id: w.id, byPolicy: byPolicy}
-	if marked != never {
-		x.bad = 1
-	}
-	s.forReplica(replica).add(x)
 }

@@ -33,6 +33,7 @@ func (l *anomalyMonitor) request(s *simulation, slot int32) *anomaly.Request {
 	o := &r.out
 	l.scratch = anomaly.Request{ID: o.ID, Class: r.class.Name, Priority: o.Priority, ClassPriority: r.class.Priority,
 		Input: o.InputTokens, Expected: o.ExpectedCachedTokens, Cached: o.CachedTokens,
+		Completed:  o.State == stream.StateCompleted,
 		HasTargets: o.SLOMet != nil, MetTargets: o.SLOMet != nil && *o.SLOMet}
 	if s.router.needs.all&(policy.NeedShadow|policy.NeedCache) == 0 {
 		l.scratch.Expected = o.CachedTokens
@@ -93,7 +94,7 @@ func (l *anomalyMonitor) finished(s *simulation, slot int32) error {
 		l.notify(s, anomaly.Event{Kind: anomaly.Dequeued, Replica: r.replica, Tag: slot})
 	}
 	if !unfinished || metrics.MissedByNow(&r.out, r.class.Targets, stream.Micros(s.now)) {
-		l.notify(s, anomaly.Event{Kind: anomaly.Finished, Request: l.request(s, slot)})
+		l.notify(s, anomaly.Event{Kind: anomaly.Finished, Replica: r.replica, Tag: slot, Request: l.request(s, slot)})
 	}
 	return l.flush(s)
 }
