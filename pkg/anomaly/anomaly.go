@@ -67,7 +67,7 @@ const (
 	Dequeued
 	// Preempted: a request lost its batch slot.
 	Preempted
-	// Finished: a request reached its final state. Replica and Tag are those of its queue, if it was in one.
+	// Finished: a request reached its final state. Replica and Tag are those of its queue, if any.
 	Finished
 	// Closed: the run is over.
 	Closed
@@ -95,9 +95,9 @@ var Detectors = registry.Table[func(emit func(*Episode)) Detector]{
 		"waiting 100 ms", Value: newPriorityInversion},
 	{Name: "hol_blocking", Doc: "short requests wait behind a long one: at least 10 requests and 35 % of those that " +
 		"leave a queue in 30 s (or of the last 29) waited 2 s behind a prompt 8 times as long", Value: newHOLBlocking},
-	{Name: "hol_blocking_priority", Doc: "requests of lower priority or of a lower SLO class complete while higher ones " +
-		"from the same queue wait: at least 10 requests and 5 % of those that leave a queue in 30 s (or of the last " +
-		"200)", Value: newHOLBlockingPriority},
+	{Name: "hol_blocking_priority", Doc: "requests of lower priority or of a lower SLO class complete while higher " +
+		"ones from the same queue wait: at least 10 requests and 5 % of those that leave a queue in 30 s (or of the " +
+		"last 200)", Value: newHOLBlockingPriority},
 	{Name: "preemption_storm", Doc: "a replica preempts running requests repeatedly: at least 10 preemptions and 30 " +
 		"% of preemptions plus first admissions, in 30 s (or of the last 34)", Value: newPreemptionStorm},
 	{Name: "shadow_divergence", Doc: "the router mispredicts a cache: for at least 20 requests scheduled in 30 s, " +

@@ -56,8 +56,8 @@ func TestHOLBlockingPriority(t *testing.T) {
 	// First come, first served: the low ones are ahead. This is no inversion.
 	overtake(10, 0, 500*ms, 4000*ms, true, urgent, calm).expect(t, want)
 	byClass := want
-	byClass.Text = "10 of 20 requests (50.0 %) waited while a request of a lower SLO class, but not of a lower priority, " +
-		"from the same queue completed"
+	byClass.Text = "10 of 20 requests (50.0 %) waited while a request of a lower SLO class, but not of a lower " +
+		"priority, from the same queue completed"
 	overtake(10, 0, 500*ms, 4000*ms, true, anomaly.Request{ClassPriority: 9}, anomaly.Request{}).expect(t, byClass)
 
 	for name, s := range map[string]*stage{
@@ -84,7 +84,8 @@ func TestHOLBlockingPriority(t *testing.T) {
 func rejected(n int32) *stage {
 	s := newStage()
 	for i := range n {
-		s.detect(&anomaly.Event{Kind: anomaly.Finished, At: 10, Replica: -1, Tag: i, Request: &anomaly.Request{ID: "r"}})
+		r := anomaly.Request{ID: "r"}
+		s.detect(&anomaly.Event{Kind: anomaly.Finished, At: 10, Replica: -1, Tag: i, Request: &r})
 	}
 	s.Close(20)
 	return s

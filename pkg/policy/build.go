@@ -53,6 +53,7 @@ func complete[P any](s *Spec, t table[P]) {
 		complete(s.Use, t)
 	}
 	completeTree(s.Root, t)
+	s.replaceAliases()
 	i := slices.Index(t.Names(), s.Type)
 	if i < 0 {
 		return

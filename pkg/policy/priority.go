@@ -7,7 +7,8 @@ func priorities() table[Prioritizer] {
 	type kind = policyKind[Prioritizer]
 	return table[Prioritizer]{
 		{Name: "constant", Doc: "priority 0 for all requests", Value: kind{build: newConstant}},
-		{Name: "slo-based", Doc: "the priority of the request's SLO class", Value: kind{build: newSLOBased}},
+		{Name: "slo-based", Doc: "the priority of the request's SLO class",
+			Value: kind{params: sloBasedParams, build: newSLOBased}},
 		{Name: "tenant-priority", Doc: "a priority for each tenant",
 			Value: kind{params: tenantPriorityParams, build: newTenantPriority}},
 		{Name: "deadline-aware", Doc: "1e6 / ms left to the deadline or the TTFT target; hint slack_ms",
@@ -39,16 +40,40 @@ func IsConstant(p Prioritizer) bool {
 	return ok
 }
 
-type sloBased struct{ noHints }
+const defaultScore = "default_score"
 
-func newSLOBased(*builder, *Spec) Prioritizer { return sloBased{} }
+var sloBasedParams = []Param{
+	{Name: "scores", Kind: Table, Keys: "SLO class", Min: -1e9, Max: 1e9, Search: [2]float64{0, 100},
+		Default: map[string]float64{}, Doc: "priority of each SLO class; REALTIME_score is that of the class REALTIME"},
+	{Name: defaultScore, Kind: Number, Min: -1e9, Max: 1e9, Search: [2]float64{0, 100}, Default: auto, Auto: true,
+		Doc: "priority of classes without a score; auto: their own priority"},
+}
+
+type sloBased struct {
+	noHints
+	scores map[string]float64
+	other  float64 // NaN: the class's own priority
+}
+
+func newSLOBased(b *builder, s *Spec) Prioritizer {
+	v := b.params(s, sloBasedParams)
+	p := sloBased{scores: v.table("scores"), other: v.number(defaultScore)}
+	b.classes = append(b.classes, sortedKeys(p.scores)...)
+	return p
+}
 
 func (sloBased) Needs() Needs { return NeedRequest }
 
-func (sloBased) Priority(v *View, _ *[MaxHints]float64) (float64, string) {
+func (p sloBased) Priority(v *View, _ *[MaxHints]float64) (float64, string) {
+	if score, ok := p.scores[v.Request.Class]; ok {
+		return score, ""
+	}
+	if p.other == p.other {
+		return p.other, ""
+	}
 	return v.Request.Priority, ""
 }
-func (s sloBased) Clone() Prioritizer { return s }
+func (p sloBased) Clone() Prioritizer { return p }
 
 type invertedSLO struct{ noHints }
 

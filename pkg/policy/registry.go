@@ -102,6 +102,9 @@ func readParams(policy string, params []Param, given map[string]any) (v values, 
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		i := slices.Index(names, name)
+		if i < 0 && advice[name] != "" {
+			return nil, "", fmt.Errorf("%s has no parameter %q: %s", policy, name, advice[name])
+		}
 		if i < 0 && len(names) == 0 {
 			return nil, "", fmt.Errorf("%s has no parameters, but %q is given", policy, name)
 		}

@@ -53,3 +53,32 @@ func TestRoundRobinIsFair(t *testing.T) {
 		t.Errorf("turns %v among constant candidates", order)
 	}
 }
+
+// TestSLOScores: a class with a score has it; others have default_score or, without one, their own priority.
+func TestSLOScores(t *testing.T) {
+	for _, c := range []struct {
+		params map[string]any
+		want   [2]float64 // of a realtime and of a batch request
+	}{
+		{nil, [2]float64{7, 7}},
+		{map[string]any{"scores": map[string]any{"realtime": 3.0}}, [2]float64{3, 7}},
+		{map[string]any{"realtime_score": 3.0}, [2]float64{3, 7}},
+		{map[string]any{"default_score": 5.0}, [2]float64{5, 5}},
+		{map[string]any{"batch_score": 1.0, "default_score": 5.0}, [2]float64{5, 1}},
+	} {
+		p, err := planeWith("priority", Spec{Type: "slo-based", Params: c.params})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, class := range []string{"realtime", "batch"} {
+			v := &View{Request: &Request{Class: class, Priority: 7}}
+			if x, _ := p.Priority.Priority(v, new([MaxHints]float64)); x != c.want[i] {
+				t.Errorf("%v: %s has priority %g, want %g", c.params, class, x, c.want[i])
+			}
+		}
+	}
+	both := map[string]any{"batch_score": 1.0, "scores": map[string]any{"batch": 2.0}}
+	if _, err := planeWith("priority", Spec{Type: "slo-based", Params: both}); err == nil {
+		t.Error("a class has two scores")
+	}
+}

@@ -2,10 +2,6 @@ package policy
 
 import "strings"
 
-// aliases maps alternative parameter names to scorers.
-var aliases = map[string]string{"cache_affinity_weight": "prefix-affinity",
-	"load_balance_weight": "active-requests", "queue_depth_weight": "queue-depth"}
-
 // defaultWeights are llm-d's.
 var defaultWeights = map[string]any{"prefix-affinity": 3.0, "queue-depth": 2.0, "kv-utilization": 2.0}
 
@@ -25,16 +21,7 @@ func weights() (all []Param) {
 	return all
 }
 
-// CanonicalParam returns the scorer name for an alias, and any other name unchanged.
-func CanonicalParam(name string) string {
-	if scorer, ok := aliases[name]; ok {
-		return scorer
-	}
-	return name
-}
-
-// completeWeights replaces aliases by the scorers' names and sets the defaults of omitted
-// parameters. Weights have defaults only if none is given.
+// completeWeights sets the defaults of omitted parameters. Weights have defaults only if none is given.
 func completeWeights(s *Spec) {
 	weightless := true
 	for name := range s.Params {
@@ -51,14 +38,6 @@ func completeWeights(s *Spec) {
 	for _, p := range []Param{pickerParam, tieParam} {
 		if _, given := s.Params[p.Name]; !given {
 			s.Params[p.Name] = p.Default
-		}
-	}
-	for alias, name := range aliases {
-		if w, given := s.Params[alias]; given {
-			if _, both := s.Params[name]; !both {
-				s.Params[name] = w
-				delete(s.Params, alias)
-			}
 		}
 	}
 }

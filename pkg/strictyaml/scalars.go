@@ -42,6 +42,9 @@ func (d *Doc) walk(slot *ast.Node, t reflect.Type, f visitFunc) error {
 	return nil
 }
 
+// adviser is implemented by structs that say what to write instead of some unknown fields; "" of others.
+type adviser interface{ UnknownField(name string) string }
+
 // walkEntry is walk for one key and its value.
 func (d *Doc) walkEntry(v *ast.MappingValueNode, t reflect.Type, f visitFunc) error {
 	switch {
@@ -50,8 +53,13 @@ func (d *Doc) walkEntry(v *ast.MappingValueNode, t reflect.Type, f visitFunc) er
 		t = t.Elem()
 	case t.Kind() == reflect.Struct:
 		key, fields := v.Key.GetToken(), fieldsOf(t)
+		of := t
 		if t = fields.types[key.Value]; t == nil {
-			return d.errorAt(key, fmt.Sprintf("unknown field %q%s", key.Value, registry.Hint(key.Value, fields.names)))
+			hint := registry.Hint(key.Value, fields.names)
+			if a, ok := reflect.New(of).Interface().(adviser); ok && a.UnknownField(key.Value) != "" {
+				hint = ": " + a.UnknownField(key.Value)
+			}
+			return d.errorAt(key, fmt.Sprintf("unknown field %q%s", key.Value, hint))
 		}
 	default:
 		return nil
