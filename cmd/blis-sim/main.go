@@ -71,6 +71,9 @@
 //	$ blis-sim -p bundle.yaml --plain workload.jsonl.zst | jq 'select(.kind == "metrics") | .control.rules'
 //	$ blis-sim --list policies --format json | jq '.[] | select(.name == "prefix-affinity") | .params'
 //
+// Expressions may use rand() and, in admission, priority and routing, variables that they update
+// after each decision (state; see docs/concepts.md).
+//
 // If an expression fails or does not yield a number, the fallback is least-loaded, admit
 // or priority 0. The metrics count these fallbacks. If several replicas have the best
 // score, one of them is drawn; the parameter tie of a routing policy can be random, first

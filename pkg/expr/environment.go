@@ -16,11 +16,24 @@ import (
 // Functions of numbers in addition to CEL's, by number of arguments.
 var (
 	unary  = map[string]func(float64) float64{"abs": math.Abs, "exp": math.Exp, "log": math.Log, "sqrt": math.Sqrt}
-	binary = map[string]func(a, b float64) float64{"pow": math.Pow,
+	binary = map[string]func(a, b float64) float64{"pow": math.Pow, modulo: remainder,
 		"min": func(a, b float64) float64 { return min(a, b) }, "max": func(a, b float64) float64 { return max(a, b) }}
 	ternary = map[string]func(a, b, c float64) float64{
-		"clamp": func(x, lo, hi float64) float64 { return min(max(x, lo), hi) }}
+		"clamp": func(x, lo, hi float64) float64 { return min(max(x, lo), hi) },
+		// float64 keeps processors from fusing the product and the sum, which rounds otherwise.
+		"ema": func(average, x, weight float64) float64 { return average + float64(weight*(x-average)) }}
 )
+
+// modulo is the function that the operator % becomes; no expression can name it.
+const modulo = "@modulo"
+
+// remainder is the operator % on integers, NaN on other numbers.
+func remainder(a, b float64) float64 {
+	if a != math.Trunc(a) || b != math.Trunc(b) || math.IsInf(b, 0) {
+		return math.NaN()
+	}
+	return math.Mod(a, b) + 0 // no -0
+}
 
 func environment[T any](fields []Field[T]) (*cel.Env, error) {
 	var options []cel.EnvOption
@@ -200,6 +213,39 @@ func literalResultsOf(tree *ast.AST, x ast.Expr) []Literal {
 		return append(literalResultsOf(tree, args[1]), literalResultsOf(tree, args[2])...)
 	}
 	return nil
+}
+
+// prepareCalls replaces calls of fields that are functions by the fields' names, and % by a function.
+func prepareCalls(tree *ast.AST, names []string) error {
+	var err error
+	factory := ast.NewExprFactory()
+	fail := func(e ast.Expr, format string, args ...any) {
+		if err == nil {
+			at := tree.SourceInfo().GetStartLocation(e.ID())
+			err = &Error{max(1, at.Line()), max(1, at.Column()+1), fmt.Sprintf(format, args...)}
+		}
+	}
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.CallKind {
+			return
+		}
+		call := e.AsCall()
+		name, args := call.FunctionName(), call.Args()
+		switch {
+		case name == operators.Modulo:
+			if d, ok := args[1].AsLiteral().(types.Double); args[1].Kind() == ast.LiteralKind && ok &&
+				math.IsNaN(remainder(0, float64(d))) {
+				fail(args[1], "%% takes integers and a divisor other than 0, is %g", float64(d))
+			}
+			e.SetKindCase(factory.NewCall(e.ID(), modulo, args...))
+		case !call.IsMemberFunction() && slices.Contains(names, name+"()"):
+			if len(args) > 0 {
+				fail(args[0], "%s() takes no arguments", name)
+			}
+			e.SetKindCase(factory.NewIdent(e.ID(), name+"()"))
+		}
+	}))
+	return err
 }
 
 // promote converts all numbers of the tree to doubles.

@@ -7,8 +7,9 @@
 // list literals, lists cannot grow or nest, expressions with too high an estimated cost are
 // rejected, and a loop that exceeds the limit at run time, by making strings longer, fails.
 //
-// In addition to CEL's functions there are min, max, abs, exp, log, sqrt, pow and clamp(x, lo, hi)
-// of numbers.
+// In addition to CEL's functions there are min, max, abs, exp, log, sqrt, pow, clamp(x, lo, hi) and
+// ema(average, x, weight) of numbers. a % b takes integers and has the sign of a, as in CEL; it is NaN
+// if a or b has a fraction or is infinite or NaN, or if b is 0.
 package expr
 
 import (
@@ -41,8 +42,9 @@ func (t Type) cel() *cel.Type {
 	return cel.BoolType
 }
 
-// Field is a name that an expression over T may use; it may contain dots. Only the getter of its
-// type is set.
+// Field is a name that an expression over T may use; it may contain dots. A name that ends in () is a
+// function without arguments, whose getter is called each time that the expression calls it. Only the
+// getter of its type is set.
 type Field[T any] struct {
 	Name, Doc string
 	Type      Type
@@ -103,6 +105,9 @@ func Compile[T any](src string, fields []Field[T], want ...Type) (*Expression[T]
 		return nil, err
 	}
 	if err := promote(tree.NativeRep()); err != nil {
+		return nil, err
+	}
+	if err := prepareCalls(tree.NativeRep(), names); err != nil {
 		return nil, err
 	}
 	if tree, issues = env.Check(tree); issues.Err() != nil {

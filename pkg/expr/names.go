@@ -22,6 +22,9 @@ func firstIssue(issues *cel.Issues) error {
 func translate(message string) string {
 	if rest, ok := strings.CutPrefix(message, "found no matching overload for '"); ok {
 		name, types, _ := strings.Cut(rest, "' applied to '")
+		if name == modulo {
+			name = "%"
+		}
 		message = strings.Trim(name, "_@") + " does not take " + strings.TrimSuffix(types, "'")
 	}
 	if rest, ok := strings.CutPrefix(message, "undeclared reference to '"); ok {

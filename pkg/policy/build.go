@@ -131,10 +131,12 @@ func Build(b *Bundle, env Env) (p *Plane, err error) {
 // builder builds policies. It stops at the first error with a panic that Build recovers, so that
 // nested policies need no error plumbing.
 type builder struct {
-	env   Env
-	path  string // of the policy being built
-	hints []string
-	depth int
+	env  Env
+	path string // of the policy being built
+	// memory is that of the policy being built.
+	memory *memoryUse
+	hints  []string
+	depth  int
 	// classes are the SLO classes that policies name, unused the parts without effect, hintsRead the
 	// hints that schedulers and preemption read; delays: admission can delay.
 	classes   []string
@@ -153,12 +155,13 @@ func (b *builder) fail(at, format string, args ...any) {
 
 // build builds the policy s at path.
 func build[P any](b *builder, s *Spec, path, what string, t table[P]) P {
-	outer := b.path
+	outer, outerMemory := b.path, b.memory
 	b.path = path
 	if b.depth++; b.depth > maxDepth {
 		b.fail("", "nests deeper than %d levels", maxDepth)
 	}
-	defer func() { b.path = outer; b.depth-- }()
+	defer func() { b.path, b.memory = outer, outerMemory; b.depth-- }()
+	b.memory = b.newMemory(s)
 	kind, err := t.Get(what, s.Type)
 	if err != nil {
 		b.fail("type", "%v", err)
@@ -167,7 +170,7 @@ func build[P any](b *builder, s *Spec, path, what string, t table[P]) P {
 		b.allowOnly(s, "params")
 		b.params(s, kind.params)
 	}
-	return kind.build(b, s)
+	return withMemory(b, s, kind.build(b, s))
 }
 
 // params returns the parameters of s.
@@ -198,6 +201,7 @@ func (b *builder) allowOnly(s *Spec, allowed ...string) {
 		{"hints", len(s.Hints) > 0}, {"filter", s.Filter != ""}, {"score", s.Score != ""}, {"order", s.Order != ""},
 		{"victim", s.Victim != ""},
 		{"root", s.Root != nil}, {"use", s.Use != nil}, {"of", len(s.Of) > 0},
+		{"state", len(s.State) > 0 && !hasState(b.memory.stage, s.Type)},
 	} {
 		if part.given && !slices.Contains(allowed, part.name) {
 			b.fail(part.name, "a policy of type %s here has no %s; it takes %s", s.Type, part.name, join(allowed))
@@ -231,6 +235,10 @@ func compile[T any](b *builder, at, src string, fields []expr.Field[T], want ...
 				!strings.Contains(invalid.Msg, "(have replica.") {
 				invalid.Msg += "; replica signals are available in filters, scores and trees of numbers"
 			}
+			if name, ok := strings.CutPrefix(invalid.Msg, `unknown name "state.`); ok {
+				name, _, _ = strings.Cut(name, `"`)
+				invalid.Msg += fmt.Sprintf("; variables are declared as state: {%s: {init: 0, update: …}}", name)
+			}
 			panic(&Error{path, invalid.Line, invalid.Col, invalid.Msg})
 		}
 		panic(&Error{Path: path, Msg: err.Error()})
@@ -239,6 +247,8 @@ func compile[T any](b *builder, at, src string, fields []expr.Field[T], want ...
 		if hint, ok := strings.CutPrefix(name, "hint."); ok {
 			b.hintsRead[hint] = true
 		}
+		b.memory.read[name] = true
+		b.memory.random = b.memory.random || name == "rand()"
 	}
 	for _, l := range e.ComparedLiterals("req.slo_class") {
 		b.classes = append(b.classes, l.Text)

@@ -41,6 +41,30 @@ var composedExamples = map[string]Spec{
 		Root: &Node{If: `seq.blocks > 10`, Then: &Node{Value: 3.0}, Else: &Node{Use: &Spec{Type: "lowest-priority"}}}},
 }
 
+// statefulExamples hold examples with random numbers and variables.
+var statefulExamples = map[string]Spec{
+	"admission": {Type: "expression", Admit: "rand() < 0.9 && state.n % 3 != 0", State: map[string]Variable{
+		"n": {1, "decision.admitted ? state.n + 1 : state.n + rand() * 0 + 1"}}},
+	"priority": {Type: "tree", Root: &Node{If: "state.mean > 900", Then: &Node{Value: 3.0},
+		Else: &Node{Use: &Spec{Type: "expression", Priority: "rand() + state.mean",
+			State: map[string]Variable{
+				"mean": {0, "ema(state.mean, decision.priority, 0.5)"}}}}},
+		State: map[string]Variable{"mean": {1000, "ema(state.mean, req.input_tokens, 0.1)"}}},
+	"routing": {Type: "filter", Filter: "state.last != replica.index",
+		State: map[string]Variable{"last": {-1, "replica.index"}}, Use: &Spec{Type: "expression",
+			Score: "rand() < 0.2 ? rand() : -replica.inflight * state.x", State: map[string]Variable{
+				"x": {1, "-state.y"}, "y": {-2, "-state.x * (rand() < 0.5 ? 1 : 2) / 2"}}}},
+	"scheduler":  {Type: "expression", Order: "rand() * req.input_tokens"},
+	"preemption": {Type: "tree", Root: &Node{If: "rand() < 0.5", Then: &Node{Value: 3.0}, Else: &Node{Value: 2.0}}},
+}
+
+// TestStatefulPoliciesConform: variables and random numbers are part of what a clone copies.
+func TestStatefulPoliciesConform(t *testing.T) {
+	for stage, s := range statefulExamples {
+		t.Run(stage, func(t *testing.T) { checkConformance(t, Entry{Stage: stage, Name: s.Type, Composed: true}, s) })
+	}
+}
+
 // TestPoliciesConform checks what all policies have in common. A decision is valid, depends only on
 // the fields that the policy needs, and leaves the view unchanged. A clone decides like the
 // original without affecting it. Decisions do not allocate in the long run. Unknown parameters are

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"blis/pkg/expr"
@@ -18,6 +19,7 @@ type formula[T any] struct {
 
 // newFormula compiles the expression at b.path.at.
 func newFormula[T any](b *builder, at, src string, signals []signal[T], want ...expr.Type) *formula[T] {
+	signals = slices.Concat(signals, memorySignals[T](b.memory.names))
 	e := compile(b, at, src, fieldsOf(signals), want...)
 	return &formula[T]{e, &Rule{Path: b.path + "." + at, Source: src}, needsOf(e, signals)}
 }

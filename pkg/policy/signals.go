@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math"
+	"slices"
 
 	"blis/pkg/expr"
 )
@@ -222,7 +223,7 @@ type SignalEntry struct {
 	Stages    []string
 }
 
-// SignalEntries returns all signals except hints, which bundles name.
+// SignalEntries returns all signals except hints, which bundles name. state.NAME is for all variables.
 func SignalEntries() []SignalEntry {
 	var all []SignalEntry
 	add := func(stage, name, doc string, kind expr.Type) {
@@ -246,6 +247,15 @@ func SignalEntries() []SignalEntry {
 	}
 	for _, s := range localSignals(nil, true) {
 		add("preemption", s.Name, s.Doc, s.Type)
+	}
+	for _, stage := range []string{"admission", "priority", "routing", "scheduler", "preemption"} {
+		var names []string
+		if hasState(stage, "expression") {
+			names = []string{"NAME"}
+		}
+		for _, s := range slices.Concat(memorySignals[View](names), decisionSignals[View](stage)) {
+			add(stage, s.Name, s.Doc, s.Type)
+		}
 	}
 	return all
 }

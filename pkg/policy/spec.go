@@ -36,6 +36,8 @@ type Lineage struct {
 //     decides, and earlier ones keep what they took (a token of a bucket, a slot
 //     in a window)
 //   - filter (routing): Filter, and Use for the candidates that pass
+//
+// State declares variables of an expression, tree or filter, by name.
 type Spec struct {
 	Type     string            `yaml:"type"     json:"type"`
 	Params   map[string]any    `yaml:"params"   json:"params,omitempty"`
@@ -49,6 +51,16 @@ type Spec struct {
 	Root     *Node             `yaml:"root"     json:"root,omitempty"`
 	Use      *Spec             `yaml:"use"      json:"use,omitempty"`
 	Of       []Spec            `yaml:"of"       json:"of,omitempty"`
+
+	State map[string]Variable `yaml:"state" json:"state,omitempty"`
+}
+
+// Variable is a number that a policy keeps from decision to decision. Its expressions read it as
+// state.NAME. It is Init until the first decision. After each decision, Update is evaluated; all updates
+// see the old values. In routing, replica.* in an update is the replica that the policy chose.
+type Variable struct {
+	Init   float64 `yaml:"init"   json:"init"`
+	Update string  `yaml:"update" json:"update"`
 }
 
 // Node is a node of a decision tree: a condition with Then and Else; or another policy in Use; or,

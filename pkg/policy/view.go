@@ -131,6 +131,8 @@ type View struct {
 	Replicas []Replica
 	// Trace records how a router decides; nil if the decision is not traced.
 	Trace *Trace
+	// memory is that of the policy which is deciding, if it has one.
+	memory *memory
 }
 
 // Local is what a replica's scheduler sees: one request, and its own replica at this moment. Like a
@@ -143,6 +145,8 @@ type Local struct {
 	Replica Snapshot
 	// Sequence is the progress of the request if it runs.
 	Sequence Sequence
+	// memory is that of the policy which is deciding, if it has one.
+	memory *memory
 }
 
 // MaxHints is the maximum number of hints of a priority policy.

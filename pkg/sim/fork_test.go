@@ -42,7 +42,20 @@ control_plane: {snapshots: {default: periodic 60us},
 	`policies: {admission: {type: predictive-slo, params: {budget_ms: {standard: 1}}},
   routing: {type: session-affinity}, preemption: {type: lowest-priority}}`,
 	`policies: {routing: {type: prefix-affinity}, priority: {type: deadline-aware}, scheduler: {type: priority-fcfs}}`,
+	statefulPlane,
 }
+
+// statefulPlane has variables and random numbers in all stages.
+const statefulPlane = `policies:
+  admission: {type: expression, admit: "rand() < 0.95 || state.rejected > 2",
+    state: {rejected: {init: 0, update: "decision.admitted ? 0 : state.rejected + 1"}}}
+  priority: {type: tree, root: {if: "req.input_tokens > state.mean", then: 1, else: 2},
+    state: {mean: {init: 20, update: "ema(state.mean, req.input_tokens, 0.2)"}}}
+  routing: {type: filter, filter: "replica.index != state.last || state.turn % 3 == 0",
+    use: {type: expression, score: "rand() < 0.3 ? rand() : -replica.inflight"},
+    state: {last: {init: -1, update: replica.index}, turn: {init: 0, update: "state.turn + 1"}}}
+  scheduler: {type: expression, order: "rand() - req.priority"}
+  preemption: {type: expression, victim: "rand()"}`
 
 // forkCase returns a cluster and a workload in memory.
 func forkCase(t *testing.T, seed uint64) (*cluster.Config, workload, []stream.SLOClass) {

@@ -172,6 +172,14 @@ var broken = []mutation{
 		"p.reports[n].at <= s.now {", "p.reports[n].at < s.now {"},
 	{"the last token of a prompt is never expected to be cached", "sim/limits.go",
 		"((input - 1) / l.blockSize)", "(input / l.blockSize)"},
+	// Variables of policies.
+	{"all updates see the old values", "policy/memory.go",
+		"if u.next[i] = x; !ok {", "if u.next[i], u.vars[i] = x, x; !ok {"},
+	{"an update follows its decision", "policy/stateful.go",
+		"\td := p.Admitter.Admit(v)\n\tp.updates.admitted = d.Action == Admit\n\tp.updates.run(v)\n",
+		"\tp.updates.run(v)\n\td := p.Admitter.Admit(v)\n"},
+	{"a routing update sees the chosen replica", "policy/stateful.go",
+		"candidate{v, &v.Replicas[c.Candidate]}", "candidate{v, &v.Replicas[0]}"},
 	// Sessions.
 	{"a step waits for the last of its parents", "sim/sessions.go",
 		"c.at, c.criticalUS = max(c.at, at),", "c.at, c.criticalUS = at,"},
