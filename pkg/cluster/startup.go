@@ -72,24 +72,25 @@ func (d *Deployment) blocksOf(n int) int {
 }
 
 // longestRequest returns an error if the KV cache does not hold a request of max_model_len tokens, a
-// warning if num_gpu_blocks_override says how large it is.
+// warning if num_gpu_blocks_override says how large it is. The null block holds nothing; vLLM before 0.31
+// starts if only that block is missing, and a request of max_model_len then waits forever.
 func (c *resolver) longestRequest(d *Deployment, at string, arch *model.Architecture, p model.MemoryPlan) error {
 	e := &d.Engine
-	need, have := d.blocksOf(e.MaxModelLen), d.Computed.KVBlocks
+	need, have := d.blocksOf(e.MaxModelLen), d.UsableBlocks()
 	if need <= have {
 		return nil
 	}
 	if e.NumGPUBlocksOverride > 0 {
-		c.warnf(d, "a request of max_model_len %d tokens needs %d blocks, and num_gpu_blocks_override is %d: "+
+		c.warnf(d, "a request of max_model_len %d tokens needs %d blocks, and num_gpu_blocks_override leaves %d: "+
 			"vLLM 0.24 and newer do not start; requests that do not fit are rejected", e.MaxModelLen, need, have)
 		return nil
 	}
 	longest := sort.Search(e.MaxModelLen, func(n int) bool { return d.blocksOf(n+1) > have })
 	remedy := fmt.Sprintf("decrease max_model_len to at most %d", longest)
-	if u := enoughUtilization(p, int64(need)); u > 0 {
+	if u := enoughUtilization(p, int64(need+1)); u > 0 {
 		remedy += fmt.Sprintf(", increase gpu_memory_utilization to %g", u)
 	}
-	if tp := enoughTensorParallelism(arch, p, int64(need)); tp > 0 {
+	if tp := enoughTensorParallelism(arch, p, int64(need+1)); tp > 0 {
 		remedy += fmt.Sprintf(", set tensor_parallel_size to %d", tp)
 	}
 	return c.errorf(at+".engine.max_model_len", "a request of %d tokens needs %d KV blocks, and there are %d, "+
@@ -101,7 +102,7 @@ func (c *resolver) longestRequest(d *Deployment, at string, arch *model.Architec
 func (c *resolver) doesNotFit(d *Deployment, at string, arch *model.Architecture, p model.MemoryPlan,
 	m model.Memory) error {
 	remedy := "it does not fit with any tensor_parallel_size"
-	if tp := enoughTensorParallelism(arch, p, int64(max(minBlocks, d.blocksOf(d.Engine.MaxModelLen)))); tp > 0 {
+	if tp := enoughTensorParallelism(arch, p, int64(max(minBlocks, d.blocksOf(d.Engine.MaxModelLen)+1))); tp > 0 {
 		remedy = fmt.Sprintf("it needs tensor_parallel_size %d", tp)
 	} else if tp = enoughTensorParallelism(arch, p, minBlocks); tp > 0 {
 		remedy = fmt.Sprintf("it needs tensor_parallel_size %d and a smaller max_model_len", tp)
