@@ -26,6 +26,7 @@ var module = func() string {
 // above it in the list. Tests may also import testOnly packages.
 var layers = []struct{ pkg, may string }{
 	{"schemas", ""},
+	{"hardware/operators", ""},
 	{"pkg/registry", ""},
 	{"pkg/stat", ""},
 	{"pkg/texttab", ""},
@@ -41,6 +42,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/stream", "schemas pkg/anomaly pkg/registry"},
 	{"pkg/filter", "pkg/expr pkg/stream"},
 	{"pkg/parquet", "pkg/stream"},
+	{"pkg/operators", "hardware/operators pkg/latency pkg/model pkg/parquet pkg/registry"},
 	{"pkg/metrics", "pkg/stream pkg/stat"},
 	{"pkg/resample", "pkg/dist pkg/metrics pkg/stat pkg/stream"},
 	{"pkg/llmtext", ""},
@@ -51,7 +53,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/internal/codecgen", ""},
 	{"pkg/internal/fixedseed", ""},
 	{"pkg/internal/reference", ""},
-	{"pkg/cluster", "pkg/hardware pkg/strictyaml pkg/kv pkg/latency pkg/model pkg/registry pkg/policy"},
+	{"pkg/cluster", "pkg/hardware pkg/strictyaml pkg/kv pkg/latency pkg/model pkg/operators pkg/registry pkg/policy"},
 	{"pkg/workloadstats", "pkg/stream pkg/stat"},
 	{"pkg/textio", "pkg/stream"},
 	{"pkg/recording", "pkg/registry pkg/stream pkg/textio"},

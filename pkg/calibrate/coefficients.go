@@ -49,7 +49,7 @@ func (c coefficients) latency(table *latency.Table) hardware.Latency {
 // model builds the latency model.
 func (c coefficients) model(table *latency.Table) (latency.Model, error) {
 	l := c.latency(table)
-	m, err := l.Build(nil)
+	m, err := l.Build(nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("fitted coefficients: %w", err)
 	}

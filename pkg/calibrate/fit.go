@@ -42,7 +42,7 @@ func (s *setup) newReport(ctx context.Context) (*report, error) {
 		}
 	} else {
 		r.holdouts, r.Set = s.allStages(), s.given
-		if m, err = s.given.Latency.Build(nil); err == nil && len(s.steps) > 0 {
+		if m, err = s.given.Latency.Build(nil, nil); err == nil && len(s.steps) > 0 {
 			r.StepScore = newStepScore(fmt.Sprintf("%d steps", len(s.steps)), stepErrors(s.steps, m))
 			r.stepModel = m
 		}

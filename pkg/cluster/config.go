@@ -50,11 +50,31 @@ type Latency struct {
 	// of the cluster file. The deployment uses those for its model, GPU and
 	// parallelism. From is empty once they are loaded.
 	From string `yaml:"from" json:"from,omitempty"`
+	// Operators is a folder aiconfigurator_core/systems with tables of measured kernels, relative to the
+	// folder of the cluster file; "" are the built-in ones.
+	Operators string `yaml:"operators" json:"operators,omitempty"`
+	// Kernels are the choices of the server that the operators model knows.
+	Kernels Kernels `yaml:"kernels" json:"kernels,omitzero"`
 	// Source says where the coefficients come from unless the file itself sets them.
 	Source string `yaml:"source" json:"source,omitempty"`
 	// Range is the range of measured inputs; nil if unknown.
 	Range  *hardware.Range `yaml:"range" json:"range,omitempty"`
 	Jitter Jitter          `yaml:"jitter" json:"jitter"`
+}
+
+// Kernels are choices of a server about its kernels, with the names of vLLM's compilation_config where
+// it has them. "", 0 and null are the defaults of the engine's version.
+type Kernels struct {
+	// CUDAGraphMode is FULL_AND_PIECEWISE or FULL_DECODE_ONLY; MaxCUDAGraphCaptureSize the largest
+	// number of tokens of a graph.
+	CUDAGraphMode           string `yaml:"cudagraph_mode" json:"cudagraph_mode,omitempty"`
+	MaxCUDAGraphCaptureSize int    `yaml:"max_cudagraph_capture_size" json:"max_cudagraph_capture_size,omitempty"`
+	// FuseAllReduceRMS sums over GPUs and normalizes in one kernel.
+	FuseAllReduceRMS *bool `yaml:"fuse_allreduce_rms" json:"fuse_allreduce_rms,omitempty"`
+	// Experts is the format of the experts' kernel as the tables call it, such as w4a8_mxfp4_mxfp8;
+	// ExpertDistribution how tokens choose experts.
+	Experts            string `yaml:"experts" json:"experts,omitempty"`
+	ExpertDistribution string `yaml:"expert_distribution" json:"expert_distribution,omitempty"`
 }
 
 // Jitter multiplies the time of each step by a lognormal factor of mean 1.
@@ -94,6 +114,8 @@ type Computed struct {
 	Memory *model.Memory `json:"memory,omitempty"`
 	// Roofline is the input of the roofline model.
 	Roofline *latency.Replica `json:"roofline,omitempty"`
+	// Operators is the input of the operators model.
+	Operators *latency.Operators `json:"operators,omitempty"`
 }
 
 // Window is the KV use of layers with a sliding window of Tokens: each of the

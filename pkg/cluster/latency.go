@@ -44,6 +44,11 @@ func (c *resolver) latency(d *Deployment, at string, arch *model.Architecture, g
 		}
 		d.Computed.Roofline = &latency.Replica{Work: arch.Work(), Machine: machine(d, arch, gpu)}
 	}
+	if l.Model == "operators" {
+		if err := c.operators(d, at, arch, gpu); err != nil {
+			return err
+		}
+	}
 	if l.Model == "" {
 		return c.errorf(at+".latency",
 			"must be set, since there is no measurement and no roofline: %s", missingInfo(d, arch, gpu))

@@ -106,5 +106,5 @@ const maxCV = 10
 
 // LatencyModel builds the deployment's latency model, without jitter.
 func (d *Deployment) LatencyModel() (latency.Model, error) {
-	return d.Latency.Build(d.Computed.Roofline)
+	return d.Latency.Build(d.Computed.Roofline, d.Computed.Operators)
 }

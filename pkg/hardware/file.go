@@ -183,7 +183,7 @@ func (c *Catalog) checkSet(s *Set, at string, errorf strictyaml.Errorf) error {
 	case l.Model != "table" && l.Table != nil:
 		return errorf(at+".latency", "a table has no effect on the model %s", l.Model)
 	}
-	if _, err := l.Build(nil); err != nil {
+	if _, err := l.Build(nil, nil); err != nil {
 		return errorf(at+".latency", "%v", err)
 	}
 	if strings.TrimSpace(s.Source) == "" {

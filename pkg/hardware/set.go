@@ -85,13 +85,15 @@ type Latency struct {
 	Table   *latency.Table `yaml:"table" json:"table,omitempty"`
 }
 
-// Build makes the latency model; replica is the input of the roofline model.
-func (l *Latency) Build(replica *latency.Replica) (latency.Model, error) {
+// Build makes the latency model; replica is the input of the roofline model, o that of the operators
+// model.
+func (l *Latency) Build(replica *latency.Replica, o *latency.Operators) (latency.Model, error) {
 	build, err := latency.Models.Get("latency model", l.Model)
 	if err != nil {
 		return nil, err
 	}
-	return build(latency.Coefficients{Alpha: l.AlphaUS, Beta: l.BetaUS, Table: l.Table, Replica: replica})
+	return build(latency.Coefficients{Alpha: l.AlphaUS, Beta: l.BetaUS, Table: l.Table, Replica: replica,
+		Operators: o})
 }
 
 // Recording is a file that was fitted to; Runs are the fitted ones, if it names them.

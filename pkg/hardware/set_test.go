@@ -52,7 +52,7 @@ func TestSets(t *testing.T) {
 		s.Errors[0].Percent != -1.5 || s.Warnings[0] != "mind the gap" {
 		t.Errorf("read %+v", s)
 	}
-	m, err := s.Latency.Build(nil)
+	m, err := s.Latency.Build(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestTableInAFile(t *testing.T) {
 	if !ok {
 		t.Fatal("not found")
 	}
-	m, err := s.Latency.Build(nil)
+	m, err := s.Latency.Build(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ var families = registry.Table[family]{
 	{Name: "glm_moe_dsa", Value: deepSeekFamily},
 	{Name: "deepseek_v4", Value: deepSeekV4Family},
 	{Name: "deepseek_ref", Value: deepSeekV4Family},
-	{Name: "kimi_linear", Value: family{latent: true, linear: kimiDelta,
+	{Name: "kimi_linear", Value: family{latent: true, linear: KimiDelta,
 		experts: expertLayers{nonExpert: sharedByCount}}},
 	{Name: "minimax_m2", Value: miniMaxFamily},
 	{Name: "minimax_m3", Value: miniMaxFamily},
@@ -100,7 +100,7 @@ var (
 	deepSeekFamily   = family{latent: true, experts: expertLayers{nonExpert: sharedByCount}}
 	deepSeekV4Family = family{compressed: true, experts: expertLayers{nonExpert: sharedByCount}}
 	miniMaxFamily    = family{qkNorm: true, experts: expertLayers{nonExpert: sharedByCount}}
-	qwen35Family     = family{qkNorm: true, linear: gatedDeltaNet, experts: expertLayers{nonExpert: sharedByCount}}
+	qwen35Family     = family{qkNorm: true, linear: GatedDeltaNet, experts: expertLayers{nonExpert: sharedByCount}}
 	llama4Family     = family{experts: expertLayers{nonExpert: sharedSingle}, windows: windows{size: 8192, pattern: 4}}
 	gemma3Family     = family{qkNorm: true, norms: 4, tied: true, windows: windows{size: 4096, pattern: 6},
 		defaults: defaults{headDim: 256, vocab: 262208, heads: 8, kvHeads: 4, positions: 131072}}

@@ -77,8 +77,8 @@ func (c *hfConfig) attention(f family, hidden, i int) (Attention, error) {
 func (c *hfConfig) linearKind(f family, i int) string {
 	switch {
 	case f.linear == mamba2 && c.Blocks[i] == "mamba",
-		f.linear == gatedDeltaNet && i < len(c.LayerTypes) && c.LayerTypes[i] == "linear_attention",
-		f.linear == kimiDelta && c.Kimi != nil && slices.Contains(c.Kimi.Layers, i+1):
+		f.linear == GatedDeltaNet && i < len(c.LayerTypes) && c.LayerTypes[i] == "linear_attention",
+		f.linear == KimiDelta && c.Kimi != nil && slices.Contains(c.Kimi.Layers, i+1):
 		return f.linear
 	}
 	return ""

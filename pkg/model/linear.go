@@ -29,8 +29,8 @@ type Linear struct {
 
 // The kinds of Linear.
 const (
-	gatedDeltaNet  = "gated-delta-net"
-	kimiDelta      = "kimi-delta-attention"
+	GatedDeltaNet  = "gated-delta-net"
+	KimiDelta      = "kimi-delta-attention"
 	mamba2         = "mamba2"
 	linearMaxWidth = 1 << 10 // of the convolution
 )
@@ -49,7 +49,7 @@ func (l *Linear) parameters(hidden int64) int64 {
 	switch l.Kind {
 	case mamba2: // gate and input of v, two of k, a step for each head; a bias of the convolution
 		n += hidden*(2*v+2*k+heads) + 2*k + v + 3*heads + v - int64(l.ValueDim)
-	case kimiDelta: // queries, keys, values, a decay of low rank for each key, a rate for each head, a gate
+	case KimiDelta: // queries, keys, values, a decay of low rank for each key, a rate for each head, a gate
 		dim := int64(l.KeyDim)
 		n += hidden*(2*k+v+heads) + hidden*dim + dim*k + k + heads
 		if l.FullGate {
@@ -113,7 +113,7 @@ func (c *hfConfig) linear(kind string) (*Linear, error) {
 			{"mamba_num_heads", c.MambaHeads, &l.ValueHeads, maxHeads}, {"mamba_head_dim", c.MambaDim, &l.ValueDim,
 				maxHeads},
 			{"conv_kernel", c.MambaConv, &l.Conv, linearMaxWidth}}
-	case kimiDelta:
+	case KimiDelta:
 		k := c.Kimi
 		if k == nil {
 			return nil, errors.New("linear_attn_config: must be given")

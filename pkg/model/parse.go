@@ -286,7 +286,7 @@ func (c *hfConfig) supported(f family, layers int) error {
 	}
 	kinds := []string{"full_attention", "sliding_attention", "chunked_attention"}
 	switch {
-	case f.linear == gatedDeltaNet:
+	case f.linear == GatedDeltaNet:
 		kinds = append(kinds, "linear_attention")
 	case f.latent:
 		kinds = append(kinds, "deepseek_sparse_attention")

@@ -189,6 +189,9 @@ func (p *Precision) kv() float64 {
 	return p.unquantized()
 }
 
+// KVBytes is the size of a number in the KV cache, in bytes.
+func (p *Precision) KVBytes() float64 { return p.kv() }
+
 // ComputePrecision returns the precision of the products: bf16, fp8 or fp4.
 func (a *Architecture) ComputePrecision() string {
 	if q := a.Precision.Quantization; q != "" {

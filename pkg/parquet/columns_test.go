@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -156,4 +157,26 @@ func typeName(c parquet.Node) string {
 		return "boolean"
 	}
 	return strings.ToLower(c.Type().Kind().String())
+}
+
+// TestReadColumns reads columns of a table by name, as those of other programs.
+func TestReadColumns(t *testing.T) {
+	var file bytes.Buffer
+	w := WriteOutcomes(&file)
+	for i, id := range []string{"a", "b"} {
+		if err := w.Write(&stream.Outcome{ID: id, InputTokens: int64(10 + i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	columns, n, err := ReadColumns(bytes.NewReader(file.Bytes()), int64(file.Len()), "id", "input_tokens", "absent")
+	if err != nil || n != 2 || len(columns) != 2 || !slices.Equal(columns["id"].Texts, []string{"a", "b"}) ||
+		!slices.Equal(columns["input_tokens"].Numbers, []float64{10, 11}) {
+		t.Errorf("%d rows of %v: %v", n, columns, err)
+	}
+	if _, _, err := ReadColumns(bytes.NewReader([]byte("text")), 4, "id"); err == nil {
+		t.Error("a text is read as a table")
+	}
 }

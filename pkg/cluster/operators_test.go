@@ -1,0 +1,75 @@
+package cluster
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestOperators: the operators model takes its kernels from the built-in tables, states what they cover,
+// and is restored from a run without them.
+func TestOperators(t *testing.T) {
+	const text = "version: 1\ndeployments: [{id: a, model: meta-llama/Llama-3.1-8B, gpu: H100, " +
+		"latency: {model: operators, kernels: {fuse_allreduce_rms: false}}}]"
+	c, err := Parse("x", []byte(text), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, o := &c.Deployments[0].Latency, c.Deployments[0].Computed.Operators
+	if o == nil || o.System != "h100_sxm" || len(o.Notes) > 0 || l.Range == nil || l.Range.DecodeSequences[1] != 2048 ||
+		!strings.Contains(l.Source, "h100_sxm") || len(l.AlphaUS) != 3 {
+		t.Errorf("%+v, %+v", l, o)
+	}
+	printed, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Restore("x", printed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := c.Deployments[0].LatencyModel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := again.Deployments[0].LatencyModel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Queueing(1000) != b.Queueing(1000) || a.Queueing(0) != frontEndUS {
+		t.Errorf("queueing takes %d and %d µs", a.Queueing(1000), b.Queueing(1000))
+	}
+}
+
+func TestOperatorErrorsAndWarnings(t *testing.T) {
+	for _, c := range []struct{ deployment, want string }{
+		{"gpu: MI300X, latency: {model: operators}", "there are no tables of measured kernels of MI300X-192GB"},
+		{"gpu: H100, latency: {model: operators, operators: absent}",
+			"no tables of measured kernels of H100-SXM-80GB"},
+		{"latency: {model: operators}", "the kernels are unknown: no gpu is set"},
+		{"gpu: H100, latency: {model: operators, kernels: {cudagraph_mode: SOME}}", `unknown cudagraph_mode "SOME"`},
+		{"gpu: H100, latency: {model: operators, kernels: {experts: fp9}}", `unknown experts "fp9"`},
+		{"gpu: H100, latency: {model: operators, kernels: {max_cudagraph_capture_size: -1}}",
+			"max_cudagraph_capture_size"},
+		{"gpu: H100, latency: {model: roofline, kernels: {experts: fp8}}",
+			"latency.kernels has no effect: only the operators model knows kernels"},
+		{"gpu: H100, latency: {model: roofline, operators: x}",
+			"latency.operators has no effect: only the operators model knows kernels"},
+		{"gpu: H100, latency: {model: operators, beta_us: [1, 2, 3]}", "latency.beta_us has no effect"},
+		{"gpu: H100, engine: {tensor_parallel_size: 16}, latency: {model: operators}",
+			"all-reduce over 16 GPUs: that over 8"},
+	} {
+		text := "version: 1\ndeployments: [{id: a, model: meta-llama/Llama-3.1-8B, " + c.deployment + "}]"
+		if !strings.Contains(text, "engine:") {
+			text = strings.Replace(text, "latency:", "engine: {num_gpu_blocks_override: 5000}, latency:", 1)
+		}
+		var warnings []string
+		_, err := Parse("x", []byte(text), Options{Warn: func(w string) { warnings = append(warnings, w) }})
+		if err != nil {
+			warnings = append(warnings, err.Error())
+		}
+		if said := strings.Join(warnings, "\n"); !strings.Contains(said, c.want) {
+			t.Errorf("%s: says %q, want %q", c.deployment, said, c.want)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package operators
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	files "blis/hardware/operators"
+)
+
+// systems are the names that the tables have for GPUs.
+var systems = map[string]string{
+	"A100-SXM-80GB": "a100_sxm", "A100-SXM-40GB": "a100_sxm", "A100-PCIe-80GB": "a100_pcie",
+	"H100-SXM-80GB":  "h100_sxm",
+	"H100-PCIe-80GB": "h100_pcie", "H200-SXM-141GB": "h200_sxm", "B200-SXM-180GB": "b200_sxm", "B300-SXM": "b300_sxm",
+	"L40S-48GB": "l40s", "L4-24GB": "l4", "A30-24GB": "a30", "RTX-PRO-6000": "rtx_pro_6000_server",
+	"RTX-PRO-6000-Server": "rtx_pro_6000_server",
+}
+
+// System returns the name that the tables have for a GPU: its id in lower case unless they differ.
+func System(gpu string) string {
+	if name, ok := systems[gpu]; ok {
+		return name
+	}
+	return strings.ReplaceAll(strings.ToLower(gpu), "-", "_")
+}
+
+// Load returns the tables of a GPU: those of a folder systems of aiconfigurator-core or, if folder is
+// "", the built-in ones. errNone means that there are none.
+func Load(folder, gpu string) (*Tables, error) {
+	system := System(gpu)
+	if folder != "" {
+		t, err := read(folder, system)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: %w of %s (no data/%s)", folder, errNone, gpu, system)
+		}
+		return t, err
+	}
+	packed, err := files.Files.ReadFile(system + ".z")
+	if err != nil {
+		return nil, fmt.Errorf("%w of %s", errNone, gpu)
+	}
+	return decode(system, packed)
+}
+
+// errNone: there are no tables of a GPU.
+var errNone = errors.New("there are no tables of measured kernels")

@@ -1,0 +1,39 @@
+package operators
+
+import "blis/pkg/latency"
+
+// The host's times in µs, from servers on H100, H200, B200 and B300 (vLLM 0.10 to 0.19).
+const (
+	// A step and each sequence: preparation of inputs, sampling, and what scheduling does not hide.
+	asyncStepUS, asyncSequenceUS = 100, 4
+	// Without asynchronous scheduling the GPU waits while the scheduler works.
+	syncStepUS, syncSequenceUS = 1500, 40
+	// Launching the pieces of a layer that are CUDA graphs, and what is between them; with experts.
+	piecesLayerUS, piecesExpertsUS = 100, 700
+	// Launching the kernels of a layer one by one where no CUDA graph has the size; with experts, and of
+	// a model compiled as a whole.
+	eagerLayerUS, eagerExpertsUS, eagerWholeUS = 100, 600, 450
+	// The kernels of steps with chunks, compared with their measurements one by one.
+	chunkFactor = 1.1
+)
+
+// host returns the work of the host.
+func (c *compiler) host() latency.Host {
+	h := latency.Host{StepUS: asyncStepUS, SequenceUS: asyncSequenceUS, Captured: c.machine.Captured,
+		ChunkFactor: chunkFactor}
+	if !c.machine.AsyncScheduling {
+		h.StepUS, h.SequenceUS = syncStepUS, syncSequenceUS
+	}
+	for _, l := range c.arch.Layers {
+		pieces, eager := float64(piecesLayerUS), float64(eagerLayerUS)
+		if l.MLP.Experts > 0 {
+			pieces, eager = piecesExpertsUS, eagerExpertsUS
+		}
+		if c.machine.WholeGraphs {
+			eager = max(eager, eagerWholeUS)
+		}
+		h.PiecesUS += float64(l.Count) * pieces
+		h.EagerUS += float64(l.Count) * eager
+	}
+	return h
+}
