@@ -23,9 +23,10 @@ type engine struct {
 	blockSize, blocks int64   // of the KV cache that one sequence can use
 	kvTokens          float64 // capacity of all KV caches of a replica
 
-	window      int64     // of the model's sliding-window layers; 0: none
-	windowHold  kv.Window // blocks that these layers keep
-	asyncBubble float64   // steps for which a batch slot stays empty between two calls
+	window      int64                // of the model's sliding-window layers; 0: none
+	groups      []kv.Group           // of the KV cache
+	needed      func(tokens int) int // blocks for a lone call
+	asyncBubble float64              // steps for which a batch slot stays empty between two calls
 }
 
 func newEngine(d *cluster.Deployment) (*engine, error) {
@@ -39,14 +40,15 @@ func newEngine(d *cluster.Deployment) (*engine, error) {
 		replicas: d.Replicas, model: m, caching: c.EnablePrefixCaching,
 		maxSeqs: float64(int64(c.MaxNumSeqs) * cores), maxTokens: int64(c.MaxNumBatchedTokens) * cores,
 		maxChunk: int64(c.MaxNumBatchedTokens), maxLength: int64(c.MaxModelLen),
-		blockSize: int64(c.BlockSize), blocks: int64(d.UsableBlocks()), windowHold: d.Computed.Window.KVWindow(),
+		blockSize: int64(c.BlockSize), blocks: int64(d.UsableBlocks()), window: int64(d.Computed.WindowTokens),
+		groups: d.KVGroups(), needed: d.SequenceBlocks(),
+	}
+	if e.groups == nil {
+		e.groups = []kv.Group{{BlockSize: c.BlockSize}}
 	}
 	e.kvTokens = float64(e.blocks * e.blockSize * cores)
 	if threshold := int64(max(c.LongPrefillTokenThreshold, c.ChunkSize)); threshold > 0 {
 		e.maxChunk = min(e.maxChunk, threshold)
-	}
-	if w := d.Computed.Window; w != nil {
-		e.window = int64(w.Tokens)
 	}
 	if !c.EnableChunkedPrefill {
 		e.maxPrompt = int64(c.MaxNumBatchedTokens)
@@ -60,9 +62,7 @@ func newEngine(d *cluster.Deployment) (*engine, error) {
 // accepts reports whether the engine can serve a call of these lengths.
 func (e *engine) accepts(c lengths) bool {
 	tokens := int64(c.input) + int64(c.output) - 1
-	blocks := (tokens + e.blockSize - 1) / e.blockSize
-	blocks += int64(e.windowHold.Extra) * min(blocks, int64(e.windowHold.Blocks))
-	return (e.maxLength == 0 || tokens < e.maxLength) && blocks <= e.blocks &&
+	return (e.maxLength == 0 || tokens < e.maxLength) && int64(e.needed(int(tokens))) <= e.blocks &&
 		(e.maxPrompt == 0 || tokens <= e.maxPrompt)
 }
 
@@ -104,7 +104,8 @@ func (e *engine) add(t *totals, c lengths, cached bool, chunk float64) {
 	t.residency += chunks + decode + e.asyncBubble
 	// A cached prefix is stored once for all calls. A prompt's blocks are allocated
 	// chunk by chunk, those of an output token by token.
-	t.kv += float64(chunks*e.allocated((missed+missed/chunks)/2)) + float64(decode*e.allocated(missed+decode/2))
+	t.kv += float64(chunks*e.allocated((missed+missed/chunks)/2, missed/chunks)) +
+		float64(decode*e.allocated(missed+decode/2, 1))
 
 	t.context += between(input, input+decode, 0)
 	t.priorContext += priorContext(hit, missed, chunks, 0)
@@ -117,14 +118,20 @@ func (e *engine) add(t *totals, c lengths, cached bool, chunk float64) {
 	}
 }
 
-// allocated is the KV capacity, in tokens, that a sequence of n tokens takes: on
-// average its last block is half full.
-func (e *engine) allocated(n float64) float64 {
-	tokens := n + float64(e.blockSize)/2
-	if e.windowHold.Extra > 0 {
-		tokens += float64(e.windowHold.Extra) * min(tokens, float64(int64(e.windowHold.Blocks)*e.blockSize))
+// allocated is the KV capacity, in tokens, that a sequence of n tokens takes while chunk
+// of them are computed: on average its last block is half full. Layers with a window hold
+// it and the chunk, and on average half a block before the window.
+func (e *engine) allocated(n, chunk float64) float64 {
+	sum := 0.0
+	for _, g := range e.groups {
+		size := float64(g.BlockSize)
+		tokens := n
+		if g.Kind != kv.FullAttention {
+			tokens = min(n, float64(g.Window)-1+chunk+size/2)
+		}
+		sum += (tokens + size/2) * (float64(e.blockSize) / size)
 	}
-	return tokens
+	return sum
 }
 
 // between is the sum of min(x, w) over the integers in [a, b); w = 0 means no limit.

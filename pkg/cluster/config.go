@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 
 	"blis/pkg/hardware"
-	"blis/pkg/kv"
 	"blis/pkg/latency"
 	"blis/pkg/model"
 	"blis/pkg/policy"
@@ -95,10 +94,12 @@ func (d *Deployment) UnmarshalYAML(decode func(any) error) error {
 type Computed struct {
 	GPUs               int `json:"gpus"`
 	ExpertParallelSize int `json:"expert_parallel_size,omitempty"`
-	// KVBlocks are the KV blocks of one engine core, vLLM's num_gpu_blocks. Window is the additional use of
-	// sequences in layers with a sliding window.
-	KVBlocks int     `json:"kv_blocks"`
-	Window   *Window `json:"window,omitempty"`
+	// KVBlocks are the KV blocks of one engine core, vLLM's num_gpu_blocks. KVGroups are the groups of layers
+	// that have blocks of their own, in vLLM's order, absent if all layers have full attention. WindowTokens is
+	// the size of the window of layers that have one.
+	KVBlocks     int             `json:"kv_blocks"`
+	KVGroups     []model.KVGroup `json:"kv_groups,omitempty"`
+	WindowTokens int             `json:"window_tokens,omitempty"`
 	// Parameters of the text model, in total and those active for a token; the bytes
 	// of the weights as stored; the KV bytes of one token in all layers.
 	TotalParameters  int64 `json:"total_parameters,omitempty"`
@@ -116,22 +117,6 @@ type Computed struct {
 	Roofline *latency.Replica `json:"roofline,omitempty"`
 	// Operators is the input of the operators model.
 	Operators *latency.Operators `json:"operators,omitempty"`
-}
-
-// Window is the KV use of layers with a sliding window of Tokens: each of the
-// first Blocks blocks of a sequence needs ExtraBlocks more.
-type Window struct {
-	Tokens      int `json:"tokens"`
-	Blocks      int `json:"blocks,omitempty"`
-	ExtraBlocks int `json:"extra_blocks,omitempty"`
-}
-
-// KVWindow returns the window as the KV cache counts it.
-func (w *Window) KVWindow() kv.Window {
-	if w == nil {
-		return kv.Window{}
-	}
-	return kv.Window{Blocks: w.Blocks, Extra: w.ExtraBlocks}
 }
 
 // UsableBlocks returns how many KV blocks requests can hold in each engine core of a replica: all but

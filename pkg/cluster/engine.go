@@ -75,6 +75,8 @@ type Memory struct {
 	// FreeOrder says where freed blocks without a hash go in the queue of free blocks:
 	// append or unhashed-first. Hashed ones go to its end.
 	FreeOrder string `yaml:"free_order" json:"free_order"`
+	// Groups are the rules for models with several KV cache groups.
+	Groups `yaml:",inline"`
 	// NumGPUBlocksOverride is the number of KV blocks, of which one is the null block;
 	// 0 computes it from the GPU's memory, of which the engine uses the fraction
 	// GPUMemoryUtilization.
@@ -116,7 +118,8 @@ func defaultEngine() Engine {
 		Parallel: Parallel{TensorParallelSize: 1, PipelineParallelSize: 1, DataParallelSize: 1},
 		Batching: Batching{MaxNumSeqs: 256, MaxNumBatchedTokens: 2048, EnableChunkedPrefill: true,
 			LongPrefillTokenThresholdLone: true, PreemptionMode: "recompute", AfterSelfPreemption: stopScheduling},
-		Memory: Memory{BlockSize: 16, EnablePrefixCaching: true, FreeOrder: appendFreed, GPUMemoryUtilization: 0.9},
+		Memory: Memory{BlockSize: 16, EnablePrefixCaching: true, FreeOrder: appendFreed, Groups: defaultGroups,
+			GPUMemoryUtilization: 0.9},
 	}
 }
 

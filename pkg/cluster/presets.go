@@ -40,9 +40,12 @@ var Presets = registry.Table[Preset]{
 	{Name: "vllm-0.15", Doc: "since 0.14: asynchronous scheduling", Value: Preset{version{0, 14}, vllm14}},
 	{Name: "vllm-0.19", Doc: "admits a request only if all its tokens fit", Value: Preset{version{0, 19}, vllm19}},
 	{Name: "vllm-0.20", Doc: "uses 0.92 of the GPU memory", Value: Preset{version{0, 20}, vllm20}},
-	{Name: "vllm-0.24", Doc: "freed blocks without a hash are used first", Value: Preset{version{0, 24}, vllm24}},
+	{Name: "vllm-0.24", Doc: "uses freed blocks without a hash first; reserves what windows hold",
+		Value: Preset{version{0, 24}, vllm24}},
 	{Name: "vllm-0.28", Doc: "16384 tokens on GPUs of ≥ 160 GiB; an idle victim skips no request",
 		Value: Preset{version{0, 28}, vllm28}},
+	{Name: "vllm-0.29", Doc: "hashes blocks of windows only where prompts end or part",
+		Value: Preset{version{0, 29}, vllm29}},
 	{Name: "vllm-0.31", Doc: "long_prefill_token_threshold spares a lone request",
 		Value: Preset{version{0, 31}, vllm31}},
 	{Name: "vllm-0.33", Doc: "a request that preempts itself ends no step; small batches on GB10",
@@ -86,6 +89,9 @@ func versionOf(name string) version {
 	return version{major, minor}
 }
 
+// smallGroupRatio is the kv_group_ratio before 0.19.
+const smallGroupRatio = 1.25
+
 // GPUs of these memories have larger batches.
 const (
 	largeGiB     = 70
@@ -101,7 +107,7 @@ func vllm08(e *Engine, g *hardware.GPU) {
 	if g != nil && g.MemoryGiB >= largeGiB {
 		e.MaxNumSeqs, e.MaxNumBatchedTokens = 1024, 8192
 	}
-	e.IdleVictimSkipsNext = true
+	e.IdleVictimSkipsNext, e.KVGroupRatio = true, smallGroupRatio
 }
 
 func vllm09(e *Engine, g *hardware.GPU) {
@@ -118,7 +124,7 @@ func vllm14(e *Engine, g *hardware.GPU) {
 
 func vllm19(e *Engine, g *hardware.GPU) {
 	vllm14(e, g)
-	e.ReserveFullSequence = true
+	e.ReserveFullSequence, e.KVGroupRatio = true, defaultGroups.KVGroupRatio
 }
 
 func vllm20(e *Engine, g *hardware.GPU) {
@@ -128,7 +134,7 @@ func vllm20(e *Engine, g *hardware.GPU) {
 
 func vllm24(e *Engine, g *hardware.GPU) {
 	vllm20(e, g)
-	e.FreeOrder = UnhashedFirst
+	e.FreeOrder, e.WindowReserve = UnhashedFirst, ReserveWindow
 }
 
 func vllm28(e *Engine, g *hardware.GPU) {
@@ -136,11 +142,16 @@ func vllm28(e *Engine, g *hardware.GPU) {
 	if g != nil && g.MemoryGiB >= veryLargeGiB {
 		e.MaxNumBatchedTokens = 16384
 	}
-	e.IdleVictimSkipsNext = false
+	e.IdleVictimSkipsNext, e.WindowRelease = false, ReleaseComputed
+}
+
+func vllm29(e *Engine, g *hardware.GPU) {
+	vllm28(e, g)
+	e.PrefixCacheRetentionInterval = 0
 }
 
 func vllm31(e *Engine, g *hardware.GPU) {
-	vllm28(e, g)
+	vllm29(e, g)
 	e.LongPrefillTokenThresholdLone = false
 }
 

@@ -196,8 +196,8 @@ func (d *Deployment) restore(at string, errorf strictyaml.Errorf) error {
 	if k.KVBlocks < minBlocks || k.KVBlocks > most {
 		return errorf(at+".computed.kv_blocks", "must be between %d and %d, is %d", minBlocks, most, k.KVBlocks)
 	}
-	if w := k.Window; w != nil && (w.Tokens < 1 || w.Blocks < 0 || w.ExtraBlocks < 0) {
-		return errorf(at+".computed.window", "must have at least 1 token and no negative number of blocks")
+	if err := checkGroups(k, at+".computed", errorf); err != nil {
+		return err
 	}
 	if _, err := d.LatencyModel(); err != nil {
 		return errorf(at+".latency", "%v", err)

@@ -47,6 +47,9 @@ func (c *resolver) deployment(d *Deployment, at string) error {
 	if arch != nil {
 		c.describe(d, arch)
 	}
+	if err := c.groupRules(d, at+".engine"); err != nil {
+		return err
+	}
 	if err := c.blocks(d, at, arch, gpu); err != nil {
 		return err
 	}
@@ -158,17 +161,18 @@ func (c *resolver) describe(d *Deployment, arch *model.Architecture) {
 	if w.ExpertLayers > 0 {
 		k.ExpertParallelSize = d.Engine.TensorParallelSize * d.Engine.DataParallelSize
 	}
-	if w.Window > 0 {
-		blocks, extra := memoryPlan(d, w, nil).Window()
-		k.Window = &Window{Tokens: w.Window, Blocks: blocks, ExtraBlocks: extra}
+	k.WindowTokens = w.Window
+	if plan := memoryPlan(d, arch, nil).KVPlan(); len(plan.Groups) > 1 || plan.Groups[0].Kind != model.KVFull {
+		k.KVGroups = plan.Groups
 	}
 }
 
 // memoryPlan returns what must fit into the memory of a GPU.
-func memoryPlan(d *Deployment, w model.Work, gpu *hardware.GPU) model.MemoryPlan {
+func memoryPlan(d *Deployment, arch *model.Architecture, gpu *hardware.GPU) model.MemoryPlan {
 	e := &d.Engine
-	p := model.MemoryPlan{Work: w, Utilization: e.GPUMemoryUtilization,
+	p := model.MemoryPlan{Work: arch.Work(), Layers: arch.KVLayers(), Utilization: e.GPUMemoryUtilization,
 		TP: e.TensorParallelSize, PP: e.PipelineParallelSize, DP: e.DataParallelSize, BlockSize: e.BlockSize,
+		GroupRatio: e.KVGroupRatio,
 		MaxNumSeqs: e.MaxNumSeqs, MaxNumBatchedTokens: e.MaxNumBatchedTokens}
 	if gpu != nil {
 		p.GPUMemory = int64(gpu.MemoryBytes())
@@ -194,7 +198,7 @@ func (c *resolver) blocks(d *Deployment, at string, arch *model.Architecture, gp
 	if err := c.checkBlockSize(d, at+".engine", arch); err != nil {
 		return err
 	}
-	p := memoryPlan(d, arch.Work(), gpu)
+	p := memoryPlan(d, arch, gpu)
 	m := p.Memory()
 	d.Computed.Memory = &m
 	if m.Blocks < minBlocks {

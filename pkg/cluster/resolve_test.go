@@ -78,15 +78,16 @@ func TestMemoryPartsAddUp(t *testing.T) {
 	}
 }
 
-// TestSlidingWindowBlocks: one in six of gemma's layers has full attention; for each
-// of the first 64 blocks, 1024 tokens, the other five hold five more.
-func TestSlidingWindowBlocks(t *testing.T) {
+// TestSlidingWindowGroups: one in six of gemma's layers has full attention. The groups
+// have as many layers, and so has a block.
+func TestSlidingWindowGroups(t *testing.T) {
 	d, _, err := parseDeployment("model: google/gemma-3-12b-it, gpu: H100")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := d.Computed.Window; w == nil || *w != (Window{Tokens: 1024, Blocks: 64, ExtraBlocks: 5}) {
-		t.Errorf("window %+v", w)
+	if k := d.Computed; k.WindowTokens != 1024 || len(k.KVGroups) != 6 ||
+		k.KVGroups[0] != (model.KVGroup{Kind: model.KVWindow, WindowTokens: 1024, BlockSize: 16, Layers: 8}) {
+		t.Errorf("windows of %d tokens, groups %+v", k.WindowTokens, k.KVGroups)
 	}
 	if got, want := d.Computed.Memory.BlockBytes, int64(16*8*2*8*256*2); got != want {
 		t.Errorf("blocks of %d bytes, want %d: 16 tokens in 8 layers", got, want)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"blis/pkg/kv"
 	"blis/pkg/model"
 )
 
@@ -62,13 +63,14 @@ func (c *resolver) checkBlockSize(d *Deployment, at string, arch *model.Architec
 		e.BlockSize)
 }
 
-// blocksOf returns how many KV blocks a request of n tokens needs.
+// blocksOf returns how many KV blocks a lone request of n tokens holds at most.
 func (d *Deployment) blocksOf(n int) int {
-	blocks := (n + d.Engine.BlockSize - 1) / d.Engine.BlockSize
-	if w := d.Computed.Window; w != nil {
-		blocks += w.ExtraBlocks * min(blocks, w.Blocks)
+	groups, rules := d.KVGroups(), d.KVRules()
+	if groups == nil {
+		return (n + d.Engine.BlockSize - 1) / d.Engine.BlockSize
 	}
-	return blocks
+	rules.MaxWindowTokens = d.Engine.inFlightTokens()
+	return kv.Blocks(groups, rules, n)
 }
 
 // longestRequest returns an error if the KV cache does not hold a request of max_model_len tokens, a

@@ -93,6 +93,9 @@ func (e *Engine) validate(path string, errorf strictyaml.Errorf) error {
 		return errorf(path+".chunk_size",
 			"must equal long_prefill_token_threshold, of which it is an alias, %d", e.LongPrefillTokenThreshold)
 	}
+	if err := e.Groups.validate(path, errorf); err != nil {
+		return err
+	}
 	tokens := int64(e.NumGPUBlocksOverride) * int64(e.DataParallelSize) * int64(e.BlockSize)
 	if tokens > maxCacheTokens {
 		return errorf(path+".num_gpu_blocks_override",

@@ -30,8 +30,9 @@ func (e *Engine) Coast(until des.Time, most int) (steps int, result *StepResult)
 		if e.hasNext {
 			e.current, e.next, b = e.next, e.current, e.current
 		}
-		b.reset()
+		e.begin(b)
 		e.tick(b)
+		e.cache.Settle()
 		e.advance(b)
 		e.count(b)
 		b.length = e.model.Step(latency.Batch{Decode: b.Decode, Context: b.Context, WindowContext: b.WindowContext})

@@ -20,11 +20,11 @@ func (e *Engine) startDecoding(s int32) {
 	base := int64(q.computed) - q.startTick
 	e.context += base
 	e.window.add(base, q.startTick)
-	lag := 0
+	lag, computing := 0, 0
 	if e.cfg.AsyncScheduling {
-		lag = 1 // the token it computes next is still in flight
+		lag, computing = 1, int(q.lastTokens) // each token it computes is in flight when it gets the next one
 	}
-	e.cache.Grow(q.kv, int(q.computed), lag)
+	e.cache.Grow(q.kv, int(q.computed), lag, computing)
 	e.decoding.Push(des.NewEvent(q.endTick, 0, q.admission, s))
 }
 
@@ -35,6 +35,9 @@ func (e *Engine) materialize(s int32) {
 	e.context -= base
 	e.window.remove(base, e.cache.Ticks())
 	gained := int32(e.cache.Ticks() - q.startTick)
+	if gained > 0 {
+		q.lastTokens, q.lastBatch = 1, e.newestTicked
+	}
 	q.generated += gained
 	q.computed += gained
 	e.cache.StopGrowing(q.kv)

@@ -76,6 +76,9 @@ type sequence struct {
 	// they are as of startTick, when it started decoding; it is done at endTick.
 	generated, computed int32
 	startTick, endTick  int64
+	// lastTokens is how many tokens it got in the batch with number lastBatch, the last one that has any of it.
+	// For a decoding sequence they are out of date.
+	lastTokens, lastBatch int32
 	// emitted counts the tokens that clients have. While onClock is set, the tokens of ticks after
 	// countedTick are not in it yet.
 	emitted     int32
@@ -132,6 +135,8 @@ type Engine struct {
 	current, next     *batch
 	inFlight, hasNext bool
 	formed            []*Step
+	// newest is the number of the newest batch, and newestTicked that of the newest one with decoding sequences.
+	newest, newestTicked int32
 	// emittedTick is the last tick whose tokens were emitted; deliveredAt is when clients got the
 	// tokens of the last step.
 	emittedTick int64
@@ -166,6 +171,7 @@ type Engine struct {
 // batch is a step and the sequences that get a token at its end.
 type batch struct {
 	Step
+	number int32
 	length des.Time
 	// ticked: the decoding sequences take part, and tick is the cache's clock then. decoding of them
 	// get a token; for those in finishing it is the last one.

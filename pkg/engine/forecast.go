@@ -138,8 +138,7 @@ func (e *Engine) Forecast(now des.Time, r InTransit, before []InTransit) Forecas
 	if n := int64(e.decoding.Len()); n > 0 {
 		o.RemainingSteps = max(1, o.RemainingSteps/n)
 	}
-	size := int64(e.cache.BlockSize())
-	o.SlotWait = e.slotWait(o.Queued, (o.QueuedTokens+int64(r.Input)-o.Cached+size-1)/size)
+	o.SlotWait = e.slotWait(o.Queued, e.cache.Demand(o.QueuedTokens+int64(r.Input)-o.Cached, o.Queued+1))
 	return o
 }
 

@@ -31,7 +31,7 @@ func (e *Engine) Enqueue(r Request) int32 {
 		s = int32(len(e.seqs))
 		e.seqs = append(e.seqs, sequence{})
 	}
-	e.seqs[s] = sequence{tag: r.Tag, kv: e.cache.Open(r.Path), input: int32(r.Input), output: int32(r.Output),
+	e.seqs[s] = sequence{tag: r.Tag, kv: e.cache.Open(r.Path, r.Input), input: int32(r.Input), output: int32(r.Output),
 		order: r.Order}
 	e.wait.last++
 	e.push(waiter{r.Order, e.wait.last, s})

@@ -167,9 +167,36 @@ func newHarness(t *testing.T, c reference.Config, requests []reference.Request, 
 		model = stepTimes{model, c.StepTime}
 	}
 	p.engine = New(cfg, model, kv.NewCache(p.tree, kv.Config{Blocks: c.NumBlocks - 1, BlockSize: c.BlockSize,
-		Caching: c.PrefixCaching, UnhashedFirst: c.UnhashedFirst,
-		Window: kv.Window{Blocks: c.WindowBlocks, Extra: c.WindowExtra}}))
+		Caching: c.PrefixCaching, UnhashedFirst: c.UnhashedFirst, Groups: groupsOf(c), Rules: rulesOf(c)}))
 	return p
+}
+
+// groupsOf converts the KV cache groups of the reference.
+func groupsOf(c reference.Config) []kv.Group {
+	var groups []kv.Group
+	for _, g := range c.Groups {
+		k := kv.Group{BlockSize: g.BlockSize}
+		switch {
+		case g.Window > 0:
+			k.Kind, k.Window = kv.SlidingWindow, g.Window
+		case g.Chunk > 0:
+			k.Kind, k.Window = kv.LocalChunks, g.Chunk
+		}
+		groups = append(groups, k)
+	}
+	return groups
+}
+
+func rulesOf(c reference.Config) kv.GroupRules {
+	r := kv.GroupRules{Sparse: c.Sparse, Interval: c.Interval, KeepUntilComputed: c.KeepUntilComputed,
+		MaxLength: c.MaxModelLen}
+	if c.ReserveWindow {
+		r.MaxWindowTokens = c.MaxNumBatchedTokens
+		if c.Async && c.KeepUntilComputed {
+			r.MaxWindowTokens *= 2
+		}
+	}
+	return r
 }
 
 // stepTimes is a latency model with the reference's step times.

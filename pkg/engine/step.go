@@ -51,7 +51,7 @@ func (e *Engine) start(now des.Time) {
 // form fills b and reports whether it holds any tokens. The sequences' counts then assume that it
 // has run.
 func (e *Engine) form(b *batch) bool {
-	b.reset()
+	e.begin(b)
 	budget := e.cfg.MaxNumBatchedTokens
 	e.limitChunks()
 	if !e.scheduleRunning(b, &budget) {
@@ -83,8 +83,10 @@ func (e *Engine) count(b *batch) {
 	e.stats.PeakPrefill, e.stats.PeakDecode = max(e.stats.PeakPrefill, b.Prefill), max(e.stats.PeakDecode, b.Decode)
 }
 
-// reset empties b. Fields that form sets in any case stay.
-func (b *batch) reset() {
+// begin empties b, the next batch to form. Fields that form sets in any case stay.
+func (e *Engine) begin(b *batch) {
+	e.newest++
+	b.number = e.newest
 	b.Batch = latency.Batch{}
 	b.Admitted, b.Preempted, b.Resumed = b.Admitted[:0], b.Preempted[:0], b.Resumed[:0]
 	b.Entries, b.EarlierVictims, b.ticked, b.decoding = b.Entries[:0], 0, false, 0
@@ -156,15 +158,17 @@ func (e *Engine) scheduleRunning(b *batch, budget *int) bool {
 		available -= n
 		e.extend(b, q, n)
 	}
+	e.cache.Settle()
 	*budget = left
 	return true
 }
 
-// tick gives each decoding sequence a token in b, which holds nothing else yet.
+// tick gives each decoding sequence a token in b, which holds nothing else yet. The cache is settled later.
 func (e *Engine) tick(b *batch) {
 	n, t := e.decoding.Len(), e.cache.Ticks()
 	b.ticked, b.decoding, b.tick = true, n, t+1
 	e.keepDecoding(b)
+	e.newestTicked = b.number
 	b.Decode, b.Context, b.WindowContext = int64(n), e.context+int64(n)*t, e.window.total(t)
 	e.cache.Tick()
 	e.window.advance(t + 1)
@@ -176,7 +180,7 @@ func (e *Engine) extend(b *batch, q *sequence, n int) bool {
 		return true
 	}
 	upto := int(q.computed) + n
-	if !e.cache.Extend(q.kv, upto, q.visible(upto)) {
+	if !e.cache.Extend(q.kv, upto, q.visible(upto), int(q.computed), e.computing(q)) {
 		return false
 	}
 	e.compute(b, q, n)
@@ -188,6 +192,15 @@ func (e *Engine) compute(b *batch, q *sequence, n int) {
 	e.add(b, q, int64(n), 1)
 	e.keep(b, q, n)
 	q.computed += int32(n)
+	q.lastTokens, q.lastBatch = int32(n), b.number
+}
+
+// computing returns how many tokens of q are in the step in flight.
+func (e *Engine) computing(q *sequence) int {
+	if e.inFlight && q.lastBatch == e.current.number {
+		return int(q.lastTokens)
+	}
+	return 0
 }
 
 // add adds n tokens of q to the totals of b, or subtracts them if sign is -1.

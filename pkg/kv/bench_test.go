@@ -61,8 +61,8 @@ func BenchmarkTouch(b *testing.B) {
 // evictionForwarder invalidates in one cache what another has evicted.
 type evictionForwarder struct{ to *Cache }
 
-func (t evictionForwarder) Inserted(Node, int32, int32)  {}
-func (t evictionForwarder) Evicted(n Node, lo, hi int32) { t.to.Invalidate(n, lo, hi) }
+func (t evictionForwarder) Inserted(int, Node, int32, int32)    {}
+func (t evictionForwarder) Evicted(_ int, n Node, lo, hi int32) { t.to.Invalidate(n, lo, hi) }
 
 // BenchmarkMatch looks prompts up in a cache and in its image, with thousands of nodes.
 func BenchmarkMatch(b *testing.B) {

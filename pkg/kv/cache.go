@@ -31,10 +31,9 @@ type sequence struct {
 	path Path
 	held []heldRange // in order
 
-	blocks       int32 // the number of held blocks, without the sliding window's
-	hashed       int32 // how many of these are hashed: the first ones
-	windowBlocks int32 // the number of blocks held for the sliding window
-	publishSpan  int   // the index in path of the span with the first unhashed block, or of an earlier one
+	blocks      int32 // the number of held blocks
+	hashed      int32 // how many of these are hashed: the first ones
+	publishSpan int   // the index in path of the span with the first unhashed block, or of an earlier one
 
 	// A growing sequence has base + tick tokens. The newest lag of them are not known yet (see Extend). The
 	// fields above are as of the last catchUp.
@@ -51,13 +50,14 @@ type Cache struct {
 	caching   bool  // prefix caching is on
 	// unhashedFirst: see Config. If it is set, the only unhashed blocks in the queue are in its first run.
 	unhashedFirst bool
-	window        window
+	// groups has the blocks of a cache with groups, and the runs are not used then. Otherwise it is nil.
+	groups *groupStore
 
 	free               int32 // blocks
 	freeHead, freeTail int32 // the first and the last run of the free queue, or none
 	runs               []run
-	spareRuns          []int32  // indices in runs that are not in use
-	firstRun           runTable // of each node
+	spareRuns          []int32   // indices in runs that are not in use
+	firstRun           nodeTable // of each node
 
 	seqs      []sequence
 	spareSeqs []Seq // numbers of closed sequences
@@ -94,16 +94,22 @@ type Config struct {
 	// UnhashedFirst puts freed blocks that are not hashed at the front of the free queue, as vLLM does since
 	// 0.24 (BlockPool.free_blocks). Earlier versions append all freed blocks.
 	UnhashedFirst bool
-	Window        Window
+	// Groups are the KV cache groups of a model that has others than one of full attention, and Rules the
+	// rules for them. BlockSize is then the least common multiple of their block sizes.
+	Groups []Group
+	Rules  GroupRules
 }
 
 // NewCache returns a cache whose blocks are all free.
 func NewCache(tree *Tree, cfg Config) *Cache {
 	blocks := int32(cfg.Blocks)
 	c := &Cache{tree: tree, blockSize: int32(cfg.BlockSize), total: blocks, caching: cfg.Caching,
-		unhashedFirst: cfg.UnhashedFirst, window: newWindow(cfg.Window, cfg.BlockSize),
-		free: blocks, freeHead: none, freeTail: none, firstRun: newRunTable(),
+		unhashedFirst: cfg.UnhashedFirst, free: blocks, freeHead: none, freeTail: none, firstRun: newNodeTable(),
 		growingByPhase: make([]int32, cfg.BlockSize), writers: map[Node]Seq{}}
+	if len(cfg.Groups) > 0 {
+		c.groups = newGroupStore(c, cfg)
+		return c
+	}
 	c.queueBack(c.newRun(run{node: noNode, unhashed: c.total}))
 	return c
 }
@@ -114,11 +120,12 @@ func (c *Cache) Free() int { return int(c.free) }
 // Total returns how many blocks there are.
 func (c *Cache) Total() int { return int(c.total) }
 
-// BlockSize returns the number of tokens in a block.
+// BlockSize returns the number of tokens in a block. With groups, hits are multiples of it.
 func (c *Cache) BlockSize() int { return int(c.blockSize) }
 
-// Open starts a sequence that holds no blocks. The cache keeps path until Close.
-func (c *Cache) Open(path Path) Seq {
+// Open starts a sequence that holds no blocks, with a prompt of this many tokens. The cache keeps path until
+// Close.
+func (c *Cache) Open(path Path, prompt int) Seq {
 	var s Seq
 	if last := len(c.spareSeqs) - 1; last >= 0 {
 		s = c.spareSeqs[last]
@@ -128,6 +135,9 @@ func (c *Cache) Open(path Path) Seq {
 		s = Seq(len(c.seqs) - 1)
 	}
 	c.seqs[s] = sequence{path: path, held: c.seqs[s].held[:0]}
+	if c.groups != nil {
+		c.groups.open(s, prompt)
+	}
 	return s
 }
 
@@ -141,16 +151,30 @@ func (c *Cache) Close(s Seq) {
 // Path returns the path of s.
 func (c *Cache) Path(s Seq) Path { return c.seqs[s].path }
 
-// HeldBlocks returns how many blocks s holds, including its window's. For a growing sequence it leaves out
-// blocks added since its counts were last updated.
-func (c *Cache) HeldBlocks(s Seq) int { return int(c.seqs[s].blocks + c.seqs[s].windowBlocks) }
+// HeldBlocks returns how many blocks s holds, in all groups. For a growing sequence it may leave out blocks
+// added since its counts were last updated.
+func (c *Cache) HeldBlocks(s Seq) int {
+	if c.groups != nil {
+		return int(c.groups.seqs[s].held)
+	}
+	return int(c.seqs[s].blocks)
+}
 
 // Lookup finds the hits of s among the blocks that its first n tokens fill, and returns how many tokens they
 // have (KVCacheManager.get_computed_blocks). s does not hold them until Admit.
-func (c *Cache) Lookup(s Seq, n int) int { return c.Match(c.seqs[s].path, n) }
+func (c *Cache) Lookup(s Seq, n int) int {
+	if c.groups != nil {
+		return c.groups.lookup(s, n)
+	}
+	return c.Match(c.seqs[s].path, n)
+}
 
 // Match is Lookup for a path without a sequence.
 func (c *Cache) Match(path Path, n int) int {
+	if c.groups != nil {
+		hit, _ := c.groups.match(path, n)
+		return int(hit)
+	}
 	return c.match(path, int32(n)/c.blockSize) * int(c.blockSize)
 }
 
@@ -187,7 +211,14 @@ func (c *Cache) match(path Path, maxBlocks int32) int {
 // hit before they are computed. Admit changes nothing and returns false if blocks for the first reserve
 // tokens, which are at least n, would leave fewer than spare blocks free.
 func (c *Cache) Admit(s Seq, n, reserve, spare int) bool {
-	if c.blocksToAdd(0, c.blocksFor(reserve))-c.hits+c.freeHits > c.free-int32(spare) {
+	if c.groups != nil {
+		admitted := c.groups.admit(s, int32(n), int32(reserve), int32(spare))
+		if admitted {
+			c.Publish(s, n)
+		}
+		return admitted
+	}
+	if c.blocksFor(reserve)-c.hits+c.freeHits > c.free-int32(spare) {
 		return false
 	}
 	q := &c.seqs[s]
@@ -200,17 +231,29 @@ func (c *Cache) Admit(s Seq, n, reserve, spare int) bool {
 	return true
 }
 
-// BlocksNeeded returns how many more blocks s needs for its first n tokens, including its window's.
+// BlocksNeeded returns how many more blocks s needs for its first n tokens. Extend may free some before.
 func (c *Cache) BlocksNeeded(s Seq, n int) int {
-	return int(c.blocksToAdd(c.seqs[s].blocks, c.blocksFor(n)))
+	if c.groups != nil {
+		return int(c.groups.lacks(&c.groups.seqs[s], int32(n)))
+	}
+	return int(c.blocksFor(n) - c.seqs[s].blocks)
 }
 
-// Extend gives s the blocks that it lacks for its first n tokens. It then publishes the blocks that the
-// first known tokens fill. With asynchronous scheduling the newest token is not known yet, and vLLM hashes
-// only known tokens. Extend changes nothing and returns false if there are too few free blocks.
-func (c *Cache) Extend(s Seq, n, known int) bool {
+// Extend gives s, whose first computed tokens have been scheduled, the blocks that it lacks for its first n
+// tokens. It then publishes the blocks that the first known tokens fill. With asynchronous scheduling the
+// newest token is not known yet, and vLLM hashes only known tokens. It may also be that the last inFlight of
+// the scheduled tokens are still being computed. Extend returns false if there are too few free blocks. It
+// then has only freed the blocks that a window has left.
+func (c *Cache) Extend(s Seq, n, known, computed, inFlight int) bool {
+	if c.groups != nil {
+		extended := c.groups.extend(s, int32(n), int32(computed), int32(inFlight))
+		if extended {
+			c.Publish(s, known)
+		}
+		return extended
+	}
 	q, blocks := &c.seqs[s], c.blocksFor(n)
-	if c.blocksToAdd(q.blocks, blocks) > c.free {
+	if blocks-q.blocks > c.free {
 		return false
 	}
 	c.allocate(q, blocks)
@@ -221,28 +264,25 @@ func (c *Cache) Extend(s Seq, n, known int) bool {
 // Publish publishes the blocks that the first n tokens of s fill (BlockPool.cache_full_blocks). It does
 // nothing if caching is off.
 func (c *Cache) Publish(s Seq, n int) {
-	if c.caching {
+	switch {
+	case !c.caching:
+	case c.groups != nil:
+		c.groups.publishTokens(s, int32(n))
+	default:
 		c.publishBlocks(s, int32(n)/c.blockSize)
 	}
 }
 
-// blocksFor returns how many blocks n tokens occupy, without a window's.
+// blocksFor returns how many blocks n tokens occupy.
 func (c *Cache) blocksFor(n int) int32 {
 	return (int32(n) + c.blockSize - 1) / c.blockSize
 }
 
-// blocksToAdd returns how many blocks a sequence must get to go from have blocks to want blocks. The
-// result includes the window's blocks; have and want do not.
-func (c *Cache) blocksToAdd(have, want int32) int32 {
-	return want - have + c.window.size(want) - c.window.size(have)
-}
-
-// allocate takes free blocks until q holds the given number, and those of its window.
+// allocate takes free blocks until q holds the given number.
 func (c *Cache) allocate(q *sequence, blocks int32) {
-	windowBlocks := c.window.size(blocks)
-	if need := blocks - q.blocks + windowBlocks - q.windowBlocks; need > 0 {
+	if need := blocks - q.blocks; need > 0 {
 		c.takeFree(need)
-		q.blocks, q.windowBlocks = blocks, windowBlocks
+		q.blocks = blocks
 	}
 }
 
@@ -311,11 +351,14 @@ func (c *Cache) publishExtent(s Seq, n Node, lo, hi int32) {
 	q.held = append(q.held, heldRange{c.newRun(run{node: n, lo: lo, hi: hi, refs: 1}), hi})
 }
 
-// Release frees the blocks of s and leaves it open (KVCacheManager.free). The window's blocks go to the
-// free queue first, then the others from the last to the first.
+// Release frees the blocks of s and leaves it open (KVCacheManager.free), in each group from the last to the
+// first.
 func (c *Cache) Release(s Seq) {
+	if c.groups != nil {
+		c.groups.releaseAll(s)
+		return
+	}
 	q := &c.seqs[s]
-	c.freeUnhashed(q.windowBlocks)
 	unhashed := q.blocks - q.hashed
 	if len(q.held) == 0 || c.unhashedFirst {
 		c.freeUnhashed(unhashed)
@@ -338,7 +381,7 @@ func (c *Cache) Release(s Seq) {
 			unhashed = 0 // they were freed with the last run
 		}
 	}
-	q.held, q.blocks, q.hashed, q.windowBlocks, q.publishSpan = q.held[:0], 0, 0, 0, 0
+	q.held, q.blocks, q.hashed, q.publishSpan = q.held[:0], 0, 0, 0
 }
 
 // freeUnhashed adds n unhashed blocks to the free queue.
@@ -357,7 +400,7 @@ func (c *Cache) freeUnhashed(n int32) {
 // if a sequence had held and freed them. If there are more of them than in the cache, it takes the first.
 func (c *Cache) Touch(path Path, n int) {
 	n = min(n/int(c.blockSize), int(c.total)) * int(c.blockSize)
-	s := c.Open(path)
+	s := c.Open(path, n)
 	c.Lookup(s, n)
 	c.Admit(s, n, n, 0)
 	c.Close(s)

@@ -43,11 +43,10 @@ type reporter interface {
 func newCachePair(t reporter, r intSource) *cachePair {
 	size, total, caching := 1+r.IntN(5), 3+r.IntN(40), r.IntN(8) > 0
 	tree := NewTree()
-	var w Window
-	if r.IntN(4) == 0 {
-		w = Window{Blocks: 1 + r.IntN(4), Extra: 1 + r.IntN(3)}
+	cfg := Config{Blocks: total, BlockSize: size, Caching: caching, UnhashedFirst: r.IntN(2) == 0}
+	if r.IntN(3) == 0 { // a group of full attention is as good as none
+		cfg.Groups = []Group{{BlockSize: size}}
 	}
-	cfg := Config{Blocks: total, BlockSize: size, Caching: caching, UnhashedFirst: r.IntN(2) == 0, Window: w}
 	return &cachePair{reporter: t, r: r, size: size, tree: tree, c: NewCache(tree, cfg), p: newPlainCache(cfg),
 		maxOpen: 1 + r.IntN(20)}
 }
@@ -80,7 +79,7 @@ func (l *cachePair) run(operations int) {
 		default:
 			l.end(l.r.IntN(len(l.all)), l.r.IntN(3) == 0)
 		}
-		if l.r.IntN(16) == 0 {
+		if l.r.IntN(16) == 0 && l.c.groups == nil {
 			l.invalidate()
 		}
 		if l.w != nil {
@@ -96,12 +95,23 @@ func (l *cachePair) run(operations int) {
 	for len(l.all) > 0 {
 		l.end(0, false)
 	}
-	l.c.takeFree(l.c.free)
+	l.evictAll()
 	if l.w != nil {
 		l.w.image.Refresh()
 	}
 	if l.tree.Len() != 0 {
 		l.Errorf("%d nodes outlive their last block", l.tree.Len())
+	}
+}
+
+// evictAll takes all free blocks.
+func (l *cachePair) evictAll() {
+	if l.c.groups == nil {
+		l.c.takeFree(l.c.free)
+		return
+	}
+	for l.c.free > 0 {
+		l.c.groups.take()
 	}
 }
 
@@ -140,7 +150,7 @@ func (l *cachePair) begin() {
 	}
 	l.ids++
 	x.path = l.tree.Resolve(nil, q.segments, q.input, id)
-	x.seq = l.c.Open(x.path)
+	x.seq = l.c.Open(x.path, q.input)
 	l.all = append(l.all, x)
 }
 
@@ -172,7 +182,7 @@ func (l *cachePair) extend(x *seqPair) {
 	if admitting {
 		got = l.c.Admit(x.seq, upto, reserve, spare)
 	} else {
-		got = l.c.Extend(x.seq, upto, visible)
+		got = l.c.Extend(x.seq, upto, visible, x.tokens, 0)
 	}
 	if got != want {
 		l.Errorf("blocks for %d tokens: %v, want %v", upto, got, want)
@@ -196,7 +206,7 @@ func (l *cachePair) toggleGrowth(x *seqPair) {
 		x.growing, x.lag = true, l.r.IntN(2)
 		l.c.Publish(x.seq, x.tokens-x.lag)
 		l.p.publish(&x.plain, x.tokens-x.lag)
-		l.c.Grow(x.seq, x.tokens, x.lag)
+		l.c.Grow(x.seq, x.tokens, x.lag, x.lag)
 	}
 }
 
@@ -205,9 +215,6 @@ func (l *cachePair) tick() {
 	for _, x := range l.all {
 		if x.growing && x.tokens%l.size == 0 {
 			need++
-			if x.tokens/l.size < l.p.window.Blocks {
-				need += l.p.window.Extra
-			}
 		}
 	}
 	if l.c.TickNeed() != need {
@@ -217,6 +224,7 @@ func (l *cachePair) tick() {
 		return
 	}
 	l.c.Tick()
+	l.c.Settle()
 	for _, x := range l.all {
 		if x.growing {
 			x.tokens++

@@ -15,7 +15,6 @@ func (t *Tree) Clone() *Tree {
 func (c *Cache) Clone(tree *Tree) *Cache {
 	d := *c
 	d.tree, d.watcher = tree, nil
-	d.window.filling, d.window.filledAt = slices.Clone(c.window.filling), slices.Clone(c.window.filledAt)
 	d.runs, d.spareRuns = slices.Clone(c.runs), slices.Clone(c.spareRuns)
 	d.firstRun.slots = slices.Clone(c.firstRun.slots)
 	d.seqs, d.spareSeqs = slices.Clone(c.seqs), slices.Clone(c.spareSeqs)
@@ -26,15 +25,52 @@ func (c *Cache) Clone(tree *Tree) *Cache {
 	d.growingByPhase, d.writers = slices.Clone(c.growingByPhase), maps.Clone(c.writers)
 	d.hitExtents, d.chain = nil, nil
 	d.freeHits, d.hits = 0, 0
+	if c.groups != nil {
+		d.groups = c.groups.clone(&d)
+	}
 	return &d
+}
+
+// clone returns an independent copy for c, a clone of its cache.
+func (g *groupStore) clone(c *Cache) *groupStore {
+	d := *g
+	d.c, d.freed = c, nil
+	d.blocks, d.spare, d.byNode.slots = slices.Clone(g.blocks), slices.Clone(g.spare), slices.Clone(g.byNode.slots)
+	d.hashed = slices.Clone(g.hashed)
+	for i := range d.hashed {
+		x := &d.hashed[i]
+		x.first, x.oldest = slices.Clone(x.first), cloneLists(x.oldest)
+	}
+	d.seqs = slices.Clone(g.seqs)
+	for i := range d.seqs {
+		q := &d.seqs[i]
+		q.tables = slices.Clone(q.tables)
+		for k := range q.tables {
+			q.tables[k].blocks = slices.Clone(q.tables[k].blocks)
+		}
+	}
+	d.events = groupEvents{due: cloneLists(g.events.due), need: slices.Clone(g.events.need)}
+	return &d
+}
+
+func cloneLists[T any](lists [][]T) [][]T {
+	lists = slices.Clone(lists)
+	for i := range lists {
+		lists[i] = slices.Clone(lists[i])
+	}
+	return lists
 }
 
 // Clone returns an independent copy of the image as the image of c, a clone of its cache. The copy is not
 // the watcher of c yet.
 func (m *Image) Clone(c *Cache) *Image {
-	d := &Image{cache: c, log: slices.Clone(m.log), blocks: maps.Clone(m.blocks)}
-	for n, list := range d.blocks {
-		d.blocks[n] = slices.Clone(list)
+	d := &Image{cache: c, log: slices.Clone(m.log)}
+	for _, blocks := range m.blocks {
+		blocks = maps.Clone(blocks)
+		for n, list := range blocks {
+			blocks[n] = slices.Clone(list)
+		}
+		d.blocks = append(d.blocks, blocks)
 	}
 	return d
 }

@@ -7,12 +7,16 @@ package kv
 
 // Grow makes s get one token at each Tick from now on. s must have n tokens and hold exactly their blocks.
 // At any time its newest lag tokens are not known yet, so that a block is published lag ticks after it is
-// full. The full blocks of the prompt, and those that known tokens fill, must be published before.
-func (c *Cache) Grow(s Seq, n, lag int) {
+// full. The full blocks of the prompt, and those that known tokens fill, must be published before. At the next
+// Tick, inFlight of its tokens are being computed, and lag at later ones.
+func (c *Cache) Grow(s Seq, n, lag, inFlight int) {
 	q := &c.seqs[s]
 	q.growing, q.lag, q.base = true, int32(lag), int64(n)-c.tick
-	c.growingByPhase[c.phaseOf(q.base)]++
-	c.window.countFilling(c.phaseOf(q.base), q.base, c.tick, 1)
+	if c.groups != nil {
+		c.groups.grow(s, int32(inFlight))
+	} else {
+		c.growingByPhase[c.phaseOf(q.base)]++
+	}
 	if tail := q.path[len(q.path)-1].Node; c.caching && c.tree.nodes[tail].named {
 		c.writers[tail] = s
 	}
@@ -23,33 +27,43 @@ func (c *Cache) StopGrowing(s Seq) {
 	c.catchUp(s)
 	q := &c.seqs[s]
 	q.growing = false
-	c.growingByPhase[c.phaseOf(q.base)]--
-	c.window.countFilling(c.phaseOf(q.base), q.base, c.tick, -1)
+	if c.groups != nil {
+		c.groups.stopGrowing(s)
+	} else {
+		c.growingByPhase[c.phaseOf(q.base)]--
+	}
 	if tail := q.path[len(q.path)-1].Node; c.caching && c.tree.nodes[tail].named {
 		delete(c.writers, tail)
 	}
 }
 
-// TickNeed returns how many free blocks the next Tick takes.
+// TickNeed returns how many free blocks the next Tick takes. With groups it may free some before.
 func (c *Cache) TickNeed() int {
-	need := c.growingByPhase[c.phase]
-	if c.window.extra > 0 {
-		need += c.window.tickNeed(int64(c.phase))
+	if c.groups != nil {
+		return c.groups.tickNeed()
 	}
-	return int(need)
+	return int(c.growingByPhase[c.phase])
 }
 
-// Tick gives every growing sequence one token. At least TickNeed blocks must be free.
+// Tick gives every growing sequence one token. At least TickNeed blocks must be free. With groups, sequences
+// get their blocks in the order of admission: those admitted before a sequence that Extend is called for get
+// theirs then, and the others at Settle.
 func (c *Cache) Tick() {
-	if need := c.TickNeed(); need > 0 {
-		c.takeFree(int32(need))
-	}
-	if c.window.extra > 0 {
-		c.window.endTick(c.tick)
+	if c.groups != nil {
+		c.groups.tick()
+	} else if need := c.growingByPhase[c.phase]; need > 0 {
+		c.takeFree(need)
 	}
 	c.tick++
 	if c.phase++; c.phase == c.blockSize {
 		c.phase = 0
+	}
+}
+
+// Settle completes a Tick. Only Extend, for sequences that do not grow, may be called between the two.
+func (c *Cache) Settle() {
+	if c.groups != nil {
+		c.groups.settle()
 	}
 }
 
@@ -83,7 +97,6 @@ func (c *Cache) catchUp(s Seq) {
 	q := &c.seqs[s]
 	tokens := q.base + c.tick
 	q.blocks = c.blocksFor(int(tokens))
-	q.windowBlocks = c.window.size(q.blocks)
 	c.Publish(s, int(tokens)-int(q.lag))
 }
 

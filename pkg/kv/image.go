@@ -8,32 +8,40 @@ import "slices"
 type Image struct {
 	cache *Cache
 	log   []change
-	// blocks has the hashed extents of each node in ascending order, with gaps between them. It holds no
-	// references to its nodes, yet their numbers are not reused: blocks that are still hashed keep their
+	// blocks has, for each group, the hashed extents of each node in ascending order, with gaps between them. It
+	// holds no references to its nodes, yet their numbers are not reused: blocks that are still hashed keep their
 	// node alive, and so do evictions in the log.
-	blocks map[Node][]extent
+	blocks []map[Node][]extent
 }
 
 // change is a call of Inserted or, if inserted is false, of Evicted.
 type change struct {
 	node     Node
 	lo, hi   int32
+	group    int16
 	inserted bool
 }
 
 // NewImage returns an empty image of c and makes it the watcher of c. No block of c may be hashed yet.
 // Another watcher may replace the image if it forwards all notifications to it.
 func NewImage(c *Cache) *Image {
-	m := &Image{cache: c, blocks: map[Node][]extent{}}
+	m := &Image{cache: c}
+	for range c.groupCount() {
+		m.blocks = append(m.blocks, map[Node][]extent{})
+	}
 	c.Watch(m)
 	return m
 }
 
 // Inserted is called by the cache.
-func (m *Image) Inserted(n Node, lo, hi int32) { m.logChange(change{n, lo, hi, true}) }
+func (m *Image) Inserted(group int, n Node, lo, hi int32) {
+	m.logChange(change{n, lo, hi, int16(group), true})
+}
 
 // Evicted is called by the cache.
-func (m *Image) Evicted(n Node, lo, hi int32) { m.logChange(change{n, lo, hi, false}) }
+func (m *Image) Evicted(group int, n Node, lo, hi int32) {
+	m.logChange(change{n, lo, hi, int16(group), false})
+}
 
 func (m *Image) logChange(c change) {
 	m.cache.tree.ref(c.node)
@@ -44,16 +52,17 @@ func (m *Image) logChange(c change) {
 func (m *Image) Refresh() {
 	m.cache.CatchUp()
 	for _, c := range m.log {
-		list := m.blocks[c.node]
+		blocks := m.blocks[c.group]
+		list := blocks[c.node]
 		if c.inserted {
 			list = insert(list, c)
 		} else {
 			list = remove(list, c)
 		}
 		if len(list) == 0 {
-			delete(m.blocks, c.node)
+			delete(blocks, c.node)
 		} else {
-			m.blocks[c.node] = list
+			blocks[c.node] = list
 		}
 		m.cache.tree.unref(c.node)
 	}
@@ -96,6 +105,13 @@ func remove(list []extent, c change) []extent {
 
 // Match returns what Cache.Match would have returned at the last Refresh.
 func (m *Image) Match(path Path, n int) int {
+	if g := m.cache.groups; g != nil {
+		if !m.cache.caching {
+			return 0
+		}
+		hit, _ := g.layout.longestHit(m, path, int32(n))
+		return int(hit)
+	}
 	size := m.cache.blockSize
 	maxBlocks := int32(n) / size
 	var hits int32
@@ -104,7 +120,7 @@ func (m *Image) Match(path Path, n int) int {
 		if end <= hits {
 			continue
 		}
-		for _, e := range m.blocks[span.Node] {
+		for _, e := range m.blocks[0][span.Node] {
 			if e.lo <= hits && hits < e.hi {
 				hits = min(e.hi, end)
 				break
@@ -115,4 +131,9 @@ func (m *Image) Match(path Path, n int) int {
 		}
 	}
 	return int(hits * size)
+}
+
+// has reports whether block j of node n is hashed for a group.
+func (m *Image) has(group int, n Node, j int32) bool {
+	return slices.ContainsFunc(m.blocks[group][n], func(e extent) bool { return e.lo <= j && j < e.hi })
 }

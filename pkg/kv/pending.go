@@ -40,7 +40,7 @@ func (p *PendingPrompts) sharedTokens(path Path) (tokens int32) {
 }
 
 // MatchAfter returns what Match will return once all prompts in p have been computed, if nothing is
-// evicted meanwhile.
+// evicted meanwhile. With groups it is an estimate: it assumes that windows are hashed where prompts part.
 func (c *Cache) MatchAfter(path Path, n int, p *PendingPrompts) int {
 	now := c.Match(path, n)
 	if !c.caching {

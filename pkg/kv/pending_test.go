@@ -31,7 +31,7 @@ func TestMatchAfterPredictsLaterMatch(t *testing.T) {
 			return tree.Resolve(nil, segments, input, fmt.Sprint("r", i)), input
 		}
 		compute := func(path Path, input int) {
-			s := c.Open(path)
+			s := c.Open(path, input)
 			c.Lookup(s, input)
 			if !c.Admit(s, input, input, 0) {
 				t.Fatal("the cache is full")

@@ -10,7 +10,6 @@ import (
 type plainCache struct {
 	size    int
 	caching bool
-	window  Window
 	// unhashedFirst: as in Config.
 	unhashedFirst bool
 	blocks        []plainBlock
@@ -29,11 +28,10 @@ type plainSeq struct {
 	input    int
 	blocks   []int
 	hashed   int
-	extra    []int
 }
 
 func newPlainCache(cfg Config) *plainCache {
-	p := &plainCache{size: cfg.BlockSize, caching: cfg.Caching, window: cfg.Window, unhashedFirst: cfg.UnhashedFirst,
+	p := &plainCache{size: cfg.BlockSize, caching: cfg.Caching, unhashedFirst: cfg.UnhashedFirst,
 		blocks: make([]plainBlock, cfg.Blocks), byContent: map[string][]int{}}
 	for i := range cfg.Blocks {
 		p.free = append(p.free, i)
@@ -73,10 +71,9 @@ func (p *plainCache) lookup(q *plainSeq, upto int) []int {
 // and spare more.
 func (p *plainCache) extend(q *plainSeq, hits []int, upto, reserve, spare int) bool {
 	count := (upto + p.size - 1) / p.size
-	extra := p.window.Extra * min(count, p.window.Blocks)
 	need := count - len(q.blocks) - len(hits)
 	wanted := (reserve + p.size - 1) / p.size
-	wanted += p.window.Extra*min(wanted, p.window.Blocks) - len(q.blocks) - len(q.extra) - len(hits) + spare
+	wanted += spare - len(q.blocks) - len(hits)
 	unheld := 0
 	for _, b := range hits {
 		if p.blocks[b].refs == 0 {
@@ -96,9 +93,6 @@ func (p *plainCache) extend(q *plainSeq, hits []int, upto, reserve, spare int) b
 	}
 	for range need {
 		q.blocks = append(q.blocks, p.allocate())
-	}
-	for len(q.extra) < extra {
-		q.extra = append(q.extra, p.allocate())
 	}
 	return true
 }
@@ -127,7 +121,7 @@ func (p *plainCache) release(q *plainSeq) {
 	freed := slices.Clone(q.blocks)
 	slices.Reverse(freed)
 	var first, last []int
-	for _, b := range append(q.extra, freed...) {
+	for _, b := range freed {
 		if p.blocks[b].refs--; p.blocks[b].refs > 0 {
 			continue
 		}
@@ -138,7 +132,7 @@ func (p *plainCache) release(q *plainSeq) {
 		}
 	}
 	p.free = slices.Concat(first, p.free, last)
-	q.blocks, q.extra, q.hashed = nil, nil, 0
+	q.blocks, q.hashed = nil, 0
 }
 
 // invalidate erases copies of a content that have no holder and puts them first in the free list.

@@ -2,8 +2,8 @@ package kv
 
 import "slices"
 
-// PrefixIndex knows which blocks are hashed in each of several caches with the same block size. It is the
-// Watcher of all these caches. One Match finds the hits of a prompt in all of them, at a cost that grows
+// PrefixIndex knows which blocks are hashed in each of several caches without groups, with the same block size.
+// It is the Watcher of all these caches. One Match finds the hits of a prompt in all of them, at a cost that grows
 // with the number of caches that have blocks of the prompt's nodes.
 type PrefixIndex struct {
 	blockSize int32
@@ -134,7 +134,7 @@ type indexWatcher struct {
 }
 
 // Inserted is called by the cache.
-func (w indexWatcher) Inserted(n Node, lo, hi int32) {
+func (w indexWatcher) Inserted(_ int, n Node, lo, hi int32) {
 	for { // merges the adjacent extents
 		e, found := w.index.take(n, w.cache, lo, hi)
 		if !found {
@@ -146,7 +146,7 @@ func (w indexWatcher) Inserted(n Node, lo, hi int32) {
 }
 
 // Evicted is called by the cache. The blocks are all in one extent.
-func (w indexWatcher) Evicted(n Node, lo, hi int32) {
+func (w indexWatcher) Evicted(_ int, n Node, lo, hi int32) {
 	e, found := w.index.take(n, w.cache, lo+1, hi-1) // the overlapping one
 	if !found {
 		panic("kv: evicted blocks are not in the index")

@@ -2,7 +2,8 @@ package kv
 
 // Watcher is notified, in order, when a cache gets the first copy of blocks and when it loses the last one.
 // Inserted reports the first copies of blocks lo to hi of node n, Evicted the loss of the last ones. Of the
-// changes at one tick, the evictions come first.
+// changes at one tick, the evictions come first. Each group of the cache has copies of its own; a cache without
+// groups reports group 0.
 //
 // Blocks of unnamed nodes are not reported. Only their own request can hit them, and only where it ran
 // before it was preempted.
@@ -10,8 +11,8 @@ package kv
 // The node stays alive until the call returns. A watcher that stores its number must keep it alive
 // with Tree.Ref. A watcher must not call the cache.
 type Watcher interface {
-	Inserted(n Node, lo, hi int32)
-	Evicted(n Node, lo, hi int32)
+	Inserted(group int, n Node, lo, hi int32)
+	Evicted(group int, n Node, lo, hi int32)
 }
 
 // Watch makes w the only watcher of the cache. No block may be hashed yet, unless w knows of it. Blocks
@@ -34,7 +35,7 @@ func (c *Cache) CatchUp() {
 
 // notify calls report for those of blocks lo to hi of node n that are in no run. The caller publishes the
 // blocks after the call, or has evicted them before it.
-func (c *Cache) notify(report func(Node, int32, int32), n Node, lo, hi int32) {
+func (c *Cache) notify(report func(int, Node, int32, int32), n Node, lo, hi int32) {
 	if n == noNode || !c.tree.nodes[n].named {
 		return
 	}
@@ -49,13 +50,13 @@ func (c *Cache) notify(report func(Node, int32, int32), n Node, lo, hi int32) {
 				next = min(next, x.lo)
 			}
 		}
-		report(n, lo, next)
+		report(0, n, lo, next)
 		lo = next
 	}
 }
 
 // Invalidate makes all free copies of blocks lo to hi of node n unhashed and moves them to the front of
-// the free queue. Held copies stay hashed.
+// the free queue. Held copies stay hashed. The cache must not have groups.
 func (c *Cache) Invalidate(n Node, lo, hi int32) {
 	c.catchUpNode(n)
 	for lo < hi {

@@ -38,8 +38,8 @@ func (l *cachePair) watch() *watchChecker {
 }
 
 // Inserted expects blocks that were not findable before.
-func (w *watchChecker) Inserted(n Node, lo, hi int32) {
-	w.image.Inserted(n, lo, hi)
+func (w *watchChecker) Inserted(group int, n Node, lo, hi int32) {
+	w.image.Inserted(group, n, lo, hi)
 	for j := lo; j < hi; j++ {
 		text := w.content(n, int(j+1)*w.size)
 		if w.reportedInserted[text] || !w.tree.nodes[n].named {
@@ -52,8 +52,8 @@ func (w *watchChecker) Inserted(n Node, lo, hi int32) {
 }
 
 // Evicted expects blocks that were findable before.
-func (w *watchChecker) Evicted(n Node, lo, hi int32) {
-	w.image.Evicted(n, lo, hi)
+func (w *watchChecker) Evicted(group int, n Node, lo, hi int32) {
+	w.image.Evicted(group, n, lo, hi)
 	for j := lo; j < hi; j++ {
 		text := w.content(n, int(j+1)*w.size)
 		if !w.reportedInserted[text] {
@@ -144,7 +144,7 @@ func (w *watchChecker) wasJustFilled(text string) bool {
 // check compares the image with the plain cache as of the last refresh.
 func (w *watchChecker) check() {
 	have := map[string]bool{}
-	for n, list := range w.image.blocks {
+	for n, list := range w.image.blocks[0] {
 		last := int32(-1)
 		for _, s := range list {
 			if s.lo <= last || s.hi <= s.lo {
@@ -271,10 +271,10 @@ func TestInvalidateKeepsGrowingBlocks(t *testing.T) {
 	image := NewImage(c)
 	prompt := []Segment{{"p", 2}}
 	writer := tree.Resolve(nil, prompt, 2, "r")
-	s := c.Open(writer)
+	s := c.Open(writer, 2)
 	c.Lookup(s, 1)
 	c.Admit(s, 2, 2, 0)
-	c.Grow(s, 2, 0)
+	c.Grow(s, 2, 0, 0)
 	output := writer[1].Node
 	reader := tree.Resolve(nil, append(prompt, Segment{"r" + outputSuffix, 2}), 4, "q")
 	c.Touch(reader, 4)

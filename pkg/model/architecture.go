@@ -42,9 +42,10 @@ type Attention struct {
 	HeadDim int `json:"head_dim"`
 	// ValueDim is the size of a value head if it is not HeadDim.
 	ValueDim int `json:"value_dim,omitempty"`
-	// Window is the number of newest tokens it attends to; 0 means all. Llama 4's chunks count as
-	// windows, their maximum.
-	Window int `json:"window,omitempty"`
+	// Window is the number of newest tokens it attends to; 0 means all. Chunked, it attends to those of the
+	// same chunk of Window tokens (Llama 4), which counts as if these were as many in a step's time.
+	Window  int  `json:"window,omitempty"`
+	Chunked bool `json:"chunked,omitempty"`
 	// MLA is the latent attention of DeepSeek V2; nil otherwise.
 	MLA *MLA `json:"mla,omitempty"`
 	// Biases of the query, key and value projections, and of the output; norms of each head's queries

@@ -245,7 +245,7 @@ func qwenMoE(s shape, inner int) *Architecture {
 // tokens, and full ones.
 func chunked(windowed, full int, m MLP) []Layers {
 	a, b := llama4.sparse(windowed, m), llama4.sparse(full, m)
-	a.Attention.Window = 8192
+	a.Attention.Window, a.Attention.Chunked = 8192, true
 	return []Layers{a, b}
 }
 

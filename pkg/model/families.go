@@ -32,6 +32,7 @@ type defaults struct{ headDim, globalHeadDim, vocab, heads, kvHeads, positions, 
 type windows struct {
 	size, pattern int
 	offByDefault  bool
+	chunked       bool // the windows are chunks
 }
 
 // expertLayers describes layers with experts besides the experts' matrices: biases, a scale per
@@ -101,8 +102,9 @@ var (
 	deepSeekV4Family = family{compressed: true, experts: expertLayers{nonExpert: sharedByCount}}
 	miniMaxFamily    = family{qkNorm: true, experts: expertLayers{nonExpert: sharedByCount}}
 	qwen35Family     = family{qkNorm: true, linear: GatedDeltaNet, experts: expertLayers{nonExpert: sharedByCount}}
-	llama4Family     = family{experts: expertLayers{nonExpert: sharedSingle}, windows: windows{size: 8192, pattern: 4}}
-	gemma3Family     = family{qkNorm: true, norms: 4, tied: true, windows: windows{size: 4096, pattern: 6},
+	llama4Family     = family{experts: expertLayers{nonExpert: sharedSingle},
+		windows: windows{size: 8192, pattern: 4, chunked: true}}
+	gemma3Family = family{qkNorm: true, norms: 4, tied: true, windows: windows{size: 4096, pattern: 6},
 		defaults: defaults{headDim: 256, vocab: 262208, heads: 8, kvHeads: 4, positions: 131072}}
 	// A layer of gemma-4 with experts has three more norms, and its router scales its input, which adds
 	// a fourth (transformers, modeling_gemma4.py). The per-layer embeddings and the shared keys and

@@ -60,7 +60,9 @@ func (c *hfConfig) attention(f family, hidden, i int) (Attention, error) {
 	if t.Index, err = c.index(i); err != nil {
 		return t, err
 	}
-	if t.Window, err = c.window(f, i); err == nil && t.Window == 0 && f.defaults.globalHeadDim > 0 {
+	t.Window, err = c.window(f, i)
+	t.Chunked = t.Window > 0 && (c.ChunkSize != nil || c.Window == nil && f.windows.chunked)
+	if err == nil && t.Window == 0 && f.defaults.globalHeadDim > 0 {
 		err = c.globalAttention(f, &t)
 	}
 	if t.Window > 0 && c.WindowKVHeads != nil {

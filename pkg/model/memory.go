@@ -8,12 +8,16 @@ import (
 // MemoryPlan describes what must fit into the memory of each GPU of a replica.
 type MemoryPlan struct {
 	Work Work
+	// Layers are the model's KVLayers.
+	Layers []KVLayers
 	// GPUMemory is the memory of one GPU in bytes, of which the server uses the fraction Utilization.
 	GPUMemory   int64
 	Utilization float64
 	// The replica has TP·PP·DP GPUs.
 	TP, PP, DP int
 	BlockSize  int
+	// GroupRatio: see KVPlan.
+	GroupRatio float64
 	// MaxNumSeqs and MaxNumBatchedTokens limit a step of one engine core.
 	MaxNumSeqs, MaxNumBatchedTokens int
 }
@@ -50,7 +54,7 @@ var communicationBytes = [2]int64{358612992, 411041792}
 func (p MemoryPlan) Memory() Memory {
 	m := Memory{GPU: p.GPUMemory, Utilization: p.Utilization,
 		Usable:  int64(float64(p.GPUMemory) * p.Utilization),
-		Weights: p.weights(), Activations: p.activations(), Runtime: runtimeBytes, BlockBytes: p.blockBytes()}
+		Weights: p.weights(), Activations: p.activations(), Runtime: runtimeBytes, BlockBytes: p.KVPlan().BlockBytes}
 	switch {
 	case p.TP == 2:
 		m.Communication = communicationBytes[0]
@@ -101,33 +105,6 @@ func (p MemoryPlan) activations() int64 {
 
 // maxBytes exceeds any memory, and sums of it do not overflow.
 const maxBytes = 1 << 60
-
-// blockBytes is the size of a block of the layers with full attention, or of all layers if every
-// one has a window.
-func (p MemoryPlan) blockBytes() int64 {
-	if p.Work.KVBytes == 0 {
-		return p.share(p.Work.WindowKVBytes, p.Work.WindowKVHeads)
-	}
-	return p.share(p.Work.KVBytes, p.Work.KVHeads)
-}
-
-// share returns one GPU's part of a block with the given bytes per token and KV heads.
-func (p MemoryPlan) share(bytes int64, heads int) int64 {
-	return p.stage(int64(p.BlockSize)*bytes) / int64(min(p.TP, heads))
-}
-
-// Window returns for how many blocks of a sequence the layers with a window need how many extra
-// blocks. It returns 0, 0 if there are no such layers, or only such layers. In the latter case a
-// sequence is assumed to hold all its blocks, as in engines that do not free blocks behind the
-// window.
-func (p MemoryPlan) Window() (blocks, extra int) {
-	w := &p.Work
-	if w.Window == 0 || w.KVBytes == 0 {
-		return 0, 0
-	}
-	full, window := p.blockBytes(), p.share(w.WindowKVBytes, w.WindowKVHeads)
-	return (w.Window + p.BlockSize - 1) / p.BlockSize, int((window + full - 1) / full)
-}
 
 // String formats the sum in GiB.
 func (m Memory) String() string {

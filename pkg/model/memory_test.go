@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"testing"
 )
 
@@ -10,8 +11,8 @@ func plan(t *testing.T, name string) MemoryPlan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return MemoryPlan{Work: a.Work(), GPUMemory: 80 << 30, Utilization: 0.9, TP: 1, PP: 1, DP: 1, BlockSize: 16,
-		MaxNumSeqs: 256, MaxNumBatchedTokens: 2048}
+	return MemoryPlan{Work: a.Work(), Layers: a.KVLayers(), GPUMemory: 80 << 30, Utilization: 0.9,
+		TP: 1, PP: 1, DP: 1, BlockSize: 16, GroupRatio: 1.5, MaxNumSeqs: 256, MaxNumBatchedTokens: 2048}
 }
 
 // TestMemoryMatchesVLLMLog: Llama-3-8B on a GPU of 79.22 GiB, with 8192 tokens and 256 sequences
@@ -79,24 +80,64 @@ func TestParallelismDividesMemory(t *testing.T) {
 	}
 }
 
-// TestWindow: half of gpt-oss's layers attend to 128 tokens, which are 8 blocks.
-func TestWindow(t *testing.T) {
-	p := plan(t, "openai/gpt-oss-20b")
-	if blocks, extra := p.Window(); blocks != 8 || extra != 1 {
-		t.Errorf("%d blocks with %d extra, want 8 with 1", blocks, extra)
+// TestKVPlan: the groups of models as vLLM's get_kv_cache_groups makes them. scripts/vllm-oracle compares them with
+// vLLM's.
+func TestKVPlan(t *testing.T) {
+	window := func(tokens, size, layers int) KVGroup { return KVGroup{KVWindow, tokens, size, layers} }
+	full := func(size, layers int) KVGroup { return KVGroup{KVFull, 0, size, layers} }
+	chunk := KVGroup{KVChunked, 8192, 16, 12}
+	w := window(1024, 16, 8)
+	for _, c := range []struct {
+		model  string
+		tp, pp int
+		groups []KVGroup
+		bytes  int64
+	}{
+		{"Qwen/Qwen3-8B", 1, 1, []KVGroup{full(16, 36)}, 16 * 36 * 2 * 8 * 128 * 2},
+		{"deepseek-ai/DeepSeek-V3", 8, 1, []KVGroup{full(16, 61)}, 16 * 61 * 576 * 2},
+		{"openai/gpt-oss-20b", 1, 1, []KVGroup{window(128, 16, 12), full(16, 12)}, 16 * 12 * 2 * 8 * 64 * 2},
+		{"openai/gpt-oss-20b", 2, 2, []KVGroup{window(128, 16, 6), full(16, 6)}, 16 * 6 * 2 * 4 * 64 * 2},
+		{"google/gemma-3-12b-it", 1, 1, []KVGroup{w, w, w, w, w, full(16, 8)}, 16 * 8 * 2 * 8 * 256 * 2},
+		{"meta-llama/Llama-4-Scout-17B-16E-Instruct", 8, 1, []KVGroup{chunk, chunk, chunk, full(16, 12)},
+			16 * 12 * 2 * 1 * 128 * 2},
+		// gemma-4's full attention has half as many bytes for each token, so twice as many tokens in a block. On 8
+		// GPUs each has one head of both kinds, and those of full attention are larger.
+		{"google/gemma-4-26B-A4B", 1, 1, []KVGroup{window(1024, 16, 5), window(1024, 16, 5), window(1024, 16, 5),
+			window(1024, 16, 5), window(1024, 16, 5), full(32, 5)}, 16 * 5 * 2 * 8 * 256 * 2},
+		{"google/gemma-4-26B-A4B", 8, 1, []KVGroup{window(1024, 32, 5), window(1024, 32, 5), window(1024, 32, 5),
+			window(1024, 32, 5), window(1024, 32, 5), full(16, 5)}, 16 * 5 * 2 * 1 * 512 * 2},
+	} {
+		p := plan(t, c.model)
+		p.TP, p.PP = c.tp, c.pp
+		if got := p.KVPlan(); !slices.Equal(got.Groups, c.groups) || got.BlockBytes != c.bytes {
+			t.Errorf("%s on %dx%d: %+v, want %v of %d bytes", c.model, c.tp, c.pp, got, c.groups, c.bytes)
+		}
 	}
-	if blocks, extra := plan(t, "Qwen/Qwen3-8B").Window(); blocks != 0 || extra != 0 {
-		t.Errorf("a model without windows has %d blocks with %d extra", blocks, extra)
-	}
-	// On 8 GPUs each has one of gemma-4's 8 KV heads in layers with a window, and a copy of one of 2
-	// heads in the 5 others: 25·256 numbers against 5·512.
-	g := plan(t, "google/gemma-4-26B-A4B")
-	g.TP = 8
-	if blocks, extra := g.Window(); blocks != 64 || extra != 3 {
-		t.Errorf("gemma-4 on 8 GPUs: %d blocks with %d extra, want 64 with 3", blocks, extra)
-	}
-	p.Work.KVBytes = 0 // all layers have windows
-	if blocks, _ := p.Window(); blocks != 0 || p.Memory().BlockBytes != 16*p.Work.WindowKVBytes {
-		t.Errorf("windows alone: %d blocks, of %d bytes", blocks, p.Memory().BlockBytes)
+}
+
+// TestKVPlanOfLayerCounts: groups have as many layers as the kind with fewest, or with most if these are less than
+// half more.
+func TestKVPlanOfLayerCounts(t *testing.T) {
+	for _, c := range []struct{ windowed, full, windowGroups, fullGroups, layers int }{
+		{10, 10, 1, 1, 10}, {12, 10, 1, 1, 12}, {14, 10, 1, 1, 14}, {15, 10, 2, 1, 10}, {52, 10, 6, 1, 10},
+		{2, 3, 1, 2, 2}, {3, 4, 1, 1, 4}, {1, 7, 1, 7, 1}, {5, 0, 1, 0, 5},
+	} {
+		p := MemoryPlan{TP: 1, PP: 1, BlockSize: 16, GroupRatio: 1.5}
+		for _, l := range []KVLayers{{KVWindow, 64, c.windowed, 100, 1}, {KVFull, 0, c.full, 100, 1}} {
+			if l.Count > 0 {
+				p.Layers = append(p.Layers, l)
+			}
+		}
+		got := p.KVPlan()
+		windowed := 0
+		for _, g := range got.Groups {
+			if g.Kind == KVWindow {
+				windowed++
+			}
+		}
+		if windowed != c.windowGroups || len(got.Groups)-windowed != c.fullGroups ||
+			got.BlockBytes != int64(c.layers*1600) {
+			t.Errorf("%+v: %+v", c, got)
+		}
 	}
 }

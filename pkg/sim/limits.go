@@ -2,7 +2,6 @@ package sim
 
 import (
 	"blis/pkg/cluster"
-	"blis/pkg/kv"
 	"blis/pkg/stream"
 )
 
@@ -11,15 +10,16 @@ type limits struct {
 	modelLen  int64 // 0: no limit
 	blocks    int64 // in the cache
 	blockSize int64
-	window    kv.Window
+	// needed is how many blocks a lone request with this many tokens needs.
+	needed func(tokens int) int
 	// budget limits a prompt that must be computed in one step; 0: no limit.
 	budget int64
 }
 
-func limitsOf(d *cluster.Deployment, hold kv.Window) limits {
+func limitsOf(d *cluster.Deployment) limits {
 	e := &d.Engine
-	l := limits{modelLen: int64(e.MaxModelLen), blocks: int64(d.UsableBlocks()), blockSize: int64(e.BlockSize),
-		window: hold}
+	l := limits{modelLen: int64(e.MaxModelLen), blocks: int64(d.UsableBlocks()), blockSize: int64(d.HitSize()),
+		needed: d.SequenceBlocks()}
 	if !e.EnableChunkedPrefill {
 		l.budget = int64(e.MaxNumBatchedTokens)
 	}
@@ -34,12 +34,10 @@ func (l *limits) maxCachedTokens(input int64) int64 { return l.blockSize * ((inp
 // generated is never computed and needs no slot.
 func (l *limits) rejectReason(input, output int64) string {
 	slots := input + output - 1
-	blocks := (slots + l.blockSize - 1) / l.blockSize
-	blocks += int64(l.window.Extra) * min(blocks, int64(l.window.Blocks))
 	switch {
 	case l.modelLen > 0 && input+output > l.modelLen:
 		return stream.ReasonTooLongForModel
-	case blocks > l.blocks:
+	case int64(l.needed(int(slots))) > l.blocks:
 		return stream.ReasonTooLongForCache
 	case l.budget > 0 && slots > l.budget:
 		return stream.ReasonTooLongForBudget

@@ -67,7 +67,7 @@ func (p *prefixes) recordRouting(s *simulation, r *request, chosen *policy.Repli
 
 // watchCache subscribes the router to replica i's cache as its policies need.
 func watchCache(s *simulation, i int32, c *kv.Cache) {
-	w := &cacheWatcher{sim: s, replica: i}
+	w := &cacheWatcher{sim: s, replica: i, cache: c}
 	for _, list := range [...][]refreshInterval{s.telemetry.periodic, s.telemetry.onDemand} {
 		for _, t := range list {
 			if t.field == policy.FieldCache {
@@ -90,21 +90,27 @@ func watchCache(s *simulation, i int32, c *kv.Cache) {
 type cacheWatcher struct {
 	sim     *simulation
 	replica int32
+	cache   *kv.Cache
 	image   *kv.Image // nil if not needed
 }
 
 // Inserted is called by the cache.
-func (w *cacheWatcher) Inserted(n kv.Node, lo, hi int32) {
+func (w *cacheWatcher) Inserted(group int, n kv.Node, lo, hi int32) {
 	if w.image != nil {
-		w.image.Inserted(n, lo, hi)
+		w.image.Inserted(group, n, lo, hi)
 	}
 }
 
-// Evicted is called by the cache.
-func (w *cacheWatcher) Evicted(n kv.Node, lo, hi int32) {
+// Evicted is called by the cache. The router's prefix index knows no groups: it gets the
+// evictions of one of them.
+func (w *cacheWatcher) Evicted(group int, n kv.Node, lo, hi int32) {
 	if w.image != nil {
-		w.image.Evicted(n, lo, hi)
+		w.image.Evicted(group, n, lo, hi)
 	}
+	if group != w.cache.PrefixGroup() {
+		return
+	}
+	lo, hi = w.cache.PrefixBlocks(lo, hi)
 	s := w.sim
 	s.tree.Ref(n) // until the report is applied
 	p := &s.router.prefixes

@@ -15,9 +15,9 @@ import (
 	"blis/pkg/des"
 	"blis/pkg/dist"
 	"blis/pkg/internal/reference"
-	"blis/pkg/kv"
 	"blis/pkg/latency"
 	"blis/pkg/metrics"
+	"blis/pkg/model"
 	"blis/pkg/policy"
 	"blis/pkg/stream"
 
@@ -105,6 +105,7 @@ func TestReferenceOnSessions(t *testing.T) {
 // depend on all sums of a batch.
 func TestReferenceOnRooflines(t *testing.T) {
 	var rooflines []replicaSpec
+	var windows []int
 	for _, d := range []string{
 		"{id: a, model: Qwen/Qwen3-8B, gpu: A100}",
 		"{id: b, model: openai/gpt-oss-20b, gpu: L40S}",
@@ -124,11 +125,13 @@ func TestReferenceOnRooflines(t *testing.T) {
 			t.Fatalf("%s has the latency model %s", d, c.Deployments[0].Latency.Model)
 		}
 		rooflines = append(rooflines, mustSpecs(c)...)
+		windows = append(windows, c.Deployments[0].Computed.WindowTokens)
 	}
 	for seed := range uint64(500) {
 		r := rooflines[seed%uint64(len(rooflines))]
 		c, requests := reference.Random(seed)
-		c.Window, c.StepTime = r.window, func(b reference.Batch) int64 { return r.model.Step(latency.Batch(b)) }
+		c.Window = windows[seed%uint64(len(windows))]
+		c.StepTime = func(b reference.Batch) int64 { return r.model.Step(latency.Batch(b)) }
 		if diff := compare(t, c, requests); diff != "" {
 			t.Fatalf("seed %d: the reference (-) and the simulator (+) differ:\n%+v\n%s", seed, c, diff)
 		}
@@ -376,6 +379,7 @@ func clusterOf(c reference.Config) *cluster.Config {
 	if c.UnhashedFirst {
 		e.FreeOrder = cluster.UnhashedFirst
 	}
+	setGroups(&d, &c)
 	one := &cluster.Config{Version: 1, Deployments: []cluster.Deployment{d},
 		ControlPlane: cluster.ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS,
 			RoutingLatencyUS: c.RoutingLatencyUS, ShadowBlocks: cmp.Or(c.ShadowBlocks, policy.ShadowBlocks)},
@@ -404,10 +408,34 @@ func clusterOf(c reference.Config) *cluster.Config {
 	return one
 }
 
+// setGroups sets the KV cache groups of the reference and the rules for them.
+func setGroups(d *cluster.Deployment, c *reference.Config) {
+	e := &d.Engine
+	d.Computed.WindowTokens = c.Window
+	for _, g := range c.Groups {
+		k := model.KVGroup{Kind: model.KVFull, BlockSize: g.BlockSize, WindowTokens: g.Window + g.Chunk, Layers: 1}
+		switch {
+		case g.Window > 0:
+			k.Kind = model.KVWindow
+		case g.Chunk > 0:
+			k.Kind = model.KVChunked
+		}
+		d.Computed.KVGroups = append(d.Computed.KVGroups, k)
+	}
+	if e.PrefixCacheRetentionInterval = -1; c.Sparse {
+		e.PrefixCacheRetentionInterval = c.Interval
+	}
+	if c.KeepUntilComputed {
+		e.WindowRelease = cluster.ReleaseComputed
+	}
+	if c.ReserveWindow {
+		e.WindowReserve = cluster.ReserveWindow
+	}
+}
+
 // testSpecs are the replica specs of the reference's configuration.
 func testSpecs(c reference.Config) []replicaSpec {
 	s := mustSpecs(clusterOf(c))
-	s[0].window, s[0].windowBlocks = c.Window, kv.Window{Blocks: c.WindowBlocks, Extra: c.WindowExtra}
 	if c.StepTime != nil {
 		s[0].model = stepTimes{s[0].model, c.StepTime}
 	}

@@ -212,8 +212,8 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 func (s *simulation) addDeployment(d *cluster.Deployment, spec *replicaSpec, o *Options) {
 	i, first := len(s.deployments), len(s.replicas)
 	for k := range d.Replicas {
-		cache := kv.NewCache(s.tree, cacheConfig(d, spec.windowBlocks))
-		cfg := engineConfig(d, spec.window)
+		cache := kv.NewCache(s.tree, cacheConfig(d))
+		cfg := engineConfig(d)
 		cfg.KeepGaps, cfg.KeepBatches = o.ITL, o.Trace == stream.TraceLevels[2]
 		cfg.PreemptionScore = s.preemptionScorer(int32(len(s.replicas)))
 		jitter := spec.newJitter(k)
@@ -222,7 +222,7 @@ func (s *simulation) addDeployment(d *cluster.Deployment, spec *replicaSpec, o *
 			maxSeqs: cfg.MaxNumSeqs, jitter: jitter})
 	}
 	s.deployments = append(s.deployments, deployment{id: d.ID, first: first, end: len(s.replicas), model: spec.model,
-		limits: limitsOf(d, spec.windowBlocks), tokenBudget: int64(d.Engine.MaxNumBatchedTokens), gpus: d.Engine.GPUs(),
+		limits: limitsOf(d), tokenBudget: int64(d.Engine.MaxNumBatchedTokens), gpus: d.Engine.GPUs(),
 		measuredRange: d.Latency.Range, isRoofline: d.Latency.Model == "roofline", fromFile: d.FromFile()})
 	s.addModel(d.Model, i)
 }
@@ -233,7 +233,7 @@ func (s *simulation) setUpRouter(c *cluster.Config) {
 	if r.needs.all&policy.NeedShadow != 0 {
 		var blockSizes []int
 		for i := range s.replicas {
-			blockSizes = append(blockSizes, c.Deployments[s.replicas[i].deployment].Engine.BlockSize)
+			blockSizes = append(blockSizes, c.Deployments[s.replicas[i].deployment].HitSize())
 		}
 		r.prefixes.index = policy.NewShadow(s.tree, r.config.ShadowBlocks, blockSizes)
 	}

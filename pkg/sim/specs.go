@@ -12,15 +12,13 @@ import (
 	"blis/pkg/latency"
 )
 
-// replicaSpec is what a deployment's model determines for its replicas: step times and KV memory.
+// replicaSpec is what a deployment's model determines for the step times of its replicas.
 // Jitter is drawn from streams named by the seed and the deployment's id.
 type replicaSpec struct {
-	model        latency.Model
-	window       int // of the model's sliding-window layers; 0: none
-	windowBlocks kv.Window
-	jitter       float64
-	id           string
-	seed         uint64
+	model  latency.Model
+	jitter float64
+	id     string
+	seed   uint64
 }
 
 // replicaSpecs returns the specs of all deployments of c.
@@ -32,12 +30,7 @@ func replicaSpecs(c *cluster.Config, jitterSeed uint64) ([]replicaSpec, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := replicaSpec{model: model, windowBlocks: d.Computed.Window.KVWindow(), jitter: d.Latency.Jitter.CV,
-			id: d.ID, seed: jitterSeed}
-		if d.Computed.Window != nil {
-			s.window = d.Computed.Window.Tokens
-		}
-		all = append(all, s)
+		all = append(all, replicaSpec{model: model, jitter: d.Latency.Jitter.CV, id: d.ID, seed: jitterSeed})
 	}
 	return all, nil
 }
@@ -66,15 +59,16 @@ func (j jitter) clone() jitter {
 
 // cacheConfig converts the cache of a deployment. A replica with data parallelism has the blocks of all its
 // cores.
-func cacheConfig(d *cluster.Deployment, window kv.Window) kv.Config {
+func cacheConfig(d *cluster.Deployment) kv.Config {
 	e := &d.Engine
-	return kv.Config{Blocks: d.UsableBlocks() * e.DataParallelSize, BlockSize: e.BlockSize,
-		Caching: e.EnablePrefixCaching, UnhashedFirst: e.FreeOrder == cluster.UnhashedFirst, Window: window}
+	return kv.Config{Blocks: d.UsableBlocks() * e.DataParallelSize, BlockSize: d.HitSize(),
+		Caching: e.EnablePrefixCaching, UnhashedFirst: e.FreeOrder == cluster.UnhashedFirst,
+		Groups: d.KVGroups(), Rules: d.KVRules()}
 }
 
 // engineConfig converts the limits of a deployment. A replica with data parallelism is one engine
 // with the capacity of all its cores.
-func engineConfig(d *cluster.Deployment, window int) engine.Config {
+func engineConfig(d *cluster.Deployment) engine.Config {
 	e := &d.Engine
 	cores := e.DataParallelSize
 	c := engine.Config{MaxNumSeqs: e.MaxNumSeqs * cores, MaxNumBatchedTokens: e.MaxNumBatchedTokens * cores,
@@ -83,7 +77,8 @@ func engineConfig(d *cluster.Deployment, window int) engine.Config {
 		ThresholdSparesLone:       !e.LongPrefillTokenThresholdLone,
 		AdaptiveThreshold:         e.LongPrefillTokenThresholdAdaptive,
 		AsyncScheduling:           e.AsyncScheduling, ReserveFullSequence: e.ReserveFullSequence,
-		WatermarkBlocks: cores * int(math.Floor(e.Watermark*float64(d.Computed.KVBlocks))), Window: window,
+		WatermarkBlocks:             cores * int(math.Floor(e.Watermark*float64(d.Computed.KVBlocks))),
+		Window:                      d.Computed.WindowTokens,
 		ContinueAfterSelfPreemption: e.AfterSelfPreemption == cluster.ContinueScheduling,
 		IdleVictimSkipsNext:         e.IdleVictimSkipsNext}
 	if cores > 1 {

@@ -19,6 +19,8 @@ type vllmCase struct {
 	VLLM     string
 	Cluster  json.RawMessage
 	Workload []json.RawMessage
+	// ModelConfig is the config.json of the model if it is not that of the cluster's model.
+	ModelConfig json.RawMessage `json:"model_config"`
 	// StepFields names the values of Steps.
 	StepFields  []string `json:"step_fields"`
 	Steps       [][]any
@@ -66,6 +68,11 @@ func (c *vllmCase) simulate(t *testing.T) vllmRun {
 	}
 	fmt.Fprintf(&in, `{"kind":"end","records":%d}`+"\n", len(c.Workload))
 	o := Options{Cluster: file, Trace: "full", ITL: true, Plain: true, Check: true}
+	if len(c.ModelConfig) > 0 {
+		config := filepath.Join(t.TempDir(), "config.json")
+		must(os.WriteFile(config, c.ModelConfig, 0o666))
+		o.Set = []string{"deployments.main.model_config=" + config}
+	}
 	if err := Run(context.Background(), &in, &out, o); err != nil {
 		t.Fatal(err)
 	}

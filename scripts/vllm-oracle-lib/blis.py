@@ -36,7 +36,7 @@ def run(bin_, case):
     """Returns what BLIS does with a case: steps, preemptions and requests."""
     with tempfile.TemporaryDirectory() as directory:
         cluster, workload = pathlib.Path(directory, "cluster.yaml"), pathlib.Path(directory, "workload.jsonl")
-        cluster.write_text(json.dumps(case.cluster))
+        cluster.write_text(json.dumps(case.cluster_with(directory)))
         end = {"kind": "end", "records": len(case.workload)}
         workload.write_text("".join(json.dumps(r) + "\n" for r in [*case.workload, end]))
         out = call(bin_, str(workload), "-c", str(cluster), "--trace", "full", "--itl", "--plain")

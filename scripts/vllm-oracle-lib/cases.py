@@ -2,8 +2,11 @@
 
 import json
 import math
+import pathlib
 import random
 import types
+
+import models
 
 MODEL, GPU = "meta-llama/Llama-3.1-8B-Instruct", "H100-SXM-80GB"
 
@@ -53,6 +56,15 @@ class Case:
     def client_delay_us(self):
         return half_up(self.latency["alpha_us"][2])
 
+    def cluster_with(self, directory):
+        """The cluster; a model configuration of the case's own goes to a file in directory."""
+        if "model_config" not in self.document:
+            return self.cluster
+        file = pathlib.Path(directory, "config.json")
+        file.write_text(json.dumps(self.document["model_config"]))
+        (deployment,) = self.cluster["deployments"]
+        return {**self.cluster, "deployments": [{**deployment, "model_config": str(file)}]}
+
     def without(self, positions):
         """The case without some requests."""
         kept = [r for i, r in enumerate(self.workload[1:]) if i not in positions]
@@ -84,7 +96,13 @@ REGIMES = {
     "eviction": "prefixes that come back after evictions",
     "reserve": "the admission rules of the version, and the other one where the version has both",
     "watermark": "a watermark where the version has it, with few blocks",
+    "gpt-oss": "openai/gpt-oss-20b in another regime: a group of full attention and one of windows of 128 tokens",
+    "gemma-3": "google/gemma-3-12b-it in another regime: five groups of windows of 1024 tokens and one of full attention",
+    "windows": "a small model with random windows and layers in another regime",
 }
+
+# Regimes of models with KV cache groups.
+GROUPED = {"gpt-oss": "openai/gpt-oss-20b", "gemma-3": "google/gemma-3-12b-it", "windows": None}
 
 
 # Regimes in which many requests compete for blocks.
@@ -94,11 +112,19 @@ PRESSED = ("tight-blocks", "priority", "deadlines", "aborts", "eviction", "reser
 def random_case(regime, seed, index, preset, mode, settings):
     """Case number index of a regime. settings are the optional ones that the version has."""
     rng = random.Random(f"{seed}/{regime}/{index}")
+    name, document, model = f"{regime}-{seed}-{index}-{mode}", {}, MODEL
+    if regime in GROUPED:
+        model = GROUPED[regime] or MODEL
+        if GROUPED[regime] is None:
+            document["model_config"] = models.small(rng)
+        regime = rng.choice([r for r in REGIMES if r not in GROUPED])
+    config = document.get("model_config") or models.MODELS.get(model)
+    window = config["sliding_window"] if config else 0
     engine, tight = random_engine(rng, regime, mode, settings)
     by_priority = regime == "priority" or regime == "aborts" and rng.random() < 0.5
-    requests = random_requests(rng, regime, engine, by_priority)
+    requests = random_requests(rng, regime, engine, by_priority, window)
     classes = sorted({r["slo_class"] for r in requests if "slo_class" in r})
-    size_cache(rng, engine, requests, tight)
+    size_cache(rng, engine, requests, tight, config, preset)
     beta = [rng.randint(500, 10000), rng.randint(1, 100), rng.randint(1, 300)]
     if rng.random() < 0.3:
         beta.append(rng.randint(0, 16) / 8)
@@ -114,9 +140,9 @@ def random_case(regime, seed, index, preset, mode, settings):
     if classes:
         header["slo_classes"] = [{"name": c, "tier": "standard", "priority": int(c[1:])} for c in classes]
     return Case({
-        "name": f"{regime}-{seed}-{index}-{mode}",
+        "name": name, **document,
         "cluster": {"version": 1, "deployments": [{
-            "id": "main", "model": MODEL, "gpu": GPU, "replicas": 1, "engine": {"preset": preset, **engine},
+            "id": "main", "model": model, "gpu": GPU, "replicas": 1, "engine": {"preset": preset, **engine},
             "latency": {"model": "linear", "alpha_us": alpha, "beta_us": beta}}],
             "control_plane": {"admission_latency_us": 0, "routing_latency_us": 0}, "policies": policies},
         "workload": [header, *requests]})
@@ -157,8 +183,10 @@ def random_engine(rng, regime, mode, settings):
     return engine, tight
 
 
-def random_requests(rng, regime, engine, by_priority):
+def random_requests(rng, regime, engine, by_priority, window):
     longest = rng.choice([20, 60, 150, 300])
+    if window > 100:
+        longest = rng.choice([window // 2, window * 3 // 2, window * 5 // 2])
     if regime == "unchunked":
         longest = engine["max_model_len"] * 2 // 3
     most = rng.choice([12, 40, 60] if regime in PRESSED else [1, 4, 12, 40, 60])
@@ -196,10 +224,13 @@ def random_requests(rng, regime, engine, by_priority):
     return requests
 
 
-def size_cache(rng, engine, requests, tight):
+def size_cache(rng, engine, requests, tight, config, preset):
     """Chooses the number of blocks: enough for the largest request, or for all of them."""
     b = engine["block_size"]
-    needs = [-(-(r["input_tokens"] + r["output_tokens"]) // b) for r in requests]
+    version = tuple(int(n) for n in preset.removeprefix("vllm-").split("."))
+    # Before 0.24 a request that must fit as a whole must do so without the recycling of windows.
+    in_flight = 2 * engine["max_num_batched_tokens"] if version >= (0, 24) else 1 << 30
+    needs = [models.needed(config, b, r["input_tokens"] + r["output_tokens"], in_flight, 1.5 if version >= (0, 19) else 1.25) for r in requests]
     if tight:
         blocks = max(max(needs), int(max(needs) * rng.choice([1, 1.1, 1.3, 1.6, 2, 3])))
     else:

@@ -12,6 +12,8 @@ import queue
 import traceback
 import types
 
+import models
+
 
 class DriverError(Exception):
     """A case that vLLM's scheduler cannot run."""
@@ -92,6 +94,9 @@ def configuration(directory, case):
             raise DriverError("this vLLM has no watermark")
     c.block_size, c.num_gpu_blocks = e["block_size"], e["num_gpu_blocks_override"]
     c.enable_prefix_caching = e["enable_prefix_caching"]
+    c.get_resolved_kv_cache_layout = lambda: types.SimpleNamespace(is_block_outermost=False)
+    config.attention_config = types.SimpleNamespace(hisparse_config=None)
+    s.disable_hybrid_kv_cache_manager = False
     m = config.model_config
     m.max_model_len, m.runner_type, m.return_sampling_mask = e["max_model_len"], "generate", False
     config.parallel_config.data_parallel_index = 0
@@ -135,9 +140,14 @@ class Run:
         from vllm.v1.request import Request
         self.SamplingParams, self.Request, self.ModelRunnerOutput = SamplingParams, Request, ModelRunnerOutput
         e = self.case.engine
-        spec = FullAttentionSpec(block_size=e["block_size"], num_kv_heads=1, head_size=1, dtype=None)
-        kv = KVCacheConfig(num_blocks=e["num_gpu_blocks_override"], kv_cache_tensors=[],
-                           kv_cache_groups=[KVCacheGroupSpec(["layer"], spec)])
+        if model := models.config_of(self.case):
+            groups = models.groups(model, self.config, e["block_size"])
+        else:
+            spec = FullAttentionSpec(block_size=e["block_size"], num_kv_heads=1, head_size=1, dtype=None)
+            groups = [KVCacheGroupSpec(["layer"], spec)]
+        kv = KVCacheConfig(**accepted((KVCacheConfig,), dict(
+            num_blocks=e["num_gpu_blocks_override"], kv_cache_tensors=[], kv_cache_groups=groups,
+            prefix_cache_retention_interval=getattr(self.config.cache_config, "prefix_cache_retention_interval", None))))
         self.block_hasher = None
         if e["enable_prefix_caching"]:
             hash_function = get_hash_fn_by_name("sha256")

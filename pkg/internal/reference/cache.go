@@ -79,12 +79,17 @@ func (c *cache) register(b int, hash string) {
 // release removes one owner from each block of a request, last block first, so that the tail of a
 // sequence is reallocated before its head.
 func (c *cache) release(blocks []int) {
+	first := 0
 	for _, b := range slices.Backward(blocks) {
+		if b == null {
+			continue
+		}
 		c.blocks[b].owners--
 		switch {
 		case c.blocks[b].owners > 0:
 		case c.unhashedFirst && c.blocks[b].hash == "":
-			c.free = slices.Insert(c.free, 0, b)
+			c.free = slices.Insert(c.free, first, b)
+			first++
 		default:
 			c.free = append(c.free, b)
 		}
@@ -99,7 +104,7 @@ func (c *cache) used() int { return len(c.blocks) - len(c.free) }
 func (c *cache) check(running []*request) {
 	held := make([]int, len(c.blocks))
 	for _, q := range running {
-		for _, b := range slices.Concat(q.blocks, q.unhashed) {
+		for _, b := range q.held() {
 			held[b]++
 		}
 	}

@@ -55,7 +55,8 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 			continue
 		}
 		skipped := 0
-		for q.stage == stageRunning && r.blocksNeeded(q, nil, q.computed+n) > len(r.cache.free) {
+		r.slide(q)
+		for q.stage == stageRunning && r.blocksNeeded(q, hit{}, q.computed+n, false) > len(r.cache.free) {
 			victim := r.victim()
 			idle := !b.contains(victim)
 			if !idle {
@@ -78,7 +79,7 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 			i--
 			continue
 		}
-		r.allocate(q, nil, n)
+		r.allocate(q, hit{}, n)
 		r.schedule(b, q, n)
 		if r.selfPreempted > before {
 			r.continued++
@@ -99,7 +100,7 @@ func (r *replica) scheduleWaiting(b *batch, now int64) {
 		}
 		q := r.waiting[0]
 		hits := r.hits(q)
-		n := r.capChunk(q.length() - len(hits)*r.config.BlockSize)
+		n := r.capChunk(q.length() - hits.tokens)
 		if !r.config.Chunked && n > b.budget {
 			return
 		}
@@ -128,25 +129,14 @@ func (r *replica) capChunk(n int) int {
 	return n
 }
 
-// hits returns the blocks of the longest cached prefix of a request that leaves at least one token
-// to compute.
-func (r *replica) hits(q *request) []int {
-	var hits []int
-	if !r.config.PrefixCaching {
-		return hits
+// hits returns the longest cached prefix of a request and counts lookups of blocks that are late.
+func (r *replica) hits(q *request) hit {
+	h := r.lookup(q)
+	g := r.config.groups()[0]
+	if next := h.tokens + g.BlockSize; r.config.PrefixCaching && next < q.length() && r.isLate(q.hash(next)) {
+		r.async.LateLookups++
 	}
-	size := r.config.BlockSize
-	for i := range (q.length() - 1) / size {
-		b, ok := r.cache.lookup(q.hash((i + 1) * size))
-		if !ok {
-			if r.isLate(q.hash((i + 1) * size)) {
-				r.async.LateLookups++
-			}
-			break
-		}
-		hits = append(hits, b)
-	}
-	return hits
+	return h
 }
 
 // isLate reports whether a running request has a block for these tokens that has no hash yet,
@@ -159,15 +149,26 @@ func (r *replica) isLate(hash string) bool {
 }
 
 // blocksNeeded is the number of free blocks that a request takes so that its hits and its own blocks
-// hold its first n tokens. A hit without owners is a free block.
-func (r *replica) blocksNeeded(q *request, hits []int, n int) int {
-	size := r.config.BlockSize
-	needed := (n+size-1)/size - len(q.blocks) - len(hits)
-	needed += r.config.windowExtra((n+size-1)/size) - len(q.unhashed)
-	for _, b := range hits {
-		if r.cache.blocks[b].owners == 0 {
-			needed++
+// hold its first n tokens. A hit without owners is a free block. If whole, windows count as config.most.
+func (r *replica) blocksNeeded(q *request, hits hit, n int, whole bool) int {
+	needed := 0
+	for k, g := range r.config.groups() {
+		want := g.blocks(n)
+		if whole {
+			want = r.config.most(g, n)
 		}
+		have := 0
+		if q.tables != nil {
+			have = len(q.tables[k])
+		} else if hits.blocks != nil {
+			have = len(hits.blocks[k])
+			for _, b := range hits.blocks[k] {
+				if b != null && r.cache.blocks[b].owners == 0 {
+					needed++
+				}
+			}
+		}
+		needed += max(0, want-have)
 	}
 	return needed
 }
@@ -175,14 +176,14 @@ func (r *replica) blocksNeeded(q *request, hits []int, n int) int {
 // canAdmit reports whether memory suffices for a waiting request with these hits to compute n more
 // tokens. While other requests run, even if only their last token is in flight, it must leave the
 // watermark free.
-func (r *replica) canAdmit(q *request, hits []int, n int) bool {
+func (r *replica) canAdmit(q *request, hits hit, n int) bool {
 	free := len(r.cache.free)
-	needed := r.blocksNeeded(q, hits, len(hits)*r.config.BlockSize+n)
+	needed := r.blocksNeeded(q, hits, hits.tokens+n, false)
 	if needed > free {
 		return false
 	}
 	if r.config.ReserveFull {
-		needed = r.blocksNeeded(q, hits, q.length())
+		needed = max(needed, r.blocksNeeded(q, hits, q.length(), true))
 	}
 	if needed > free {
 		r.reservationBlocked++
@@ -195,23 +196,19 @@ func (r *replica) canAdmit(q *request, hits []int, n int) bool {
 	return true
 }
 
-// windowExtra is the number of blocks without content that a request with the given number of blocks
-// holds in addition.
-func (c *Config) windowExtra(blocks int) int { return c.WindowExtra * min(blocks, c.WindowBlocks) }
-
 // allocate gives a request its hits and the blocks for n more tokens, which must be available.
 // Blocks filled by visible tokens get their hash at once.
-func (r *replica) allocate(q *request, hits []int, n int) {
-	for _, b := range hits {
-		r.cache.pin(b)
-		q.blocks = append(q.blocks, b)
+func (r *replica) allocate(q *request, hits hit, n int) {
+	if q.tables == nil {
+		q.tables, q.computed = hits.blocks, hits.tokens
+		for _, b := range q.held() {
+			r.cache.pin(b)
+		}
 	}
-	q.computed += len(hits) * r.config.BlockSize
-	for len(q.blocks)*r.config.BlockSize < q.computed+n {
-		q.blocks = append(q.blocks, r.cache.allocate())
-	}
-	for len(q.unhashed) < r.config.windowExtra(len(q.blocks)) {
-		q.unhashed = append(q.unhashed, r.cache.allocate())
+	for k, g := range r.config.groups() {
+		for len(q.tables[k]) < g.blocks(q.computed+n) {
+			q.tables[k] = append(q.tables[k], r.cache.allocate())
+		}
 	}
 	r.register(q, min(q.computed+n, q.visible()))
 }
@@ -271,7 +268,7 @@ func (r *replica) check(b *batch) {
 		tokens += p.tokens
 		q := p.request
 		if p.tokens < 1 || q.final() || q.inFlight > 2 || q.outcome.Generated+q.inFlight > q.Output ||
-			len(q.blocks)*r.config.BlockSize < q.computed {
+			len(q.tables[0])*r.config.groups()[0].BlockSize < q.computed {
 			panic("reference: a request computes tokens that it does not have")
 		}
 	}

@@ -51,7 +51,7 @@ func (r *replica) victim() *request {
 func (c *Config) preemptionScore(q *request) float64 {
 	switch {
 	case c.Victim != nil:
-		return c.Victim(q.Request, q.outcome.Generated, q.computed, len(q.blocks)+len(q.unhashed))
+		return c.Victim(q.Request, q.outcome.Generated, q.computed, len(q.held()))
 	case c.Preemption == "lowest-priority":
 		return -q.Priority
 	}

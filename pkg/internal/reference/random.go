@@ -37,6 +37,11 @@ func Random(seed uint64) (Config, []Request) {
 	// And so do the rules for choices.
 	t := &generator{Rand: rand.New(rand.NewPCG(seed, 0x74696573))}
 	t.choices(&c)
+	// And so do the KV cache groups.
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x67726f75)), input: d.input, output: d.output}
+	if c.Switches != (Switches{}) && g.percent(60) {
+		g.groups(&c)
+	}
 	d.stepUS = c.stepTime(batchOf(min(c.MaxNumBatchedTokens, d.input), 2, d.input))
 	requests := make([]Request, count)
 	span := int(float64(d.stepUS) * float64(len(requests)) * pick(d, 0, 0.1, 0.3, 1, 3))
@@ -146,13 +151,32 @@ func (d *generator) switches(c *Config) {
 		}
 		c.StepTime = weighted(weights)
 	}
-	if d.percent(25) {
-		c.WindowBlocks, c.WindowExtra = d.between(1, 4), d.between(1, 3)
-		c.NumBlocks += c.windowExtra(c.WindowBlocks) * d.between(1, 3)
-	}
 	c.UnhashedFirst = d.percent(50)
 	c.SpareLone, c.Adaptive = d.percent(50), d.percent(30)
 	c.ContinueAfterSelf, c.SkipAfterIdle = d.percent(50), d.percent(30)
+}
+
+// groups draws KV cache groups and the rules for them, and more blocks.
+func (d *generator) groups(c *Config) {
+	kinds := []Group{{}, {Window: pick(d, 2, 3, 4, 7, 16)}, {Window: d.between(2, 40)}, {Chunk: pick(d, 2, 5, 8, 16)}}
+	sizes := []int{c.BlockSize, c.BlockSize, c.BlockSize, c.BlockSize, 2 * c.BlockSize}
+	first := pick(d, kinds[0], kinds[0], kinds[0], kinds[1])
+	for range d.between(1, 4) {
+		first.BlockSize = pick(d, sizes...)
+		c.Groups = append(c.Groups, first)
+		first = pick(d, kinds[0], kinds[1], kinds[1], kinds[1], kinds[2], kinds[3], first)
+	}
+	if slices.ContainsFunc(c.Groups, func(g Group) bool { return g.Chunk > 0 }) {
+		for i := range c.Groups { // vLLM has no chunks with blocks of several sizes
+			c.Groups[i].BlockSize = c.BlockSize
+		}
+	}
+	c.BlockSize = c.alignment()
+	c.Sparse, c.KeepUntilComputed, c.ReserveWindow = d.percent(60), d.percent(60), d.percent(60)
+	if d.percent(40) {
+		c.Interval = c.BlockSize * d.between(1, 4)
+	}
+	c.NumBlocks = 1 + max(c.NumBlocks*len(c.Groups)/pick(d, 1, 1, 2, 3), c.lone(d.input+d.output)-pick(d, 0, 0, 0, 2))
 }
 
 // policies draws a queue order and a preemption policy for some of the cases, and the age of what

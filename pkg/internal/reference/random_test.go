@@ -96,6 +96,14 @@ func features() []feature {
 			func(c Config) bool { return c.Switches == Switches{} && c.StepTime == nil }),
 		ofConfig("step time from all sums", 12, func(c Config) bool { return c.StepTime != nil }),
 		ofConfig("windows", 10, func(c Config) bool { return c.Window > 0 }),
+		ofConfig("KV cache groups", 15, func(c Config) bool { return len(c.Groups) > 1 }),
+		ofConfig("one group with a window", 1,
+			func(c Config) bool { return len(c.Groups) == 1 && c.Groups[0].Window > 0 }),
+		ofConfig("sparse windows", 10, func(c Config) bool { return c.Sparse }),
+		ofConfig("blocks of several sizes", 5, func(c Config) bool {
+			return slices.ContainsFunc(c.Groups, func(g Group) bool { return g.BlockSize != c.BlockSize })
+		}),
+		{"hits of groups shortened", 3, func(_ Config, _ []Request, r Result) bool { return r.Junctions > 0 }},
 		{"blocked by reserve_full_sequence", 2, func(_ Config, _ []Request,
 			r Result) bool {
 			return r.ReservationBlocked > 0

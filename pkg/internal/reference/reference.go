@@ -43,9 +43,8 @@ type Config struct {
 	StepTime func(Batch) int64
 	// Window limits the window sums of a batch; 0 leaves them 0.
 	Window int
-	// For each of its first WindowBlocks blocks a request holds WindowExtra more blocks without
-	// content.
-	WindowBlocks, WindowExtra int
+	// Groups are the KV cache groups; without any there is one of full attention with BlockSize.
+	Groups []Group
 
 	AdmissionLatencyUS int64
 	RoutingLatencyUS   int64
@@ -103,6 +102,14 @@ type Switches struct {
 	// SkipAfterIdle skips the request behind one that preempted an earlier one of which the batch
 	// computes nothing.
 	SkipAfterIdle bool
+	// Sparse hashes blocks of windows only where a later prompt can continue: at the end of the prompt, where
+	// the request left a cached prefix, and at multiples of Interval tokens, unless it is 0.
+	Sparse   bool
+	Interval int
+	// KeepUntilComputed frees blocks of windows when the step that needs them has ended.
+	KeepUntilComputed bool
+	// ReserveWindow makes ReserveFull count no more blocks of a window than it can hold.
+	ReserveWindow bool
 }
 
 // defaultShadowBlocks is the capacity of the router's prefix index for one replica.
@@ -218,7 +225,9 @@ type Result struct {
 	// higher than configured. Continued counts requests scheduled behind one that preempted itself, Skipped
 	// those that SkipAfterIdle skips.
 	Spared, Raised, Continued, Skipped int
-	Async                              AsyncCounts
+	// Junctions counts lookups in which one group had a longer prefix than all.
+	Junctions int
+	Async     AsyncCounts
 }
 
 // AsyncCounts counts what happens only to batches formed while a step is in progress.

@@ -24,6 +24,7 @@ type replica struct {
 	reservationBlocked, watermarkBlocked  int
 	undoneVictims, selfPreempted, retries int
 	spared, raised, continued, skipped    int
+	junctions                             int
 	// threshold is the long-prefill threshold of the batch that is being formed; 0 is none.
 	threshold int
 	async     AsyncCounts
@@ -90,7 +91,7 @@ func (r *replica) finish(now int64) []*request {
 		}
 		q.inFlight--
 		q.addToken(now, r.seenUS)
-		if len(q.blocks) > 0 {
+		if len(q.held()) > 0 {
 			// The new token has no slot yet; all before it are computed.
 			r.async.LateHashes += r.register(q, q.visible()-1)
 		}
@@ -119,23 +120,27 @@ func (r *replica) leave(q *request) {
 	}
 	i := slices.Index(r.running, q)
 	r.running = slices.Delete(r.running, i, i+1)
-	slices.Reverse(q.unhashed) // released in allocation order
-	r.cache.release(q.unhashed)
-	r.cache.release(q.blocks)
-	q.blocks, q.unhashed = nil, nil
+	for _, blocks := range q.tables {
+		r.cache.release(blocks)
+	}
+	q.tables = nil
 	q.computed = 0
 }
 
-// register hashes every unhashed block that the first n tokens of a request fill, and returns their
-// number.
+// register hashes every unhashed block that the first n tokens of a request fill and that is kept, and
+// returns their number.
 func (r *replica) register(q *request, n int) (registered int) {
 	if !r.config.PrefixCaching {
 		return 0
 	}
-	for i := range n / r.config.BlockSize {
-		if b := q.blocks[i]; r.cache.blocks[b].hash == "" {
-			r.cache.register(b, q.hash((i+1)*r.config.BlockSize))
-			registered++
+	n -= n % r.config.alignment()
+	for k, g := range r.config.groups() {
+		for i := range n / g.BlockSize {
+			b, end := q.tables[k][i], (i+1)*g.BlockSize
+			if b != null && r.cache.blocks[b].hash == "" && r.config.keeps(q, g, end) {
+				r.cache.register(b, q.blockHash(k, end))
+				registered++
+			}
 		}
 	}
 	return registered

@@ -37,3 +37,6 @@ func newSequence(r Request) sequence {
 
 // hash identifies the first n tokens.
 func (s sequence) hash(n int) string { return s.text[:s.end[n]] }
+
+// blockHash identifies the block of a group that ends with the first n tokens.
+func (s sequence) blockHash(group, n int) string { return strconv.Itoa(group) + ": " + s.hash(n) }

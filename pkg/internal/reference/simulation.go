@@ -23,15 +23,21 @@ type request struct {
 	stage   stage
 	// until is when a stage before stageQueued ends.
 	until int64
-	// blocks hold the first tokens of the sequence. computed of them are done once the step in
-	// progress and the batch ahead are.
-	blocks   []int
-	unhashed []int // blocks without content
+	// tables has, for each group, the blocks that hold the first tokens of the sequence, or null. computed
+	// of the tokens are done once the step in progress and the batch ahead are.
+	tables   [][]int
 	computed int
+	// junction is how long a prefix one group had at the last lookup, if that is longer than all had, or 0.
+	junction int
 	// inFlight is the number of tokens that those two will add to the output.
 	inFlight int
 	// preemptedAt is the time of the preemption that the request has not recovered from, or Never.
 	preemptedAt int64
+}
+
+// held returns the blocks of all groups.
+func (q *request) held() []int {
+	return slices.DeleteFunc(slices.Concat(q.tables...), func(b int) bool { return b == null })
 }
 
 // visible is the number of tokens that exist: the prompt and the output so far.
@@ -210,12 +216,11 @@ func (s *simulation) nextTime() (at int64, ok bool) {
 func (s *simulation) arrive(q *request, now int64) {
 	c := &s.config
 	slots := q.Input + q.Output - 1 // the last token is never computed
-	blocks := (slots + c.BlockSize - 1) / c.BlockSize
 	reason := ""
 	switch {
 	case c.MaxModelLen > 0 && q.Input+q.Output > c.MaxModelLen:
 		reason = "too_long_for_model"
-	case blocks+c.windowExtra(blocks) > c.usable():
+	case c.lone(slots) > c.usable():
 		reason = "too_long_for_cache"
 	case !c.Chunked && slots > c.MaxNumBatchedTokens:
 		reason = "too_long_for_budget"
@@ -304,6 +309,7 @@ func (s *simulation) result() Result {
 		result.Raised += r.raised
 		result.Continued += r.continued
 		result.Skipped += r.skipped
+		result.Junctions += r.junctions
 		result.Retries += r.retries
 		result.Async.add(r.async)
 	}

@@ -71,6 +71,34 @@ func ParseStory(text string) (Config, []Request, error) {
 	return c, requests, nil
 }
 
+// parseGroups reads KV cache groups, such as full:16,window:16:128,chunk:16:8192: the size of a block and of the
+// window or the chunk.
+func parseGroups(value string) ([]Group, error) {
+	var groups []Group
+	for _, word := range strings.Split(value, ",") {
+		kind, sizes, _ := strings.Cut(word, ":")
+		block, size, _ := strings.Cut(sizes, ":")
+		var g Group
+		var err error
+		if g.BlockSize, err = strconv.Atoi(block); err != nil {
+			return nil, err
+		}
+		switch kind {
+		case "window":
+			g.Window, err = strconv.Atoi(size)
+		case "chunk":
+			g.Chunk, err = strconv.Atoi(size)
+		default:
+			err = oneOf(kind, "full", "window", "chunk")
+		}
+		if err != nil {
+			return nil, err
+		}
+		groups = append(groups, g)
+	}
+	return groups, nil
+}
+
 // set sets a key of the cluster command.
 func (c *Config) set(key, value string) (err error) {
 	switch key {
@@ -87,6 +115,15 @@ func (c *Config) set(key, value string) (err error) {
 		c.NumBlocks++
 	case "free_order":
 		c.UnhashedFirst, err = value == "unhashed-first", oneOf(value, "append", "unhashed-first")
+	case "groups":
+		c.Groups, err = parseGroups(value)
+	case "retention":
+		c.Sparse = true
+		c.Interval, err = strconv.Atoi(value)
+	case "window_release":
+		c.KeepUntilComputed, err = value == "computed", oneOf(value, "scheduled", "computed")
+	case "window_reserve":
+		c.ReserveWindow, err = value == "window", oneOf(value, "all", "window")
 	case "chunked":
 		c.Chunked, err = onOff(value)
 	case "caching":
@@ -99,10 +136,6 @@ func (c *Config) set(key, value string) (err error) {
 		c.Watermark, err = strconv.ParseFloat(value, 64)
 	case "window":
 		c.Window, err = strconv.Atoi(value)
-	case "window_blocks":
-		c.WindowBlocks, err = strconv.Atoi(value)
-	case "window_extra":
-		c.WindowExtra, err = strconv.Atoi(value)
 	case "threshold":
 		c.LongPrefillThreshold, err = strconv.Atoi(value)
 	case "model_len":

@@ -31,6 +31,7 @@ func TestAsyncIsInvisibleAlone(t *testing.T) {
 		for i := range requests {
 			requests[i].ArrivalUS, requests[i].DeadlineUS = int64(i)*interval, Never
 		}
+		c.Groups = nil // a window can leave a block before its last token is known, and with it its hash
 		c.Async = false
 		plain := Run(c, requests)
 		c.Async = true

@@ -1,19 +1,19 @@
 package kv
 
-// runTable maps a node to the first run of its list. It is an open-addressed hash table of small
-// integers, which costs a fraction of a built-in map.
-type runTable struct {
+// nodeTable maps nodes to indices: to the first run of their list, or to their hashed blocks. It is an
+// open-addressed hash table of small integers, which costs a fraction of a built-in map.
+type nodeTable struct {
 	slots []slot // their number is a power of two
 	used  int
 }
 
 // slot is empty if its node is noNode.
 type slot struct {
-	node Node
-	run  int32
+	node  Node
+	index int32
 }
 
-func newRunTable() runTable { return runTable{slots: emptySlots(16)} }
+func newNodeTable() nodeTable { return nodeTable{slots: emptySlots(16)} }
 
 func emptySlots(n int) []slot {
 	s := make([]slot, n)
@@ -24,34 +24,34 @@ func emptySlots(n int) []slot {
 }
 
 // home returns the slot where the search for n starts: Fibonacci hashing of its number.
-func (t *runTable) home(n Node) int {
+func (t *nodeTable) home(n Node) int {
 	return int(uint32(n)*2654435769>>7) & (len(t.slots) - 1)
 }
 
-// get returns the first run of n, or none.
-func (t *runTable) get(n Node) int32 {
+// get returns the index of n, or none.
+func (t *nodeTable) get(n Node) int32 {
 	for i := t.home(n); ; i = (i + 1) & (len(t.slots) - 1) {
 		switch t.slots[i].node {
 		case n:
-			return t.slots[i].run
+			return t.slots[i].index
 		case noNode:
 			return none
 		}
 	}
 }
 
-// set makes run the first run of n.
-func (t *runTable) set(n Node, run int32) {
+// set makes index the index of n.
+func (t *nodeTable) set(n Node, index int32) {
 	if 4*(t.used+1) > 3*len(t.slots) {
 		t.grow()
 	}
 	for i := t.home(n); ; i = (i + 1) & (len(t.slots) - 1) {
 		switch t.slots[i].node {
 		case n:
-			t.slots[i].run = run
+			t.slots[i].index = index
 			return
 		case noNode:
-			t.slots[i] = slot{n, run}
+			t.slots[i] = slot{n, index}
 			t.used++
 			return
 		}
@@ -59,7 +59,7 @@ func (t *runTable) set(n Node, run int32) {
 }
 
 // remove deletes n. It moves later slots forward, so that no search ends at the emptied slot too early.
-func (t *runTable) remove(n Node) {
+func (t *nodeTable) remove(n Node) {
 	mask := len(t.slots) - 1
 	i := t.home(n)
 	for t.slots[i].node != n {
@@ -79,13 +79,13 @@ func (t *runTable) remove(n Node) {
 }
 
 // grow doubles the number of slots.
-func (t *runTable) grow() {
+func (t *nodeTable) grow() {
 	old := t.slots
 	t.slots = emptySlots(2 * len(old))
 	t.used = 0
 	for _, s := range old {
 		if s.node != noNode {
-			t.set(s.node, s.run)
+			t.set(s.node, s.index)
 		}
 	}
 }

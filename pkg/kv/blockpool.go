@@ -1,0 +1,230 @@
+package kv
+
+// blockPool is the blocks of all groups, one by one (BlockPool in vllm/v1/core/block_pool.py). Unlike runs, it
+// can evict and free any block of a sequence alone.
+type blockPool struct {
+	c      *Cache // whose count of free blocks, tree and watcher it uses
+	groups int
+	blocks []block
+	// The free queue is a list of the free blocks.
+	freeHead, freeTail int32
+	// hashed has the hashed blocks of each node that has any, at the index that byNode gives. The elements
+	// in spare are not in use.
+	byNode nodeTable
+	hashed []nodeBlocks
+	spare  []int32
+}
+
+// block is a block. If it is hashed, it has the content of block index of its node for its group.
+type block struct {
+	node               Node // noNode if it is not hashed
+	index, group       int32
+	refs               int32 // the number of sequences that hold it
+	prevFree, nextFree int32 // neighbors in the free queue
+	// Blocks with the same content form a list, oldest first. The prevCopy of the first one is the last.
+	prevCopy, nextCopy int32
+}
+
+// nodeBlocks is the hashed blocks of a node: oldest[g][i] is the oldest copy of block first[g]+i for group
+// g, or none. Its length can be shorter than the node's.
+type nodeBlocks struct {
+	count  int32
+	first  []int32
+	oldest [][]int32
+}
+
+// newBlockPool returns a pool of free blocks, in ascending order.
+func newBlockPool(c *Cache, groups int) blockPool {
+	p := blockPool{c: c, groups: groups, blocks: make([]block, c.total), freeHead: none, freeTail: none,
+		byNode: newNodeTable()}
+	for b := range c.total {
+		p.blocks[b] = block{node: noNode, prevFree: b - 1, nextFree: b + 1}
+	}
+	if c.total > 0 {
+		p.freeHead, p.freeTail = 0, c.total-1
+		p.blocks[c.total-1].nextFree = none
+	}
+	return p
+}
+
+// find returns the oldest copy of block j of node n for group g, or none.
+func (p *blockPool) find(g int, n Node, j int32) int32 {
+	at := p.byNode.get(n)
+	if at == none {
+		return none
+	}
+	x := &p.hashed[at]
+	if i := j - x.first[g]; 0 <= i && i < int32(len(x.oldest[g])) {
+		return x.oldest[g][i]
+	}
+	return none
+}
+
+// has reports whether block j of node n is hashed for group g.
+func (p *blockPool) has(g int, n Node, j int32) bool { return p.find(g, n, j) != none }
+
+// take removes the first block from the free queue, which must not be empty, and evicts it if it is hashed.
+func (p *blockPool) take() int32 {
+	b := p.freeHead
+	p.unqueue(b)
+	p.c.free--
+	x := &p.blocks[b]
+	if x.node != noNode {
+		p.evict(b)
+	}
+	x.refs = 1
+	return b
+}
+
+// pin adds a holder to b.
+func (p *blockPool) pin(b int32) {
+	x := &p.blocks[b]
+	if x.refs == 0 {
+		p.unqueue(b)
+		p.c.free--
+	}
+	x.refs++
+}
+
+// release removes a holder from each of the blocks. Those without another one join the free queue in this
+// order (BlockPool.free_blocks): at the end or, if they are not hashed and the cache says so, at the front.
+func (p *blockPool) release(blocks []int32) {
+	front := none
+	for _, b := range blocks {
+		x := &p.blocks[b]
+		if x.refs--; x.refs > 0 {
+			continue
+		}
+		p.c.free++
+		switch {
+		case x.node != noNode || !p.c.unhashedFirst:
+			p.queueAfter(b, p.freeTail)
+		default:
+			p.queueAfter(b, front)
+			front = b
+		}
+	}
+}
+
+// queueAfter inserts b in the free queue after prev, or at the front if prev is none.
+func (p *blockPool) queueAfter(b, prev int32) {
+	next := p.freeHead
+	if prev != none {
+		next = p.blocks[prev].nextFree
+		p.blocks[prev].nextFree = b
+	} else {
+		p.freeHead = b
+	}
+	if next != none {
+		p.blocks[next].prevFree = b
+	} else {
+		p.freeTail = b
+	}
+	p.blocks[b].prevFree, p.blocks[b].nextFree = prev, next
+}
+
+// unqueue removes b from the free queue.
+func (p *blockPool) unqueue(b int32) {
+	x := &p.blocks[b]
+	if x.prevFree != none {
+		p.blocks[x.prevFree].nextFree = x.nextFree
+	} else {
+		p.freeHead = x.nextFree
+	}
+	if x.nextFree != none {
+		p.blocks[x.nextFree].prevFree = x.prevFree
+	} else {
+		p.freeTail = x.prevFree
+	}
+}
+
+// publish makes b, which is not hashed, the newest copy of block j of node n for group g.
+func (p *blockPool) publish(b int32, g int, n Node, j int32) {
+	x := p.blocksOf(n, g, j)
+	oldest := &x.oldest[g][j-x.first[g]]
+	q := &p.blocks[b]
+	q.node, q.index, q.group, q.nextCopy = n, j, int32(g), none
+	if *oldest != none {
+		last := p.blocks[*oldest].prevCopy
+		q.prevCopy, p.blocks[last].nextCopy, p.blocks[*oldest].prevCopy = last, b, b
+		return
+	}
+	q.prevCopy, *oldest = b, b
+	x.count++
+	p.notify(q, true)
+}
+
+// blocksOf returns the hashed blocks of node n, with room for block j of group g.
+func (p *blockPool) blocksOf(n Node, g int, j int32) *nodeBlocks {
+	at := p.byNode.get(n)
+	if at == none {
+		at = p.addNode(n)
+	}
+	x := &p.hashed[at]
+	for int32(len(x.oldest[g])) <= j-x.first[g] {
+		x.oldest[g] = append(x.oldest[g], none)
+	}
+	return x
+}
+
+// addNode adds a node without hashed blocks and returns its index in hashed.
+func (p *blockPool) addNode(n Node) int32 {
+	var at int32
+	if last := len(p.spare) - 1; last >= 0 {
+		at, p.spare = p.spare[last], p.spare[:last]
+	} else {
+		at = int32(len(p.hashed))
+		p.hashed = append(p.hashed, nodeBlocks{first: make([]int32, p.groups), oldest: make([][]int32, p.groups)})
+	}
+	p.byNode.set(n, at)
+	p.c.tree.ref(n)
+	x, start := &p.hashed[at], p.c.tree.nodes[n].key.start
+	for g := range x.first {
+		x.first[g], x.oldest[g] = start/int32(p.c.groups.groups[g].BlockSize), x.oldest[g][:0]
+	}
+	return at
+}
+
+// evict makes b, which is hashed, a block that is not.
+func (p *blockPool) evict(b int32) {
+	q := &p.blocks[b]
+	n, at := q.node, p.byNode.get(q.node)
+	x := &p.hashed[at]
+	oldest := &x.oldest[q.group][q.index-x.first[q.group]]
+	q.node = noNode
+	switch {
+	case *oldest != b:
+		p.blocks[q.prevCopy].nextCopy = q.nextCopy
+		if q.nextCopy != none {
+			p.blocks[q.nextCopy].prevCopy = q.prevCopy
+		} else {
+			p.blocks[*oldest].prevCopy = q.prevCopy
+		}
+		return
+	case q.nextCopy != none:
+		p.blocks[q.nextCopy].prevCopy, *oldest = q.prevCopy, q.nextCopy
+		return
+	}
+	*oldest = none
+	gone := *q
+	gone.node = n
+	p.notify(&gone, false)
+	if x.count--; x.count == 0 {
+		p.byNode.remove(n)
+		p.spare = append(p.spare, at)
+		p.c.tree.unref(n)
+	}
+}
+
+// notify notifies the watcher that a content got its first copy or lost its last one.
+func (p *blockPool) notify(q *block, inserted bool) {
+	c := p.c
+	if c.watcher == nil || !c.tree.nodes[q.node].named {
+		return
+	}
+	if inserted {
+		c.watcher.Inserted(int(q.group), q.node, q.index, q.index+1)
+	} else {
+		c.watcher.Evicted(int(q.group), q.node, q.index, q.index+1)
+	}
+}

@@ -1,0 +1,113 @@
+package kv
+
+import (
+	"cmp"
+	"slices"
+)
+
+// groupEvents says at which ticks growing sequences take or free blocks. At the other ticks, nothing is done
+// for them.
+type groupEvents struct {
+	// due[t % len(due)] is the sequences with an event at tick t, which is less than len(due) ticks ahead.
+	// need has the number of blocks that these take.
+	due  [][]Seq
+	need []int32
+	// pending is the sequences with an event at the last tick that is still to be done, in order.
+	pending []Seq
+}
+
+func newGroupEvents(largestBlock int) groupEvents {
+	return groupEvents{due: make([][]Seq, largestBlock+1), need: make([]int32, largestBlock+1)}
+}
+
+// grow makes s grow from the next tick on, at which inFlight of its tokens are being computed.
+func (g *groupStore) grow(s Seq, inFlight int32) {
+	q := &g.seqs[s]
+	q.start, q.inFlight = g.c.tick, inFlight
+	g.schedule(s, g.c.tick)
+}
+
+// schedule sets the tick of the next event of s.
+func (g *groupStore) schedule(s Seq, at int64) {
+	q := &g.seqs[s]
+	slot := at % int64(len(g.events.due))
+	q.due = at
+	g.events.due[slot] = append(g.events.due[slot], s)
+	g.events.need[slot] += g.lacks(q, int32(g.c.seqs[s].base+at)+1)
+}
+
+// stopGrowing cancels the next event of s.
+func (g *groupStore) stopGrowing(s Seq) {
+	q := &g.seqs[s]
+	slot := q.due % int64(len(g.events.due))
+	list := g.events.due[slot]
+	i := slices.Index(list, s)
+	g.events.due[slot] = slices.Delete(list, i, i+1)
+	g.events.need[slot] -= g.lacks(q, int32(g.c.seqs[s].base+q.due)+1)
+}
+
+// tickNeed returns how many blocks the events of the next tick take. They may free some before.
+func (g *groupStore) tickNeed() int { return int(g.events.need[g.c.tick%int64(len(g.events.need))]) }
+
+// tick makes the events of the tick pending. settle must be called before anything else is done, except that
+// extend may be called for sequences that do not grow.
+func (g *groupStore) tick() {
+	slot := g.c.tick % int64(len(g.events.due))
+	g.events.pending = append(g.events.pending[:0], g.events.due[slot]...)
+	g.events.due[slot], g.events.need[slot] = g.events.due[slot][:0], 0
+	if len(g.events.pending) > 1 {
+		slices.SortFunc(g.events.pending, func(a, b Seq) int { return cmp.Compare(g.seqs[a].order, g.seqs[b].order) })
+	}
+}
+
+// settle does all pending events.
+func (g *groupStore) settle() {
+	for _, s := range g.events.pending {
+		g.advance(s)
+	}
+	g.events.pending = g.events.pending[:0]
+}
+
+// settleBefore does the pending events of sequences that were admitted before s.
+func (g *groupStore) settleBefore(s Seq) {
+	done := 0
+	for done < len(g.events.pending) && g.seqs[g.events.pending[done]].order < g.seqs[s].order {
+		g.advance(g.events.pending[done])
+		done++
+	}
+	g.events.pending = append(g.events.pending[:0], g.events.pending[done:]...)
+}
+
+// advance gives s its token of the last tick.
+func (g *groupStore) advance(s Seq) {
+	q, r, at := &g.seqs[s], &g.c.seqs[s], g.c.tick-1
+	tokens := int32(r.base + at)
+	g.c.Publish(s, int(tokens-r.lag))
+	past := tokens
+	if g.rules.KeepUntilComputed {
+		past -= r.lag
+		if at == q.start {
+			past = tokens - q.inFlight
+		}
+	}
+	g.skip(q, past)
+	g.allocate(q, tokens+1)
+	g.schedule(s, g.nextEvent(q, r, at))
+}
+
+// nextEvent returns the first tick after at at which the growing sequence q takes or frees a block.
+func (g *groupStore) nextEvent(q *groupSequence, r *sequence, at int64) int64 {
+	next := at + int64(len(g.events.due)) - 1
+	lag := int64(0)
+	if g.rules.KeepUntilComputed {
+		lag = int64(r.lag)
+	}
+	for i := range g.groups {
+		table, size := &q.tables[i], int64(g.groups[i].BlockSize)
+		next = min(next, int64(len(table.blocks))*size-r.base)
+		if left := g.groups[i].leaves(table.skipped); left >= 0 {
+			next = min(next, left+lag-r.base)
+		}
+	}
+	return max(next, at+1)
+}
