@@ -43,7 +43,7 @@ var outcomeOfVLLM = []string{"state", "enqueued_us", "scheduled_us", "first_toke
 func TestVLLM(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/vllm/*.json")
 	must(err)
-	if len(files) < 12 {
+	if len(files) < 24 {
 		t.Fatalf("only %d cases", len(files))
 	}
 	for _, file := range files {

@@ -84,6 +84,7 @@ REGIMES = {
     "mixed": "everything moderate",
     "tight-blocks": "few blocks: preemptions",
     "priority": "scheduling policy priority, often with few blocks",
+    "victims": "priorities, short outputs and few blocks: requests preempt themselves, or ones that end",
     "prefixes": "shared prefixes in nested segments, often with few blocks",
     "turns": "conversations that contain earlier outputs",
     "chunked": "small token budgets and long_prefill_token_threshold",
@@ -106,7 +107,7 @@ GROUPED = {"gpt-oss": "openai/gpt-oss-20b", "gemma-3": "google/gemma-3-12b-it", 
 
 
 # Regimes in which many requests compete for blocks.
-PRESSED = ("tight-blocks", "priority", "deadlines", "aborts", "eviction", "reserve", "watermark", "prefixes")
+PRESSED = ("tight-blocks", "priority", "victims", "deadlines", "aborts", "eviction", "reserve", "watermark", "prefixes")
 
 
 def random_case(regime, seed, index, preset, mode, settings):
@@ -121,7 +122,7 @@ def random_case(regime, seed, index, preset, mode, settings):
     config = document.get("model_config") or models.MODELS.get(model)
     window = config["sliding_window"] if config else 0
     engine, tight = random_engine(rng, regime, mode, settings)
-    by_priority = regime == "priority" or regime == "aborts" and rng.random() < 0.5
+    by_priority = regime in ("priority", "victims") or regime == "aborts" and rng.random() < 0.5
     requests = random_requests(rng, regime, engine, by_priority, window)
     classes = sorted({r["slo_class"] for r in requests if "slo_class" in r})
     size_cache(rng, engine, requests, tight, config, preset)
@@ -158,10 +159,13 @@ def random_engine(rng, regime, mode, settings):
     if regime == "chunked":
         budget = rng.choice([8, 16, 17, 33, 64])
         seqs = rng.choice([1, 2, 4, 8])
+    if regime == "victims":
+        seqs, budget = 64, 256
     if regime == "unchunked":
         budget = rng.choice([128, 200, 300, 512])
     engine = {
-        "max_num_seqs": seqs, "max_num_batched_tokens": max(budget, seqs), "block_size": rng.choice([4, 8, 16, 16, 32]),
+        "max_num_seqs": seqs, "max_num_batched_tokens": max(budget, seqs),
+        "block_size": rng.choice([1, 2, 4] if regime == "victims" else [4, 8, 16, 16, 32]),
         "enable_prefix_caching": regime != "uncached" and (regime not in ("mixed", "tight-blocks") or rng.random() < 0.8),
         "enable_chunked_prefill": regime != "unchunked", "async_scheduling": mode == "async", "max_model_len": 4096,
     }
@@ -178,15 +182,15 @@ def random_engine(rng, regime, mode, settings):
         engine["watermark"] = rng.choice([0.01, 0.05, 0.1, 0.2, 0.3])
     if regime == "reserve" and "scheduler_reserve_full_isl" in settings:
         engine["reserve_full_sequence"] = rng.random() < 0.5
-    tight = regime in ("tight-blocks", "reserve", "watermark", "eviction") or rng.random() < {
+    tight = regime in ("tight-blocks", "victims", "reserve", "watermark", "eviction") or rng.random() < {
         "priority": 0.8, "prefixes": 0.5, "deadlines": 0.6, "aborts": 0.9, "turns": 0.5, "uncached": 0.5}.get(regime, 0.2)
     return engine, tight
 
 
 def random_requests(rng, regime, engine, by_priority, window):
     longest = rng.choice([20, 60, 150, 300])
-    if window > 100:
-        longest = rng.choice([window // 2, window * 3 // 2, window * 5 // 2])
+    if regime == "victims":
+        longest = 40
     if regime == "unchunked":
         longest = engine["max_model_len"] * 2 // 3
     most = rng.choice([12, 40, 60] if regime in PRESSED else [1, 4, 12, 40, 60])
@@ -220,6 +224,8 @@ def random_requests(rng, regime, engine, by_priority, window):
             r.pop("prompt", None)
         if by_priority:
             r["slo_class"] = f"p{rng.choice([0, 0, 10, 50, 100])}"
+        if regime == "victims":  # the victims end soon
+            r["output_tokens"] = rng.choice([2, 3, 4] if r["slo_class"] == "p0" else [6, 10, 20])
         requests.append(r)
     return requests
 
