@@ -395,6 +395,9 @@ func policyTable() string {
 			if what == "scorer" {
 				what = "routing: scorers of weighted"
 			}
+			if what == policy.StageLLMD {
+				what = "routing: plugins of llm-d"
+			}
 			stage, separator = e.Stage, "| "+what+" | "
 		}
 		text += separator + "`" + e.Name + "`"

@@ -58,11 +58,20 @@ func complete[P any](s *Spec, t table[P]) {
 	if i < 0 {
 		return
 	}
-	if s.Type == "weighted" {
+	switch s.Type {
+	case "weighted":
 		completeWeights(s)
 		return
+	case "llm-d":
+		completeProfile(s)
+		return
 	}
-	for _, p := range t[i].Value.params {
+	completeParams(s, t[i].Value.params)
+}
+
+// completeParams fills in the parameters that are not given.
+func completeParams(s *Spec, params []Param) {
+	for _, p := range params {
 		if _, given := s.Params[p.Name]; given {
 			continue
 		}
@@ -124,6 +133,9 @@ func Build(b *Bundle, env Env) (p *Plane, err error) {
 	slices.Sort(x.classes)
 	p.Classes = slices.Compact(x.classes)
 	p.Delays = x.delays
+	if p.BlockIndex = defaultBlockIndex(); x.index != nil {
+		p.BlockIndex = *x.index
+	}
 	p.Unused = append(x.unused, p.unusedHints(b, x)...)
 	return p, nil
 }
@@ -143,6 +155,7 @@ type builder struct {
 	unused    []Unused
 	hintsRead map[string]bool
 	delays    bool
+	index     *BlockIndexConfig // of a producer, nil if there is none
 }
 
 // maxDepth limits the nesting of trees and compositions.

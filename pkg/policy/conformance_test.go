@@ -32,7 +32,10 @@ var composedExamples = map[string]Spec{
 		Root: &Node{If: `req.input_tokens > 1000`, Then: &Node{Use: &Spec{Type: "least-loaded"}},
 			Else: &Node{Use: &Spec{Type: "power-of-two"}}},
 	},
-	"routing/filter":       {Type: "filter", Filter: "replica.capacity > 2", Use: &Spec{Type: "round-robin"}},
+	"routing/filter": {Type: "filter", Filter: "replica.capacity > 2", Use: &Spec{Type: "round-robin"}},
+	"routing/llm-d": {Type: "llm-d", Of: []Spec{
+		{Type: "utilization-filter", Params: map[string]any{"conditions": map[string]any{"waiting-queue": 1.0}}},
+		{Type: "token-load-scorer"}, {Type: "queue-scorer"}, {Type: "weighted-random-picker"}}},
 	"scheduler/expression": {Type: "expression", Order: "req.input_tokens - req.priority"},
 	"scheduler/tree": {Type: "tree",
 		Root: &Node{If: `req.input_tokens > 1000`, Then: &Node{Value: 3.0}, Else: &Node{Use: &Spec{Type: "sjf"}}}},
@@ -76,7 +79,13 @@ func TestPoliciesConform(t *testing.T) {
 		}
 		t.Run(e.Stage+"/"+e.Name, func(t *testing.T) {
 			s := Spec{Type: e.Name}
-			if e.Composed {
+			if e.Stage == StageLLMD { // a profile with just this plugin
+				s = Spec{Type: "llm-d", Of: []Spec{s}}
+				if e.Name == "utilization-filter" {
+					s.Of[0].Params = map[string]any{"conditions": map[string]any{"kv-cache-utilization": 0.5}}
+				}
+				e.Stage, e.Composed = "routing", true
+			} else if e.Composed {
 				var ok bool
 				if s, ok = composedExamples[e.Stage+"/"+e.Name]; !ok {
 					t.Fatal("no example")
@@ -226,7 +235,8 @@ func randomView(r *rand.Rand, now int64) (*View, *Local) {
 			Blocks:   32,
 			Matched:  int32(r.IntN(33)) * int32(r.IntN(2)),
 			Stats: &Stats{HitRate: r.Float64(), RecentTTFTMS: r.Float64() * 100, RecentTPOTMS: r.Float64() * 30,
-				EstWaitMS: r.Float64() * 100, MaxSeqs: 8, StepUS: 1e4, PrefillUS: r.Float64() * 1e5},
+				EstWaitMS: r.Float64() * 100, MaxSeqs: 8, StepUS: 1e4, PrefillUS: r.Float64() * 1e5,
+				Prefix: PrefixMatch{int32(r.IntN(9)) * int32(r.IntN(2)), 8, 64}, PrefillTokens: int64(r.IntN(1e5))},
 		}
 		x.Snapshot = Snapshot{QueueDepth: int32(r.IntN(4)), Running: int32(r.IntN(8)),
 			FreeBlocks: int32(r.IntN(1000)), Cached: int32(r.IntN(33)), KVUtil: r.Float64()}
@@ -294,6 +304,8 @@ func (p *Plane) obscure(stage string, v *View, l *Local, r *rand.Rand) (*View, *
 		scramble(n&NeedRecentTPOT != 0, r, &s.RecentTPOTMS)
 		scramble(n&NeedEstWait != 0, r, &s.EstWaitMS)
 		scramble(n&NeedEstimate != 0, r, &s.StepUS, &s.PrefillUS)
+		scramble(n&NeedBlockIndex != 0, r, &s.Prefix.Matched, &s.Prefix.Blocks, &s.Prefix.BlockTokens)
+		scramble(n&NeedPrefillTokens != 0, r, &s.PrefillTokens)
 		for f := range Fields {
 			scramble(n.Has(f), r, &s.TakenUS[f])
 		}
@@ -341,7 +353,7 @@ func BenchmarkPolicies(b *testing.B) {
 		if e.Name == "weighted" {
 			names = append(names, Scorers.Names()...)
 		}
-		if e.Stage == "scorer" {
+		if e.Stage == "scorer" || e.Stage == StageLLMD {
 			continue
 		}
 		for _, scorer := range names {

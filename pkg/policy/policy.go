@@ -172,12 +172,14 @@ type Plane struct {
 	// effect.
 	Delays bool
 	Unused []Unused
+	// BlockIndex configures the index that policies with NeedBlockIndex read.
+	BlockIndex BlockIndexConfig
 }
 
 // Clone returns an independent copy of the plane.
 func (p *Plane) Clone() *Plane {
 	return &Plane{p.Admission.Clone(), p.Priority.Clone(), p.Routing.Clone(), p.Scheduler.Clone(),
-		p.Preemption.Clone(), p.Classes, p.Delays, p.Unused}
+		p.Preemption.Clone(), p.Classes, p.Delays, p.Unused, p.BlockIndex}
 }
 
 // stages returns the policies in the order in which they see a request.

@@ -58,7 +58,8 @@ type policyKind[P any] struct {
 
 type table[P any] = registry.Table[policyKind[P]]
 
-// Entry describes a policy or, with stage scorer, a term of the weighted router.
+// Entry describes a policy or, with stage scorer, a term of the weighted router, or, with StageLLMD, a
+// plugin.
 type Entry struct {
 	Stage, Name, Doc string
 	Pathological     bool
@@ -66,12 +67,19 @@ type Entry struct {
 	Params           []Param
 }
 
+// StageLLMD is the stage of entries that are plugins of the router llm-d.
+const StageLLMD = "llm-d"
+
 // Entries returns all policies, stage by stage.
 func Entries() []Entry {
 	all := slices.Concat(entries("admission", admissions()), entries("priority", priorities()),
 		entries("routing", routers()))
 	for _, s := range Scorers {
 		all = append(all, Entry{Stage: "scorer", Name: s.Name, Doc: s.Doc})
+	}
+	for _, p := range llmdPlugins() {
+		doc := p.Value.kind + ": " + p.Doc
+		all = append(all, Entry{Stage: StageLLMD, Name: p.Name, Doc: doc, Params: p.Value.params})
 	}
 	return slices.Concat(all, entries("scheduler", schedulers()), entries("preemption", preemptors()))
 }

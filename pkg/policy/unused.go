@@ -1,6 +1,9 @@
 package policy
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Unused is a part of a bundle that has no effect, and the reason.
 type Unused struct{ Path, Reason string }
@@ -10,6 +13,15 @@ type Unused struct{ Path, Reason string }
 func (b *builder) markUnused(v values, p Param, reason string) {
 	if v[p.Name] != p.Default {
 		b.unused = append(b.unused, Unused{b.path + ".params." + p.Name, reason})
+	}
+}
+
+// markUnusedNamed does the same for parameters with these names.
+func (b *builder) markUnusedNamed(v values, params []Param, reason string, names ...string) {
+	for _, p := range params {
+		if slices.Contains(names, p.Name) {
+			b.markUnused(v, p, reason)
+		}
 	}
 }
 

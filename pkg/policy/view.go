@@ -91,6 +91,31 @@ type Stats struct {
 	// StepUS is the mean step time, weighted toward recent steps. PrefillUS is the time of the prompt
 	// by itself, without the part expected to be cached. Both are the router's own estimates.
 	StepUS, PrefillUS float64
+	// Prefix is what the router's block index has of the prompt.
+	Prefix PrefixMatch
+	// PrefillTokens are the tokens of prompts sent there that have no first token yet, without those
+	// that were expected to be cached.
+	PrefillTokens int64
+}
+
+// PrefixMatch is the match of a prompt with a BlockIndex: Matched of its Blocks blocks, each of
+// BlockTokens tokens, the last one possibly of fewer.
+type PrefixMatch struct{ Matched, Blocks, BlockTokens int32 }
+
+// share returns which part of the blocks matches.
+func (m *PrefixMatch) share() float64 {
+	if m.Blocks == 0 {
+		return 0
+	}
+	return float64(m.Matched) / float64(m.Blocks)
+}
+
+// Uncached returns how many tokens of a prompt are not expected to be cached, as llm-d counts them: a
+// partly full last block that does not match counts in full (llm-d-router v0.10.0,
+// dataproducer/inflightload/producer.go).
+func (m *PrefixMatch) Uncached(input int64) int64 {
+	indexed := int64(m.Blocks) * int64(m.BlockTokens)
+	return indexed - int64(m.Matched)*int64(m.BlockTokens) + max(0, input-indexed)
 }
 
 // Field is a snapshot value that has its own age.
@@ -214,11 +239,16 @@ const (
 	NeedClusterRates       // Rate and Throughput
 	NeedSession            // SessionID
 	NeedPredicted
-	NeedPriority // the result of the priority policy
+	NeedPriority      // the result of the priority policy
+	NeedBlockIndex    // Stats.Prefix
+	NeedPrefillTokens // Stats.PrefillTokens
 )
 
 // NeedsSnapshot is the set of all snapshot fields.
 const NeedsSnapshot Needs = 1<<Fields - 1
+
+// NeedsPrefix is the set of needs about cached prefixes.
+const NeedsPrefix = NeedShadow | NeedCache | NeedBlockIndex
 
 // Has reports whether the snapshot field is needed.
 func (n Needs) Has(f Field) bool { return n>>f&1 == 1 }

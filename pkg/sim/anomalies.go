@@ -35,7 +35,7 @@ func (l *anomalyMonitor) request(s *simulation, slot int32) *anomaly.Request {
 		Input: o.InputTokens, Expected: o.ExpectedCachedTokens, Cached: o.CachedTokens,
 		Completed:  o.State == stream.StateCompleted,
 		HasTargets: o.SLOMet != nil, MetTargets: o.SLOMet != nil && *o.SLOMet}
-	if s.router.needs.all&(policy.NeedShadow|policy.NeedCache) == 0 {
+	if s.router.needs.all&policy.NeedsPrefix == 0 {
 		l.scratch.Expected = o.CachedTokens
 	}
 	return &l.scratch

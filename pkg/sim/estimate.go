@@ -127,6 +127,8 @@ func viewedForecast(s *simulation, c *policy.Replica, r *request) engine.Forecas
 	switch {
 	case needs&policy.NeedShadow != 0:
 		o.Cached = int64(c.Matched) * d.limits.blockSize
+	case needs&policy.NeedBlockIndex != 0:
+		o.Cached = min(blockIndexTokens(c), r.out.InputTokens)
 	case needs&policy.NeedCache != 0:
 		o.Cached = int64(c.Cached) * d.limits.blockSize
 	}

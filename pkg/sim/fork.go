@@ -87,6 +87,9 @@ func (r *router) clone(tree *kv.Tree) *router {
 	if r.needs.all&policy.NeedShadow != 0 {
 		c.prefixes.index = r.prefixes.index.Clone(tree)
 	}
+	if r.prefixes.blocks != nil {
+		c.prefixes.blocks = r.prefixes.blocks.Clone(tree)
+	}
 	c.prefixes.reports, c.flow = slices.Clone(r.prefixes.reports), r.flow.clone()
 	c.names, c.traffic = r.names.clone(), r.traffic.clone()
 	return &c

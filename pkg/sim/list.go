@@ -101,7 +101,11 @@ func listPolicies(*Options) (rows []row, err error) {
 			if !slices.Contains(policy.Scorers.Names(), q.Name) { // they are listed themselves
 				text += fmt.Sprintf("%30s %s\n", "", q.Text())
 			}
-			listed := listedParam{Name: q.Name, Path: e.Stage + ".params." + q.Name, Kind: q.Kind, Doc: q.Doc,
+			path := e.Stage + ".params." + q.Name
+			if e.Stage == policy.StageLLMD {
+				path = "routing.of.N.params." + q.Name // N is the plugin's position in the profile
+			}
+			listed := listedParam{Name: q.Name, Path: path, Kind: q.Kind, Doc: q.Doc,
 				Unit: q.Unit, Whole: q.Whole, Auto: q.Auto, Choices: q.Choices, Keys: q.Keys, Default: q.Default}
 			if q.Kind == policy.Number || q.Kind == policy.Table {
 				listed.Range, listed.Search = &[2]float64{q.Min, q.Max}, &q.Search

@@ -6,10 +6,12 @@ import (
 )
 
 // prefixes is what the router knows of the caches: its prefix index, which only policies that need it
-// have, and the evictions that have not reached it, in order of time.
+// have, and the evictions that have not reached it, in order of time. blocks is the index of llm-d's
+// router, nil if no policy needs it.
 type prefixes struct {
 	index   *policy.Shadow
 	reports []evictionReport
+	blocks  *policy.BlockIndex
 }
 
 // evictionReport is an eviction that reaches the router at a given time.
@@ -45,10 +47,20 @@ func (p *prefixes) applyEvictions(s *simulation) {
 // prompt to the prefix index.
 func (p *prefixes) recordRouting(s *simulation, r *request, chosen *policy.Replica) {
 	needs := s.router.needs
+	limits := &s.deployments[s.replicas[chosen.Index].deployment].limits
+	if needs.all&policy.NeedBlockIndex != 0 {
+		if needs.routing&policy.NeedBlockIndex == 0 {
+			p.blocks.Match(r.path, int(r.out.InputTokens), []policy.Replica{*chosen})
+		}
+		p.blocks.RecordRouting(chosen, r.path, int(r.out.InputTokens))
+	}
 	indexed := needs.all&policy.NeedShadow != 0
 	matched := chosen.Matched
 	switch {
 	case needs.routing&policy.NeedShadow != 0:
+	case needs.routing&policy.NeedBlockIndex != 0:
+		r.out.ExpectedCachedTokens = min(blockIndexTokens(chosen), limits.maxCachedTokens(r.out.InputTokens))
+		return
 	case needs.routing&policy.NeedCache != 0:
 		matched = chosen.Cached
 	case indexed: // chosen has what admission saw last
@@ -61,8 +73,12 @@ func (p *prefixes) recordRouting(s *simulation, r *request, chosen *policy.Repli
 	if indexed {
 		p.index.RecordRouting(chosen.Index, r.path, int(r.out.InputTokens))
 	}
-	limits := &s.deployments[s.replicas[chosen.Index].deployment].limits
 	r.out.ExpectedCachedTokens = min(int64(matched)*limits.blockSize, limits.maxCachedTokens(r.out.InputTokens))
+}
+
+// blockIndexTokens returns how many prompt tokens llm-d's index expects to be cached at a candidate.
+func blockIndexTokens(r *policy.Replica) int64 {
+	return int64(r.Stats.Prefix.Matched) * int64(r.Stats.Prefix.BlockTokens)
 }
 
 // watchCache subscribes the router to replica i's cache as its policies need.

@@ -247,7 +247,7 @@ func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) 
 		s.observers.add(newAnomalyMonitor(len(s.replicas), w, p.metrics.AddAnomaly))
 		s.observers.add(&traceWriter{w: w, full: level > 1})
 	}
-	if s.router.needs.all&(policy.NeedShadow|policy.NeedCache) != 0 {
+	if s.router.needs.all&policy.NeedsPrefix != 0 {
 		p.metrics.HasPrefixPrediction()
 	}
 	for _, class := range s.router.policies.Classes {

@@ -175,6 +175,8 @@ type request struct {
 	replica      int32    // in the cluster; missing before routing
 	engineSeq    int32    // the engine's number; missing before enqueue
 	isFinal      bool     // the outcome is written, but the replica still holds the request
+	// prefillTokens are the tokens of its prompt that the router counts as still to be computed.
+	prefillTokens int64
 	// sessionSlot is the session of the request and step its step; missing without one.
 	sessionSlot, step int32
 }
@@ -236,6 +238,14 @@ func (s *simulation) setUpRouter(c *cluster.Config) {
 			blockSizes = append(blockSizes, c.Deployments[s.replicas[i].deployment].HitSize())
 		}
 		r.prefixes.index = policy.NewShadow(s.tree, r.config.ShadowBlocks, blockSizes)
+	}
+	if r.needs.all&policy.NeedBlockIndex != 0 {
+		var blockTokens, capacity []int
+		for i := range s.replicas {
+			cache := s.replicas[i].engine.Cache()
+			blockTokens, capacity = append(blockTokens, cache.BlockSize()), append(capacity, cache.Total())
+		}
+		r.prefixes.blocks = policy.NewBlockIndex(s.tree, r.policies.BlockIndex, blockTokens, capacity)
 	}
 	if r.config.FlowControl != nil {
 		r.flow.sent = make([]recentlySent, len(s.replicas))

@@ -178,7 +178,7 @@ func (s *simulation) send(slot int32) error {
 	if err := s.observers.notify(s, onDecision, slot); err != nil {
 		return err
 	}
-	s.telemetry.states[chosen.Index].Inflight++ // after the policy's view was recorded
+	s.router.countSent(s, r, &chosen) // after the policy's view was recorded
 	s.router.flow.recordSend(chosen.Index)
 	if err := s.observers.notify(s, onSend, slot); err != nil {
 		return err
@@ -231,7 +231,7 @@ func (s *simulation) expire(slot int32) error {
 		reason = stream.ReasonAdmissionDelay
 	}
 	if r.replica != missing {
-		s.telemetry.states[r.replica].Inflight--
+		s.router.countLeft(s, r)
 		s.router.flow.recordDeparture(r)
 		s.router.flow.schedule(s)
 	}
@@ -254,17 +254,18 @@ func (s *simulation) abort(slot int32) error {
 		return err
 	}
 	if removed { // else it leaves when its step ends
-		s.depart(at, slot)
+		s.depart(slot)
 		s.router.flow.schedule(s)
 	}
 	return nil
 }
 
 // depart counts a request that has left its replica.
-func (s *simulation) depart(replica, slot int32) {
-	s.telemetry.states[replica].Inflight--
-	s.router.flow.recordDeparture(s.request(slot))
-	s.router.countInflight(s.request(slot), -1)
+func (s *simulation) depart(slot int32) {
+	r := s.request(slot)
+	s.router.countLeft(s, r)
+	s.router.flow.recordDeparture(r)
+	s.router.countInflight(r, -1)
 	s.release(slot)
 }
 

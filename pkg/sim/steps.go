@@ -122,8 +122,10 @@ func (s *simulation) finishStep(i int32) error {
 	r.result = result
 	clientTime := stream.Micros(result.DeliveredAt)
 	for _, tag := range result.First {
-		o := &s.request(tag).out
+		r := s.request(tag)
+		o := &r.out
 		o.FirstTokenUS = clientTime
+		s.router.countPrefilled(s, r)
 		if s.router.needs.all&policy.NeedRecentTTFT != 0 {
 			s.telemetry.counters[i].ttft.add(s.now, int64(clientTime-o.ArrivalUS), 1)
 		}
@@ -137,7 +139,7 @@ func (s *simulation) finishStep(i int32) error {
 		}
 	}
 	for _, tag := range result.Aborted {
-		s.depart(i, tag)
+		s.depart(tag)
 	}
 	if s.router.needs.all&(policy.NeedEstimate|policy.NeedEstWait) != 0 {
 		s.telemetry.recordStep(i, s.now-r.engine.Step().Start)
@@ -162,7 +164,7 @@ func (s *simulation) complete(i int32, done *engine.Result, clientTime stream.Mi
 		return err
 	}
 	sessionSlot, step, at := r.sessionSlot, r.step, r.out.ArrivalUS
-	s.depart(i, done.Tag)
+	s.depart(done.Tag)
 	if sessionSlot == missing {
 		return nil
 	}

@@ -136,6 +136,8 @@ func (o *traceWriter) candidate(s *simulation, v *policy.View, i int) stream.Can
 	fillSignals(&c, r, needs)
 	if needs&policy.NeedShadow != 0 {
 		c.Matched = stream.Index(r.Matched)
+	} else if needs&policy.NeedBlockIndex != 0 {
+		c.Matched = stream.Index(r.Stats.Prefix.Matched)
 	}
 	for _, list := range [...][]refreshInterval{s.telemetry.periodic, s.telemetry.onDemand} {
 		for _, t := range list {
