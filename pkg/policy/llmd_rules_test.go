@@ -225,3 +225,24 @@ func TestBlockIndex(t *testing.T) {
 		t.Error("the clone shares memory")
 	}
 }
+
+// TestProbabilisticAdmitter: with the saturation 0.2 and the defaults a sheddable request is rejected
+// with the probability 300 x 0.2^5 = 0.096.
+func TestProbabilisticAdmitter(t *testing.T) {
+	p, err := planeWith("admission", Spec{Type: "probabilistic-admitter"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := llmdCandidates(2, func(i int, r *Replica) { r.QueueDepth, r.KVUtil = int32(i), 0.16*float64(1-i) })
+	rejected := map[string]int{}
+	for _, v.Request.Tier = range []string{Standard, Sheddable} {
+		for range 10000 {
+			if p.Admission.Admit(v).Action == Reject {
+				rejected[v.Request.Tier]++
+			}
+		}
+	}
+	if n := rejected[Sheddable]; rejected[Standard] != 0 || n < 860 || n > 1060 { // 960, within 3.4 deviations
+		t.Errorf("rejected %v", rejected)
+	}
+}

@@ -96,7 +96,13 @@ type Stats struct {
 	// PrefillTokens are the tokens of prompts sent there that have no first token yet, without those
 	// that were expected to be cached.
 	PrefillTokens int64
+	// Active are the prompt blocks of requests in flight there.
+	Active ActiveMatch
 }
+
+// ActiveMatch is the match of a prompt with ActiveBlocks: requests in flight have Blocks full blocks of
+// BlockTokens tokens, of which Shared are leading blocks of the prompt.
+type ActiveMatch struct{ Blocks, Shared, BlockTokens int }
 
 // PrefixMatch is the match of a prompt with a BlockIndex: Matched of its Blocks blocks, each of
 // BlockTokens tokens, the last one possibly of fewer.
@@ -242,6 +248,7 @@ const (
 	NeedPriority      // the result of the priority policy
 	NeedBlockIndex    // Stats.Prefix
 	NeedPrefillTokens // Stats.PrefillTokens
+	NeedActiveBlocks  // Stats.Active
 )
 
 // NeedsSnapshot is the set of all snapshot fields.

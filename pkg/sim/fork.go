@@ -90,6 +90,9 @@ func (r *router) clone(tree *kv.Tree) *router {
 	if r.prefixes.blocks != nil {
 		c.prefixes.blocks = r.prefixes.blocks.Clone(tree)
 	}
+	if r.active != nil {
+		c.active = r.active.Clone()
+	}
 	c.prefixes.reports, c.flow = slices.Clone(r.prefixes.reports), r.flow.clone()
 	c.names, c.traffic = r.names.clone(), r.traffic.clone()
 	return &c

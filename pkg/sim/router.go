@@ -16,6 +16,7 @@ type router struct {
 	needs    stageNeeds
 	chooser  chooser
 	prefixes prefixes
+	active   *policy.ActiveBlocks // nil if no policy needs it
 	flow     flowControl
 	names    identities
 	traffic  counters

@@ -239,13 +239,16 @@ func (s *simulation) setUpRouter(c *cluster.Config) {
 		}
 		r.prefixes.index = policy.NewShadow(s.tree, r.config.ShadowBlocks, blockSizes)
 	}
+	var blockTokens, capacity []int
+	for i := range s.replicas {
+		cache := s.replicas[i].engine.Cache()
+		blockTokens, capacity = append(blockTokens, cache.BlockSize()), append(capacity, cache.Total())
+	}
 	if r.needs.all&policy.NeedBlockIndex != 0 {
-		var blockTokens, capacity []int
-		for i := range s.replicas {
-			cache := s.replicas[i].engine.Cache()
-			blockTokens, capacity = append(blockTokens, cache.BlockSize()), append(capacity, cache.Total())
-		}
 		r.prefixes.blocks = policy.NewBlockIndex(s.tree, r.policies.BlockIndex, blockTokens, capacity)
+	}
+	if r.needs.all&policy.NeedActiveBlocks != 0 {
+		r.active = policy.NewActiveBlocks(blockTokens)
 	}
 	if r.config.FlowControl != nil {
 		r.flow.sent = make([]recentlySent, len(s.replicas))

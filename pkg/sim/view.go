@@ -43,6 +43,9 @@ func (w *views) view(s *simulation, q *request, needs policy.Needs) *policy.View
 	if needs&policy.NeedBlockIndex != 0 {
 		r.prefixes.blocks.Match(q.path, int(q.out.InputTokens), v.Replicas)
 	}
+	if needs&policy.NeedActiveBlocks != 0 {
+		r.active.Match(q.path, int(q.out.InputTokens), v.Replicas)
+	}
 	if needs&policy.NeedCache != 0 {
 		matchCaches(s, q.path, int(q.out.InputTokens), v.Replicas)
 	}
