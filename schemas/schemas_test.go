@@ -395,8 +395,11 @@ func policyTable() string {
 			if what == "scorer" {
 				what = "routing: scorers of weighted"
 			}
-			if what == policy.StageLLMD {
+			switch what {
+			case policy.StageLLMD:
 				what = "routing: plugins of llm-d"
+			case policy.StageDetector, policy.StageUsageLimit:
+				what = "flow control: " + what
 			}
 			stage, separator = e.Stage, "| "+what+" | "
 		}

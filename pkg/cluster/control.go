@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -117,16 +118,39 @@ func (s *Snapshots) SetDefaults() {
 // FlowControl is a queue after admission in which requests wait while the replicas
 // of their model are saturated.
 type FlowControl struct {
-	// Order is fifo, priority (highest first) or deadline (earliest first).
+	// Order is fifo, priority (highest first) or deadline (earliest first), or
+	// an ordering policy of llm-d (policy.FlowOrders).
 	Order string `yaml:"order" json:"order"`
-	// Fairness is none, or round-robin: tenants take turns, each in Order.
+	// Fairness is none, or round-robin: tenants take turns, each in Order; or a
+	// fairness policy of llm-d (policy.Fairnesses).
 	Fairness string `yaml:"fairness" json:"fairness"`
+	// PriorityBands lets no request pass before those of a higher priority, as llm-d does.
+	PriorityBands bool `yaml:"priority_bands" json:"priority_bands"`
 	// Capacity is the queue limit for a model, 0 unlimited; further requests are rejected.
 	Capacity int `yaml:"capacity" json:"capacity"`
 	// TTLUS is the maximum wait before a request times out, 0 unlimited.
 	TTLUS int64 `yaml:"ttl_us" json:"ttl_us"`
-	// Saturation is the value of the signal cluster.saturation from which on nothing is dispatched.
+	// Saturation is the value from which on nothing is dispatched, of the signal
+	// cluster.saturation or of the Detector. UsageLimit sets it for each priority.
 	Saturation float64 `yaml:"saturation" json:"saturation"`
+	// Detector is a saturation detector of llm-d, nil for the signal; UsageLimit is a
+	// usage limit policy of llm-d, nil for Saturation.
+	Detector   *policy.Spec `yaml:"detector"    json:"detector,omitempty"`
+	UsageLimit *policy.Spec `yaml:"usage_limit" json:"usage_limit,omitempty"`
+}
+
+// Queue returns the order in which requests leave.
+func (f *FlowControl) Queue() policy.FlowConfig {
+	return policy.FlowConfig{Order: f.Order, Fairness: f.Fairness, Bands: f.PriorityBands, TTLUS: f.TTLUS}
+}
+
+// Gate returns the rule by which requests leave, and its parameters without effect.
+func (f *FlowControl) Gate() (*policy.Gate, []policy.Unused, error) {
+	return policy.NewGate(f.gateConfig())
+}
+
+func (f *FlowControl) gateConfig() policy.GateConfig {
+	return policy.GateConfig{Detector: f.Detector, UsageLimit: f.UsageLimit, Threshold: f.Saturation}
 }
 
 // UnmarshalYAML decodes over the defaults.
@@ -135,12 +159,6 @@ func (f *FlowControl) UnmarshalYAML(decode func(any) error) error {
 	*f = FlowControl{Order: "fifo", Fairness: "none", Saturation: 1}
 	return decode((*plain)(f))
 }
-
-// Choices of flow control.
-var (
-	orders     = []string{"fifo", "priority", "deadline"}
-	fairnesses = []string{"none", "round-robin"}
-)
 
 func (p *ControlPlane) validate(errorf strictyaml.Errorf) error {
 	between := strictyaml.Between[int64](errorf, "control_plane.")
@@ -169,15 +187,17 @@ func (p *ControlPlane) validate(errorf strictyaml.Errorf) error {
 	if p.FlowControl == nil {
 		return nil
 	}
-	return p.FlowControl.validate("control_plane.flow_control", errorf)
+	return p.FlowControl.validate(flowControlPath, errorf)
 }
+
+const flowControlPath = "control_plane.flow_control"
 
 func (f *FlowControl) validate(path string, errorf strictyaml.Errorf) error {
 	switch {
-	case !slices.Contains(orders, f.Order):
-		return errorf(path+".order", "%v", registry.Unknown("order", f.Order, orders))
-	case !slices.Contains(fairnesses, f.Fairness):
-		return errorf(path+".fairness", "%v", registry.Unknown("fairness", f.Fairness, fairnesses))
+	case !slices.Contains(policy.FlowOrders, f.Order):
+		return errorf(path+".order", "%v", registry.Unknown("order", f.Order, policy.FlowOrders))
+	case !slices.Contains(policy.Fairnesses, f.Fairness):
+		return errorf(path+".fairness", "%v", registry.Unknown("fairness", f.Fairness, policy.Fairnesses))
 	case f.Capacity < 0 || f.Capacity > maxCacheTokens:
 		return errorf(path+".capacity", "must be between 0 (unlimited) and %d, is %d", maxCacheTokens, f.Capacity)
 	case f.TTLUS < 0 || f.TTLUS > maxLatencyUS:
@@ -185,14 +205,42 @@ func (f *FlowControl) validate(path string, errorf strictyaml.Errorf) error {
 	case !(f.Saturation > 0) || f.Saturation > 1e6:
 		return errorf(path+".saturation", "must be above 0 and at most 1e6, is %g", f.Saturation)
 	}
+	if _, _, err := f.Gate(); err != nil {
+		var invalid *policy.Error
+		if errors.As(err, &invalid) {
+			return errorf(path+"."+invalid.Path, "%s", invalid.Msg)
+		}
+		return err
+	}
 	return nil
+}
+
+// warnUnused reports settings without effect.
+func (f *FlowControl) warnUnused(report func(path, why string)) {
+	_, unused, err := f.Gate()
+	if err != nil {
+		return // it is reported elsewhere
+	}
+	for _, u := range unused {
+		report(flowControlPath+"."+u.Path, u.Reason)
+	}
+	if f.UsageLimit == nil {
+		return
+	}
+	if f.Saturation != 1 {
+		report(flowControlPath+".saturation", "usage_limit sets it")
+	}
+	if !f.PriorityBands && f.UsageLimit.Type != "static-usage-limit-policy" {
+		report(flowControlPath+".usage_limit", "without priority_bands all requests have one limit")
+	}
 }
 
 // warnUnused reports settings of the control plane and its policies that differ
 // from the default and have no effect.
 func (c *Config) warnUnused(plane *policy.Plane, warn func(string)) {
 	report := func(path, why string) { warn(path + " has no effect: " + why) }
-	byPriority := c.ControlPlane.FlowControl != nil && c.ControlPlane.FlowControl.Order == "priority"
+	flow := c.ControlPlane.FlowControl
+	byPriority := flow != nil && (flow.Order == "priority" || flow.PriorityBands)
 	for _, unused := range plane.Unused {
 		if unused.Path != policy.PriorityPath || !byPriority {
 			report("policies."+unused.Path, unused.Reason)
@@ -216,8 +264,11 @@ func (c *Config) warnUnused(plane *policy.Plane, warn func(string)) {
 		report("control_plane.max_delays", "admission never delays")
 	}
 	needs := plane.Needs()
-	if p.FlowControl != nil {
-		needs |= policy.FlowNeeds
+	if flow != nil {
+		flow.warnUnused(report)
+		if g, _, err := flow.Gate(); err == nil {
+			needs |= g.Needs()
+		}
 	}
 	if needs&policy.NeedShadow == 0 {
 		const why = "no policy uses the router's shadow of prefixes"

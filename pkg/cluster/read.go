@@ -57,6 +57,10 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 		}
 	}
 	c.Policies.Complete()
+	if f := c.ControlPlane.FlowControl; f != nil {
+		gate := f.gateConfig()
+		gate.Complete()
+	}
 	for i := range c.Deployments {
 		if err := c.Deployments[i].invalidateDerived(s, deploymentPath(i)); err != nil {
 			return nil, err

@@ -110,15 +110,7 @@ func (p *Param) fileDefault() any {
 
 // Build makes the policies of a complete bundle. Errors are *Error.
 func Build(b *Bundle, env Env) (p *Plane, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			invalid, ok := r.(*Error)
-			if !ok {
-				panic(r)
-			}
-			err = invalid
-		}
-	}()
+	defer recoverError(&err)
 	x := &builder{env: env, hintsRead: map[string]bool{}}
 	p = &Plane{}
 	if b.Generation < 0 {
@@ -138,6 +130,17 @@ func Build(b *Bundle, env Env) (p *Plane, err error) {
 	}
 	p.Unused = append(x.unused, p.unusedHints(b, x)...)
 	return p, nil
+}
+
+// recoverError recovers the error with which a builder stops.
+func recoverError(err *error) {
+	if r := recover(); r != nil {
+		invalid, ok := r.(*Error)
+		if !ok {
+			panic(r)
+		}
+		*err = invalid
+	}
 }
 
 // builder builds policies. It stops at the first error with a panic that Build recovers, so that

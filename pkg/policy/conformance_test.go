@@ -74,8 +74,8 @@ func TestStatefulPoliciesConform(t *testing.T) {
 // rejected.
 func TestPoliciesConform(t *testing.T) {
 	for _, e := range Entries() {
-		if e.Stage == "scorer" {
-			continue // weighted covers them all
+		if slices.Contains([]string{"scorer", StageDetector, StageUsageLimit}, e.Stage) {
+			continue // weighted covers all scorers, flow control the others
 		}
 		t.Run(e.Stage+"/"+e.Name, func(t *testing.T) {
 			s := Spec{Type: e.Name}
@@ -357,7 +357,7 @@ func BenchmarkPolicies(b *testing.B) {
 		if e.Name == "weighted" {
 			names = append(names, Scorers.Names()...)
 		}
-		if e.Stage == "scorer" || e.Stage == StageLLMD {
+		if slices.Contains([]string{"scorer", StageLLMD, StageDetector, StageUsageLimit}, e.Stage) {
 			continue
 		}
 		for _, scorer := range names {

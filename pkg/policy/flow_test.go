@@ -37,31 +37,34 @@ func (f *plainFlow) pop() int32 {
 	return -1
 }
 
+// openGate is never closed at a saturation of 0.
+var openGate = &Gate{limit: staticLimit(1)}
+
 // TestFlowTakesTenantsInTurn compares the two, also with many tenants of which few wait, and with
 // removals from the middle.
 func TestFlowTakesTenantsInTurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tenants := rapid.SampledFrom([]int32{1, 3, 70, 5000, 300000}).Draw(t, "tenants")
-		f, want := NewFlow("fifo", true), &plainFlow{}
+		f, want := NewFlow(FlowConfig{Order: "fifo", Fairness: "round-robin"}), &plainFlow{}
 		slots := map[int32]int32{} // waiting requests and their tenants
 		for slot := range int32(rapid.IntRange(1, 300).Draw(t, "n")) {
 			switch op := rapid.IntRange(0, 9).Draw(t, "op"); {
 			case op < 5:
 				tenant := rapid.Int32Range(0, tenants-1).Draw(t, "tenant")
-				f.Push(slot, &Request{TenantID: tenant})
+				f.Push(slot, &Request{TenantID: tenant}, 0)
 				i := want.line(tenant)
 				want.lines[i] = append(want.lines[i], slot)
 				slots[slot] = tenant
 			case op < 9 && f.Len() > 0:
-				first, expected := f.First(), want.pop()
-				if first != expected {
-					t.Fatalf("%d is next, want %d", first, expected)
+				peeked, expected := f.Peek(), want.pop()
+				first, ok := f.Pop(openGate, 0)
+				if first != expected || peeked != expected || !ok {
+					t.Fatalf("%d and %d are next, want %d", first, peeked, expected)
 				}
-				f.Pop()
 				delete(slots, first)
 			case f.Len() > 0:
 				removed := rapid.SampledFrom(want.waiting()).Draw(t, "removed")
-				f.Remove(removed, slots[removed])
+				f.Remove(removed, &Request{TenantID: slots[removed]})
 				want.remove(removed)
 				delete(slots, removed)
 			}
@@ -94,17 +97,17 @@ func (f *plainFlow) remove(slot int32) {
 func BenchmarkFlow(b *testing.B) {
 	for _, tenants := range []int32{10, 10000} {
 		b.Run(map[int32]string{10: "10", 10000: "10000"}[tenants], func(b *testing.B) {
-			f := NewFlow("fifo", true)
+			f := NewFlow(FlowConfig{Order: "fifo", Fairness: "round-robin"})
 			for i := range tenants {
-				f.Push(i, &Request{TenantID: i})
+				f.Push(i, &Request{TenantID: i}, 0)
 			}
 			r, next := &Request{}, int32(0)
 			for b.Loop() {
 				r.TenantID = next % tenants
 				next++
-				f.Push(next, r)
-				f.First()
-				f.Pop()
+				f.Push(next, r, 0)
+				f.Peek()
+				f.Pop(openGate, 0)
 			}
 		})
 	}

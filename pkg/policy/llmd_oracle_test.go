@@ -100,3 +100,21 @@ func TestLLMDStates(t *testing.T) {
 	}
 	t.Logf("%d states are equal", len(states))
 }
+
+// TestLLMDSaturation compares the saturation with that of llm-d's detectors, exactly.
+func TestLLMDSaturation(t *testing.T) {
+	states := readStates(t)
+	for n, s := range states {
+		v := s.view()
+		for _, d := range s.Detectors {
+			g, _, err := NewGate(GateConfig{Detector: &d.Spec})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if have := g.Saturation(v, nil); have != d.Saturation {
+				t.Fatalf("state %d, %s %v: %v, want %v", n, d.Type, d.Params, have, d.Saturation)
+			}
+		}
+	}
+	t.Logf("%d states are equal", len(states))
+}

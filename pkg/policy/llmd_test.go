@@ -29,12 +29,19 @@ func TestPluginList(t *testing.T) {
 	if !slices.Equal(have, where["profile"]) {
 		t.Errorf("profiles have the plugins\n%v, the list has\n%v", have, where["profile"])
 	}
+	known := slices.Concat(FlowOrders, Fairnesses, usageLimits.Names())
+	for _, name := range where["flow_control"] {
+		if !slices.Contains(known, name) {
+			t.Errorf("flow control has no %s", name)
+		}
+	}
 	for _, name := range where["admission"] {
 		if !slices.Contains(admissions().Names(), name) {
 			t.Errorf("admission has no policy %s", name)
 		}
 	}
-	for place, want := range map[string]int{"profile": 21, "implied": 8, "admission": 1, "not simulated": 65} {
+	for place, want := range map[string]int{"profile": 21, "implied": 8, "admission": 1, "flow_control": 8,
+		"not simulated": 57} {
 		if n := len(where[place]); n != want {
 			t.Errorf("%s: %d plugins, want %d", place, n, want)
 		}

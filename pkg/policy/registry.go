@@ -67,8 +67,13 @@ type Entry struct {
 	Params           []Param
 }
 
-// StageLLMD is the stage of entries that are plugins of the router llm-d.
-const StageLLMD = "llm-d"
+// StageLLMD is the stage of entries that are plugins of the router llm-d, StageDetector and
+// StageUsageLimit those of entries that flow control uses.
+const (
+	StageLLMD       = "llm-d"
+	StageDetector   = "detector"
+	StageUsageLimit = "usage-limit"
+)
 
 // Entries returns all policies, stage by stage.
 func Entries() []Entry {
@@ -81,7 +86,15 @@ func Entries() []Entry {
 		doc := p.Value.kind + ": " + p.Doc
 		all = append(all, Entry{Stage: StageLLMD, Name: p.Name, Doc: doc, Params: p.Value.params})
 	}
-	return slices.Concat(all, entries("scheduler", schedulers()), entries("preemption", preemptors()))
+	return slices.Concat(all, entries("scheduler", schedulers()), entries("preemption", preemptors()),
+		partEntries(StageDetector, detectors), partEntries(StageUsageLimit, usageLimits))
+}
+
+func partEntries[T any](stage string, t registry.Table[gatePart[T]]) (all []Entry) {
+	for _, e := range t {
+		all = append(all, Entry{Stage: stage, Name: e.Name, Doc: e.Doc, Params: e.Value.params})
+	}
+	return all
 }
 
 func entries[P any](stage string, t table[P]) (all []Entry) {

@@ -13,6 +13,7 @@ import (
 // flow control it has no queues and sends them at once.
 type flowControl struct {
 	config cluster.FlowControl
+	gate   *policy.Gate   // nil without flow control
 	queues []*policy.Flow // by model
 	// drainAt and refreshAt are the times of the next drains: after the other events of an instant,
 	// and after a snapshot refresh. They are negative if none is pending.
@@ -42,7 +43,7 @@ func (f *flowControl) enqueue(s *simulation, slot int32) error {
 	r := s.request(slot)
 	model := r.model
 	queue := f.queues[model]
-	queue.Push(slot, s.router.views.policyRequest(r))
+	queue.Push(slot, s.router.views.policyRequest(r), s.now)
 	r.inFlowQueue = true
 	if err := f.drain(s, model); err != nil {
 		return err
@@ -53,7 +54,7 @@ func (f *flowControl) enqueue(s *simulation, slot int32) error {
 	candidates := len(s.router.views.reachable(s, r, 0))
 	if f.config.Capacity > 0 && queue.Len() > f.config.Capacity {
 		f.stats.rejected++
-		f.remove(r, slot)
+		f.remove(s, r, slot)
 		s.router.countInflight(r, -1)
 		r.out.AdmittedUS = stream.Never
 		if err := f.decide(s, slot, "reject", candidates); err != nil {
@@ -81,13 +82,13 @@ func (f *flowControl) decide(s *simulation, slot int32, verdict string, candidat
 func (f *flowControl) drain(s *simulation, model int) error {
 	queue := f.queues[model]
 	for queue.Len() > 0 {
-		slot := queue.First()
-		v := s.router.views.view(s, s.request(slot), policy.FlowNeeds)
-		if v.SaturationWith(func(r *policy.Replica) int32 { return f.sent[r.Index].unread }) >= f.config.Saturation {
+		v := s.router.views.view(s, s.request(queue.Peek()), f.gate.Needs())
+		saturation := f.gate.Saturation(v, func(r *policy.Replica) int32 { return f.sent[r.Index].unread })
+		slot, ok := queue.Pop(f.gate, saturation)
+		if !ok {
 			f.scheduleAtRefresh(s, v)
 			return nil
 		}
-		queue.Pop()
 		s.request(slot).inFlowQueue = false
 		if err := s.send(slot); err != nil {
 			return err
@@ -154,12 +155,12 @@ func (f *flowControl) scheduleAt(s *simulation, now des.Time) {
 func (f *flowControl) scheduleAtRefresh(s *simulation, v *policy.View) {
 	next := noHorizon
 	for _, t := range s.telemetry.periodic {
-		if policy.FlowNeeds.Has(t.field) {
+		if f.gate.Needs().Has(t.field) {
 			next = min(next, s.now-s.now%t.us+t.us)
 		}
 	}
 	for _, t := range s.telemetry.onDemand {
-		if policy.FlowNeeds.Has(t.field) {
+		if f.gate.Needs().Has(t.field) {
 			for i := range v.Replicas {
 				next = min(next, v.Replicas[i].Stats.TakenUS[t.field]+t.us)
 			}
@@ -195,19 +196,22 @@ func (f *flowControl) expire(s *simulation, slot int32) error {
 	if err := f.decide(s, slot, stream.VerdictExpire, len(s.router.views.reachable(s, r, 0))); err != nil {
 		return err
 	}
-	f.remove(r, slot)
+	f.remove(s, r, slot)
 	s.router.countInflight(r, -1)
 	return s.drop(slot, stream.StateTimedOut, stream.ReasonAdmissionDelay)
 }
 
 // remove removes a request from its queue.
-func (f *flowControl) remove(r *request, slot int32) {
+func (f *flowControl) remove(s *simulation, r *request, slot int32) {
 	r.inFlowQueue = false
-	f.queues[r.model].Remove(slot, r.tenant)
+	f.queues[r.model].Remove(slot, s.router.views.policyRequest(r))
 }
 
 func (f *flowControl) clone() flowControl {
 	c := *f
+	if f.gate != nil {
+		c.gate = f.gate.Clone()
+	}
 	c.queues, c.sent = slices.Clone(f.queues), slices.Clone(f.sent)
 	for i := range c.queues {
 		c.queues[i] = c.queues[i].Clone()

@@ -102,8 +102,13 @@ func listPolicies(*Options) (rows []row, err error) {
 				text += fmt.Sprintf("%30s %s\n", "", q.Text())
 			}
 			path := e.Stage + ".params." + q.Name
-			if e.Stage == policy.StageLLMD {
+			switch e.Stage {
+			case policy.StageLLMD:
 				path = "routing.of.N.params." + q.Name // N is the plugin's position in the profile
+			case policy.StageDetector:
+				path = "control_plane.flow_control.detector.params." + q.Name
+			case policy.StageUsageLimit:
+				path = "control_plane.flow_control.usage_limit.params." + q.Name
 			}
 			listed := listedParam{Name: q.Name, Path: path, Kind: q.Kind, Doc: q.Doc,
 				Unit: q.Unit, Whole: q.Whole, Auto: q.Auto, Choices: q.Choices, Keys: q.Keys, Default: q.Default}

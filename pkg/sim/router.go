@@ -59,7 +59,7 @@ type runningMean struct{ sum, n int64 }
 
 func (m *runningMean) add(x int64) { m.sum += x; m.n++ }
 
-func newRouter(c *cluster.Config, classes []stream.SLOClass, plane *policy.Plane) *router {
+func newRouter(c *cluster.Config, classes []stream.SLOClass, plane *policy.Plane) (*router, error) {
 	r := &router{config: c.ControlPlane, policies: plane, chooser: policyChooser{},
 		needs: stageNeeds{plane.Needs(), plane.Admission.Needs(), plane.Priority.Needs(), plane.Routing.Needs(),
 			policy.IsAlwaysAdmit(plane.Admission), policy.IsConstant(plane.Priority), policy.IsFCFS(plane.Scheduler)},
@@ -67,8 +67,13 @@ func newRouter(c *cluster.Config, classes []stream.SLOClass, plane *policy.Plane
 		names: identities{classes: map[string]*stream.SLOClass{}, lastClass: &stream.SLOClass{Tier: policy.Standard},
 			tenantIDs: map[string]int32{}, sessionIDs: map[string]int32{}}}
 	if r.config.FlowControl != nil {
-		r.needs.all |= policy.FlowNeeds
 		r.flow.config = *r.config.FlowControl
+		gate, _, err := r.flow.config.Gate()
+		if err != nil {
+			return nil, err
+		}
+		r.flow.gate = gate
+		r.needs.all |= gate.Needs()
 	}
 	for i := range stream.Classes {
 		r.names.classes[stream.Classes[i].Name] = &stream.Classes[i].Value
@@ -76,7 +81,7 @@ func newRouter(c *cluster.Config, classes []stream.SLOClass, plane *policy.Plane
 	for i := range classes {
 		r.names.classes[classes[i].Name] = &classes[i]
 	}
-	return r
+	return r, nil
 }
 
 // enrich adds what the control plane knows of a request that was just read. An unknown class has the

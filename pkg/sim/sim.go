@@ -192,8 +192,12 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 	if err != nil {
 		return nil, err
 	}
+	r, err := newRouter(c, classes, plane)
+	if err != nil {
+		return nil, err
+	}
 	s := &simulation{horizon: noHorizon, events: eventQueue{limit: math.MaxInt64}, tree: kv.NewTree(),
-		router: newRouter(c, classes, plane), decisions: decisions{override: override{decision: -1}}}
+		router: r, decisions: decisions{override: override{decision: -1}}}
 	if o.Counterfactual.enabled() { // estimates need the output lengths that policies would predict
 		s.router.needs.all |= policy.NeedPredicted
 	}
@@ -253,8 +257,7 @@ func (s *simulation) setUpRouter(c *cluster.Config) {
 	if r.config.FlowControl != nil {
 		r.flow.sent = make([]recentlySent, len(s.replicas))
 		for range s.models {
-			r.flow.queues = append(r.flow.queues,
-				policy.NewFlow(r.flow.config.Order, r.flow.config.Fairness == "round-robin"))
+			r.flow.queues = append(r.flow.queues, policy.NewFlow(r.flow.config.Queue()))
 		}
 	}
 }

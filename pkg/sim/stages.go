@@ -223,7 +223,7 @@ func (s *simulation) expire(slot int32) error {
 	case r.engineSeq != missing:
 		return s.abort(slot)
 	case r.inFlowQueue:
-		s.router.flow.remove(r, slot)
+		s.router.flow.remove(s, r, slot)
 	default:
 		s.events.stale++ // its next stage, once it is gone
 	}
