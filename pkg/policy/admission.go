@@ -83,7 +83,7 @@ type saturation struct {
 }
 
 func newSaturation(b *builder, s *Spec) Admitter {
-	return saturation{needs(NeedRequest | NeedQueueDepth | NeedKVUtil),
+	return saturation{needs(NeedRequest | NeedQueueDepth | needKVUtil),
 		b.params(s, saturationParams).number("threshold")}
 }
 

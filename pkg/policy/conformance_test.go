@@ -295,8 +295,8 @@ func (p *Plane) obscure(stage string, v *View, l *Local, r *rand.Rand) (*View, *
 		s := x.Stats
 		scramble(n&NeedQueueDepth != 0, r, &x.QueueDepth)
 		scramble(n&NeedRunning != 0, r, &x.Running)
-		scramble(n&NeedKVUtil != 0, r, &x.FreeBlocks)
-		scramble(n&NeedKVUtil != 0, r, &x.KVUtil)
+		scramble(n&needKVUtil != 0, r, &x.FreeBlocks)
+		scramble(n&needKVUtil != 0, r, &x.KVUtil)
 		scramble(n&NeedCache != 0, r, &x.Cached)
 		scramble(n&NeedShadow != 0, r, &x.Matched)
 		scramble(n&(NeedCache|NeedShadow) != 0, r, &x.Blocks)
@@ -329,7 +329,7 @@ func scramble[N int32 | int64 | float64](needed bool, r *rand.Rand, fields ...*N
 // TestNeedsOfFields: the needs of snapshot fields match the fields.
 func TestNeedsOfFields(t *testing.T) {
 	for f, n := range map[Field]Needs{FieldQueueDepth: NeedQueueDepth, FieldRunning: NeedRunning,
-		FieldKVUtil: NeedKVUtil, FieldHitRate: NeedHitRate, FieldRecentTTFT: NeedRecentTTFT,
+		FieldKVUtil: needKVUtil, FieldHitRate: NeedHitRate, FieldRecentTTFT: NeedRecentTTFT,
 		FieldRecentTPOT: NeedRecentTPOT, FieldEstWait: NeedEstWait, FieldCache: NeedCache} {
 		if !n.Has(f) || n&NeedsSnapshot != n || n&(n-1) != 0 {
 			t.Errorf("field %s: needs %b", FieldNames[f], n)

@@ -119,7 +119,7 @@ func completePart[T any](s *Spec, t registry.Table[gatePart[T]]) {
 // Needs returns what the gate reads, and the tenant, which the queue does.
 func (g *Gate) Needs() Needs {
 	if g.detector == nil {
-		return NeedQueueDepth | NeedKVUtil | NeedTenant
+		return NeedQueueDepth | needKVUtil | NeedTenant
 	}
 	return g.detector.Needs() | NeedTenant
 }

@@ -18,7 +18,7 @@ func newUtilizationDetector(_ *builder, v values) any {
 		v.number("headroom"), int64(v.number("metricsStalenessThreshold") * 1e6)}
 }
 
-func (utilizationDetector) Needs() Needs { return NeedQueueDepth | NeedKVUtil }
+func (utilizationDetector) Needs() Needs { return NeedQueueDepth | needKVUtil }
 
 func (d utilizationDetector) isStale(v *View, r *Replica) bool {
 	taken := min(r.Stats.TakenUS[FieldQueueDepth], r.Stats.TakenUS[FieldKVUtil])

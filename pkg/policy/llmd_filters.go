@@ -23,7 +23,7 @@ var utilizationMetrics = map[string]attribute{
 	"active-requests":      {0, func(r *Replica) float64 { return float64(r.Inflight) }},
 	"running-requests":     {NeedRunning, func(r *Replica) float64 { return float64(r.Running) }},
 	"waiting-queue":        {NeedQueueDepth, func(r *Replica) float64 { return float64(r.QueueDepth) }},
-	"kv-cache-utilization": {NeedKVUtil, func(r *Replica) float64 { return r.KVUtil }},
+	"kv-cache-utilization": {needKVUtil, func(r *Replica) float64 { return r.KVUtil }},
 }
 
 // utilizationFilter is utilization-filter (utilization/filter.go): it keeps the candidates of which

@@ -25,7 +25,7 @@ var probabilisticParams = []Param{
 
 func newProbabilisticAdmitter(b *builder, s *Spec) Admitter {
 	v := b.params(s, probabilisticParams)
-	return &probabilisticAdmitter{needs(NeedRequest | NeedQueueDepth | NeedKVUtil), v.number("queueDepthThreshold"),
+	return &probabilisticAdmitter{needs(NeedRequest | NeedQueueDepth | needKVUtil), v.number("queueDepthThreshold"),
 		v.number("kvCacheUtilThreshold"), v.number("power"), v.number("k"), b.rng()}
 }
 

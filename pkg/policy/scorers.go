@@ -99,7 +99,7 @@ func scoreLowest(v *View, scores []float64, of func(*Replica) int32) {
 
 type kvScore struct{}
 
-func (kvScore) Needs() Needs    { return NeedKVUtil }
+func (kvScore) Needs() Needs    { return needKVUtil }
 func (s kvScore) clone() scorer { return s }
 func (kvScore) score(v *View, scores []float64) {
 	for i := range v.Replicas {

@@ -227,7 +227,7 @@ type Needs uint32
 const (
 	NeedQueueDepth Needs = 1 << FieldQueueDepth
 	NeedRunning    Needs = 1 << FieldRunning
-	NeedKVUtil     Needs = 1 << FieldKVUtil
+	needKVUtil     Needs = 1 << FieldKVUtil
 	NeedHitRate    Needs = 1 << FieldHitRate
 	NeedRecentTTFT Needs = 1 << FieldRecentTTFT
 	NeedRecentTPOT Needs = 1 << FieldRecentTPOT
