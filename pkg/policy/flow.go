@@ -189,7 +189,8 @@ func (f *Flow) Pop(g *Gate, saturation float64) (slot int32, ok bool) {
 		i := b.nextIndex()
 		slot = b.queues[i][0].slot
 		f.remove(b, i, 0)
-		if b.nextQueue = i + 1; b.length == 0 && f.config.Fairness == fairnessRoundRobin {
+		b.nextQueue = i + 1
+		if b.length == 0 && f.config.Fairness == fairnessRoundRobin {
 			b.nextQueue = 0
 		}
 		return slot, true
