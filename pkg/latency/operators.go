@@ -61,7 +61,7 @@ type Host struct {
 	PiecesUS float64 `json:"pieces_us"`
 	EagerUS  float64 `json:"eager_us"`
 	// ChunkFactor is how much longer the kernels of a step with chunks take than they were measured
-	// alone: a GPU that computes for long lowers its clock.
+	// alone; a lower clock under long load is a possible reason.
 	ChunkFactor float64 `json:"chunk_factor"`
 }
 

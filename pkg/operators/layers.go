@@ -11,7 +11,8 @@ const activationBytes = 2
 
 // Short kernels of a layer besides products, attention and exchanges: norm and rotation of queries
 // and keys, writing the cache, two norms with residuals, quantization of inputs; activation of a dense
-// MLP, or choice of experts, their order and their sum (a trace of vLLM 0.10 shows 6 and 7).
+// MLP, or choice of experts, their order and their sum. The counts, 6 and 7, are what a fit of servers
+// prefers; they are not counted in a trace.
 const (
 	attentionKernels = 4
 	denseKernels     = 2
