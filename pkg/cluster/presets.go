@@ -30,8 +30,8 @@ func (v version) before(w version) bool {
 // Sources: vllm/engine/arg_utils.py (EngineArgs.get_batch_defaults) for batch sizes, which
 // depend on the memory of the device and, since 0.9, its name; vllm/config/{scheduler,cache}.py,
 // vllm/v1/core/block_pool.py (BlockPool.free_blocks) and vllm/v1/core/sched/scheduler.py
-// (Scheduler.schedule) for the rest. Read were 0.8, 0.9, 0.11, 0.14, 0.15.1, 0.19.1, 0.20, 0.24.0,
-// 0.28.0, 0.31.0 and 0.33.0: a change may be some versions older than its preset.
+// (Scheduler.schedule) for the rest. From 0.15.1 on, the rules of scheduling were compared with 0.15.1, 0.19.1,
+// 0.24.0, 0.28.0, 0.31.0 and 0.33.0 only: a change may be some versions older than its preset.
 var Presets = registry.Table[Preset]{
 	{Name: "vllm-0.8", Doc: "the first V1 engine; 1024 sequences, 8192 tokens on GPUs of ≥ 70 GiB",
 		Value: Preset{version{0, 8}, vllm08}},

@@ -41,8 +41,8 @@ func (g Group) oldest(n int) int {
 	return 0
 }
 
-// most is the number of blocks that n tokens take in a group if all of them must find room. Of a window
-// or a chunk only so many count as it and the tokens of the batches in flight can hold.
+// most is the number of blocks that n tokens take in a group if all of them must find room. For a window
+// or a chunk, it is at most the number that its tokens and those of the batches in flight can take.
 func (c *Config) most(g Group, n int) int {
 	all := g.blocks(n)
 	if !c.ReserveWindow || g.Window+g.Chunk == 0 {
