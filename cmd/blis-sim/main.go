@@ -13,7 +13,9 @@
 // configuration as JSON, including derived values. --list shows the names that files may
 // use: policies, signals of policy expressions, models, gpus, anomalies, presets of engine
 // versions and latencies. --list policies --format json is the search space. --hardware
-// PATH adds your own GPUs and measured coefficients.
+// PATH adds your own GPUs and measured coefficients. --operators DIR computes step times from
+// the measured kernels in a folder aiconfigurator_core/systems (pip install
+// aiconfigurator-core), except where the cluster file names other step times.
 //
 // --seed seeds the simulation's random streams. --jitter-seed seeds the noise of step
 // times (latency.jitter) separately. --horizon 90s ends the run at that simulated time.

@@ -42,7 +42,8 @@ type Deployment struct {
 
 // Latency names a latency model and its coefficients, in µs and µs per token. The default model is
 // table if there is a table, else linear if there is a beta_us, else the measured coefficients for
-// the model on the GPU or, if there are none, roofline.
+// the model on the GPU or, if there are none, operators or, if there are no tables of measured kernels of
+// the GPU, roofline.
 type Latency struct {
 	hardware.Latency `yaml:",inline"`
 	// From is a file of coefficients that blis-calibrate wrote, relative to the folder
@@ -50,7 +51,8 @@ type Latency struct {
 	// parallelism. From is empty once they are loaded.
 	From string `yaml:"from" json:"from,omitempty"`
 	// Operators is a folder aiconfigurator_core/systems with tables of measured kernels, relative to the
-	// folder of the cluster file; "" are the built-in ones.
+	// folder of the cluster file; "" are the built-in ones. Where it is set, operators is the default model
+	// even if there are measured coefficients.
 	Operators string `yaml:"operators" json:"operators,omitempty"`
 	// Kernels are the choices of the server that the operators model knows.
 	Kernels Kernels `yaml:"kernels" json:"kernels,omitzero"`

@@ -130,7 +130,7 @@ func overridesBatch(doc *strictyaml.Doc, at string) bool {
 // overridesTimes reports whether an override changes the step times of the latency
 // at path at. With coefficients of a file, alpha_us, range and source may differ.
 func overridesTimes(doc *strictyaml.Doc, at string, ofFile bool) bool {
-	names := []string{"model", "beta_us", "table", "from"}
+	names := []string{"model", "beta_us", "table", "from", "operators"}
 	if !ofFile {
 		names = append(names, "alpha_us", "range", "source")
 	}

@@ -104,7 +104,7 @@ func TestEditedPrintedConfig(t *testing.T) {
 		t.Errorf("edited max_model_len: %v", err)
 	}
 	if c, err := edit(`"gpu":"H100-SXM-80GB"`, `"gpu":"L40S"`); err != nil ||
-		c.Deployments[0].Latency.Model != "roofline" {
+		c.Deployments[0].Latency.Model != "operators" {
 		t.Errorf("step times of the other GPU: %v", err)
 	}
 	if _, err := edit(`"values":["engine.max_num_seqs"`, `"values":["engine.max_seqs"`); err == nil ||

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"blis/pkg/hardware"
 	"blis/pkg/latency"
 	"blis/pkg/model"
+	"blis/pkg/operators"
 )
 
 // latency resolves the latency model and its coefficients.
@@ -20,6 +22,9 @@ func (c *resolver) latency(d *Deployment, at string, arch *model.Architecture, g
 			return err
 		}
 	}
+	if err := l.Kernels.check(at+".latency.kernels", c.errorf); err != nil {
+		return err
+	}
 	if l.Model == "" && (l.Table != nil || l.BetaUS != nil) {
 		l.Model = "linear"
 		if l.Table != nil {
@@ -28,7 +33,9 @@ func (c *resolver) latency(d *Deployment, at string, arch *model.Architecture, g
 		d.markDerived("latency.model")
 	}
 	if l.Model == "" && arch != nil && gpu != nil {
-		c.useMeasuredOrRoofline(d, arch)
+		if err := c.chooseModel(d, at, arch, gpu); err != nil {
+			return err
+		}
 	}
 	if l.Model == "roofline" {
 		if arch == nil || gpu == nil {
@@ -44,9 +51,9 @@ func (c *resolver) latency(d *Deployment, at string, arch *model.Architecture, g
 		}
 		d.Computed.Roofline = &latency.Replica{Work: arch.Work(), Machine: machine(d, arch, gpu)}
 	}
-	if l.Model == "operators" {
-		if err := c.operators(d, at, arch, gpu); err != nil {
-			return err
+	if l.Model == "operators" && d.Computed.Operators == nil {
+		if err := c.operators(d, arch, gpu); err != nil {
+			return c.errorf(at+".latency", "%v", err)
 		}
 	}
 	if l.Model == "" {
@@ -67,23 +74,38 @@ func (c *resolver) latency(d *Deployment, at string, arch *model.Architecture, g
 // nodeGPUs is the number of GPUs of a node, except for rack-scale nodes.
 const nodeGPUs = 8
 
-// useMeasuredOrRoofline uses measured coefficients or, if there are none, the roofline.
-func (c *resolver) useMeasuredOrRoofline(d *Deployment, arch *model.Architecture) {
+// chooseModel uses measured coefficients or, if there are none, measured kernels or, if there are none of
+// the GPU, the roofline. Tables of kernels that the user names come before measured coefficients.
+func (c *resolver) chooseModel(d *Deployment, at string, arch *model.Architecture, gpu *hardware.GPU) error {
 	e, l := &d.Engine, &d.Latency
-	if !arch.Overridden() { // coefficients are for exactly this model as stored
+	named := l.Operators != ""
+	if !arch.Overridden() && !named { // coefficients are for exactly this model as stored
 		if set := matching(c.catalog.Sets(), d, arch); set != nil {
 			c.useCoefficients(d, set)
-			return
+			return nil
 		}
 	}
-	l.Model = "roofline"
-	d.markDerived("latency.model", "latency.source")
-	l.Source = "computed: nothing was measured for this model, GPU and parallelism"
-	if arch.Overridden() {
-		l.Source = "computed: nothing was measured for this dtype, quantization or kv_cache_dtype"
+	d.markDerived("latency.model")
+	err := c.operators(d, arch, gpu)
+	switch {
+	case err == nil:
+		l.Model = "operators"
+		if !named {
+			c.warnf(d, "nothing was measured for %s on %d x %s: step times are sums of kernels measured on %s, "+
+				"which may be wrong by 5 to 20 percent", d.Model, e.GPUs(), d.GPU, d.Computed.Operators.System)
+		}
+		return nil
+	case named || !errors.Is(err, operators.ErrNone):
+		return c.errorf(at+".latency", "%v", err)
 	}
-	c.warnf(d, "nothing was measured for %s on %d x %s: "+
-		"step times come from the roofline model, which may be wrong by tens of percent", d.Model, e.GPUs(), d.GPU)
+	l.Model = "roofline"
+	if l.Source == "" {
+		l.Source = "computed: nothing was measured for this model, GPU and parallelism, and " + err.Error()
+		d.markDerived("latency.source")
+	}
+	c.warnf(d, "nothing was measured for %s on %d x %s, and %v: "+
+		"step times come from the roofline model, which may be wrong by tens of percent", d.Model, e.GPUs(), d.GPU, err)
+	return nil
 }
 
 // useCoefficientFile uses the coefficients of the file latency.from.

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,28 +14,22 @@ import (
 	"blis/pkg/strictyaml"
 )
 
-// operators computes the curves of the operators model.
-func (c *resolver) operators(d *Deployment, at string, arch *model.Architecture, gpu *hardware.GPU) error {
+// operators computes the curves of the operators model. The error is operators.ErrNone if there are no
+// tables of the GPU.
+func (c *resolver) operators(d *Deployment, arch *model.Architecture, gpu *hardware.GPU) error {
 	l, e := &d.Latency, &d.Engine
 	if arch == nil || gpu == nil {
-		return c.errorf(at+".latency", "the kernels are unknown: %s", missingInfo(d, arch, gpu))
-	}
-	if l.AlphaUS == nil {
-		l.AlphaUS = []float64{frontEndUS, tokenizeUS, 0}
-		d.markDerived("latency.alpha_us")
+		return fmt.Errorf("the kernels are unknown: %s", missingInfo(d, arch, gpu))
 	}
 	folder := l.Operators
 	if folder != "" && !filepath.IsAbs(folder) {
 		folder = filepath.Join(c.dir, folder)
 	}
-	k := &l.Kernels
-	if err := k.check(at+".latency.kernels", c.errorf); err != nil {
-		return err
-	}
 	tables, err := operators.Load(folder, gpu.ID)
 	if err != nil {
-		return c.errorf(at+".latency", "%v", err)
+		return err
 	}
+	k := &l.Kernels
 	d.Computed.Operators, err = operators.Compile(arch, tables, operators.Machine{
 		TensorParallel: e.TensorParallelSize, PipelineParallel: e.PipelineParallelSize,
 		DataParallel:   e.DataParallelSize,
@@ -45,7 +40,11 @@ func (c *resolver) operators(d *Deployment, at string, arch *model.Architecture,
 		FusedReduce: c.fusesReduce(d, gpu), Experts: k.Experts, Distribution: k.ExpertDistribution,
 	})
 	if err != nil {
-		return c.errorf(at+".latency", "%v", err)
+		return err
+	}
+	if l.AlphaUS == nil {
+		l.AlphaUS = []float64{frontEndUS, tokenizeUS, 0}
+		d.markDerived("latency.alpha_us")
 	}
 	reach, notes := d.Computed.Operators.Reach, d.Computed.Operators.Notes
 	if l.Range == nil {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 )
@@ -71,5 +72,44 @@ func TestOperatorErrorsAndWarnings(t *testing.T) {
 		if said := strings.Join(warnings, "\n"); !strings.Contains(said, c.want) {
 			t.Errorf("%s: says %q, want %q", c.deployment, said, c.want)
 		}
+	}
+}
+
+// TestNamedTables: the operators model is the default where the user names a folder of tables, for all
+// deployments or for one, also in a what-if of a run. A GPU that it does not have is an error.
+func TestNamedTables(t *testing.T) {
+	const folder = "../../../shared/data/operators"
+	if _, err := os.Stat(folder); err != nil {
+		t.Skip("needs ../shared/data/operators")
+	}
+	const text = "version: 1\ndeployments: [{id: a, model: meta-llama/Llama-3.1-8B, gpu: H100}, " +
+		"{id: b, model: meta-llama/Llama-3.1-8B, gpu: H100, latency: {model: roofline}}]"
+	var warnings []string
+	c, err := Parse("x", []byte(text), Options{Operators: folder, Warn: func(w string) { warnings = append(warnings, w) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := c.Deployments[0].Latency; l.Model != "operators" || l.Operators != folder {
+		t.Errorf("latency %+v", l)
+	}
+	if said := strings.Join(warnings, "\n"); c.Deployments[1].Latency.Model != "roofline" ||
+		!strings.Contains(said, "deployment b: latency.operators has no effect") || strings.Contains(said, "deployment a") {
+		t.Errorf("warnings %q", said)
+	}
+	measured, err := Parse("x", []byte(text), Options{})
+	if err != nil || measured.Deployments[0].Latency.Model != "linear" {
+		t.Fatalf("without a folder: %v, %+v", err, measured)
+	}
+	printed, err := json.Marshal(measured)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whatIf, err := Parse("x", printed, Options{Operators: folder})
+	if err != nil || whatIf.Deployments[0].Latency.Model != "operators" {
+		t.Errorf("in a what-if: %v, %+v", err, whatIf)
+	}
+	_, err = Parse("x", []byte(strings.Replace(text, "gpu: H100}", "gpu: L4, engine: {max_model_len: 4096}}", 1)), Options{Operators: folder})
+	if err == nil || !strings.Contains(err.Error(), "no tables of measured kernels of L4-24GB (no data/l4)") {
+		t.Errorf("a GPU that the folder has not: %v", err)
 	}
 }

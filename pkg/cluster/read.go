@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"blis/pkg/hardware"
@@ -26,6 +27,9 @@ type Options struct {
 	Overrides []string
 	// Hardware are files or directories of the user's own GPUs and coefficients.
 	Hardware []string
+	// Operators is a folder aiconfigurator_core/systems, the latency.operators of all deployments that name
+	// none; "" is none.
+	Operators string
 	// Warn receives warnings; nil discards them.
 	Warn func(string)
 }
@@ -51,6 +55,7 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Overrides = append(slices.Clone(o.Overrides), c.tablesOf(o.Operators, dir)...)
 	if o.PolicyFile != "" || len(o.Overrides) > 0 {
 		if c, err = s.apply(o); err != nil {
 			return nil, err
@@ -79,6 +84,29 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 	}
 	c.warnUnused(plane, o.Warn)
 	return c, c.complete(s, o)
+}
+
+// tablesOf returns overrides that make a folder of tables, relative to the working directory, the
+// latency.operators of all deployments that name none; dir is the folder of the cluster file.
+func (c *Config) tablesOf(folder, dir string) (sets []string) {
+	if folder == "" {
+		return nil
+	}
+	if !filepath.IsAbs(folder) {
+		relative, err := filepath.Rel(dir, folder)
+		if err != nil {
+			relative, err = filepath.Abs(folder)
+		}
+		if err == nil {
+			folder = relative
+		}
+	}
+	for i := range c.Deployments {
+		if d := &c.Deployments[i]; d.Latency.Operators == "" {
+			sets = append(sets, fmt.Sprintf("deployments.%s.latency.operators=%q", d.ID, folder))
+		}
+	}
+	return sets
 }
 
 // apply applies the options to the document and decodes the result.

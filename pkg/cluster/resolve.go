@@ -12,7 +12,8 @@ import (
 // resolver fills in the values that a cluster file leaves out. In order of
 // precedence: --set, the file, the preset of the engine version, the defaults. KV
 // blocks are num_gpu_blocks_override or else computed from the memory. Step times
-// are those of the file, else measured ones, else the roofline's.
+// are those of the file, else measured ones, else sums of measured kernels, else the
+// roofline's.
 type resolver struct {
 	*source
 	hardware []string // the user's own files

@@ -134,7 +134,7 @@ func TestPresetsFillUnsetValues(t *testing.T) {
 	}
 }
 
-// TestLatencyModelSelection: the file wins, then measurements, then the roofline.
+// TestLatencyModelSelection: the file wins, then measured steps, then measured kernels, then the roofline.
 func TestLatencyModelSelection(t *testing.T) {
 	const h100 = "model: meta-llama/Meta-Llama-3.1-8B-Instruct, gpu: h100"
 	for _, c := range []struct{ fields, model, warning string }{
@@ -143,13 +143,14 @@ func TestLatencyModelSelection(t *testing.T) {
 			"context_tokens: [0], step_us: [10, 20]}}", "table", ""},
 		{h100 + ", latency: {model: roofline}", "roofline", ""},
 		{h100, "linear", ""}, // measured
-		{h100 + ", engine: {quantization: fp8}", "roofline", "nothing was measured for"},
+		{h100 + ", engine: {quantization: fp8}", "operators", "sums of kernels measured on h100_sxm"},
 		{h100 + ", engine: {dtype: bfloat16, kv_cache_dtype: bfloat16}", "linear", ""}, // same as the model's own
-		{h100 + ", model_config: Qwen/Qwen3-8B", "roofline", "nothing was measured for"},
-		{h100 + ", engine: {tensor_parallel_size: 2}", "roofline", "nothing was measured for"},
+		{h100 + ", model_config: Qwen/Qwen3-8B", "operators", "nothing was measured for"},
+		{h100 + ", engine: {tensor_parallel_size: 2}", "operators", "nothing was measured for"},
 		{h100 + ", engine: {vllm_version: 0.19.0}", "linear", "measured with vLLM 0.6, here vllm_version is 0.19.0"},
 		{"model: Qwen/Qwen3-8B, gpu: L4, engine: {max_model_len: 4096}", "roofline",
-			"nothing was measured for Qwen/Qwen3-8B on 1 x L4-24GB"},
+			"nothing was measured for Qwen/Qwen3-8B on 1 x L4-24GB, and there are no tables of measured kernels of L4-24GB"},
+		{"model: Qwen/Qwen3-8B, gpu: A100-40GB", "operators", "kernels were measured on A100-SXM-80GB"},
 	} {
 		d, warnings, err := parseDeployment(c.fields)
 		if err != nil {

@@ -18,6 +18,12 @@ var systems = map[string]string{
 	"RTX-PRO-6000-Server": "rtx_pro_6000_server",
 }
 
+// standIns says what was measured instead of GPUs that have no tables of their own.
+var standIns = map[string]string{
+	"A100-SXM-40GB": "kernels were measured on A100-SXM-80GB, whose memory has 1.3 times the bandwidth",
+	"RTX-PRO-6000":  "kernels were measured on RTX-PRO-6000-Server, which has another power limit",
+}
+
 // System returns the name that the tables have for a GPU: its id in lower case unless they differ.
 func System(gpu string) string {
 	if name, ok := systems[gpu]; ok {
@@ -27,22 +33,30 @@ func System(gpu string) string {
 }
 
 // Load returns the tables of a GPU: those of a folder systems of aiconfigurator-core or, if folder is
-// "", the built-in ones. errNone means that there are none.
+// "", the built-in ones. ErrNone means that there are none.
 func Load(folder, gpu string) (*Tables, error) {
+	t, err := load(folder, gpu)
+	if err == nil && standIns[gpu] != "" {
+		t.notes = []string{standIns[gpu]}
+	}
+	return t, err
+}
+
+func load(folder, gpu string) (*Tables, error) {
 	system := System(gpu)
 	if folder != "" {
 		t, err := read(folder, system)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: %w of %s (no data/%s)", folder, errNone, gpu, system)
+			return nil, fmt.Errorf("%s: %w of %s (no data/%s)", folder, ErrNone, gpu, system)
 		}
 		return t, err
 	}
 	packed, err := files.Files.ReadFile(system + ".z")
 	if err != nil {
-		return nil, fmt.Errorf("%w of %s", errNone, gpu)
+		return nil, fmt.Errorf("%w of %s", ErrNone, gpu)
 	}
 	return decode(system, packed)
 }
 
-// errNone: there are no tables of a GPU.
-var errNone = errors.New("there are no tables of measured kernels")
+// ErrNone: there are no tables of a GPU.
+var ErrNone = errors.New("there are no tables of measured kernels")

@@ -65,7 +65,7 @@ type chunks struct {
 
 // Compile sums the kernels of the model on the machine to the curves of the latency model.
 func Compile(arch *model.Architecture, t *Tables, m Machine) (*latency.Operators, error) {
-	c := &compiler{tables: t, arch: arch, machine: m}
+	c := &compiler{tables: t, arch: arch, machine: m, notes: slices.Clone(t.notes)}
 	if m.Distribution == "" {
 		c.machine.Distribution = defaultDistribution
 	}

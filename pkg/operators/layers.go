@@ -122,7 +122,7 @@ func (c *compiler) sumOver(gpus int) (func(elements float64) float64, error) {
 			return func(n float64) float64 { return factor * g.interpolate(n, 0) }, nil
 		}
 	}
-	return nil, fmt.Errorf("%s has no table of all-reduce", c.tables.System)
+	return nil, fmt.Errorf("%w of all-reduce on %s", ErrNone, c.tables.System)
 }
 
 // collective returns the time of a NCCL collective of a number of elements over GPUs.
@@ -141,7 +141,7 @@ func (c *compiler) collective(name string, gpus int) (func(elements float64) flo
 			return func(n float64) float64 { return g.interpolate(n, 0) }, nil
 		}
 	}
-	return nil, fmt.Errorf("%s has no table of %s", c.tables.System, name)
+	return nil, fmt.Errorf("%w of %s on %s", ErrNone, name, c.tables.System)
 }
 
 // expertExchange adds the exchange after the experts: a sum over the tensor-parallel group or, where

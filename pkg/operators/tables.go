@@ -19,6 +19,8 @@ import (
 type Tables struct {
 	System string
 	series map[string]*grid
+	// notes say what is not of the GPU that they are used for.
+	notes []string
 	// axes has the n and k of products by format, once they were asked for.
 	axes map[string][2][]float64
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"blis/pkg/cluster"
 	"blis/pkg/hardware"
 )
 
@@ -25,13 +26,31 @@ func (c coverages) observe(s *simulation, _ hook, i int32) error {
 	return nil
 }
 
-// caveats are warnings about step times that were not measured: from a roofline, or extrapolated.
+// unmeasured says how the step times of a deployment were computed and why; "" if they were measured.
+func unmeasured(d *cluster.Deployment) string {
+	switch d.Latency.Model {
+	case "roofline":
+		text := "computed from a roofline, not measured"
+		if why, ok := strings.CutPrefix(d.Latency.Source, "computed: "); ok {
+			text += ": " + why
+		}
+		return text
+	case "operators":
+		text := "sums of kernels measured on " + d.Computed.Operators.System
+		if n := len(d.Computed.Operators.Notes); n > 0 {
+			text += fmt.Sprintf("; computed.operators.notes has %d kinds of them that are not exactly the model's", n)
+		}
+		return text
+	}
+	return ""
+}
+
+// caveats are warnings about step times that were not measured: computed, or extrapolated.
 func (c coverages) caveats(s *simulation) (warnings []string) {
 	for i := range s.deployments {
 		d := &s.deployments[i]
-		if d.isRoofline {
-			warnings = append(warnings, fmt.Sprintf("deployment %s: step times are computed from a roofline, "+
-				"not measured", d.id))
+		if d.unmeasured != "" {
+			warnings = append(warnings, fmt.Sprintf("deployment %s: step times are %s", d.id, d.unmeasured))
 		}
 		if beyond := c.extrapolation(s, i); beyond != "" {
 			warnings = append(warnings, beyond)

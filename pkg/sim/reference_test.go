@@ -101,15 +101,17 @@ func TestReferenceOnSessions(t *testing.T) {
 	}
 }
 
-// TestReferenceOnRooflines is TestReference with step times computed from models and GPUs, which
+// TestReferenceOnComputedSteps is TestReference with step times computed from models and GPUs, which
 // depend on all sums of a batch.
-func TestReferenceOnRooflines(t *testing.T) {
-	var rooflines []replicaSpec
+func TestReferenceOnComputedSteps(t *testing.T) {
+	var specs []replicaSpec
 	var windows []int
 	for _, d := range []string{
-		"{id: a, model: Qwen/Qwen3-8B, gpu: A100}",
-		"{id: b, model: openai/gpt-oss-20b, gpu: L40S}",
+		"{id: a, model: Qwen/Qwen3-8B, gpu: A100}", "{id: A, model: Qwen/Qwen3-8B, gpu: A100, latency: {model: roofline}}",
+		"{id: b, model: openai/gpt-oss-20b, gpu: L40S, latency: {model: roofline}}",
+		"{id: B, model: openai/gpt-oss-20b, gpu: L40S}",
 		"{id: c, model: google/gemma-3-12b-it, gpu: H100, engine: {tensor_parallel_size: 2}}",
+		"{id: C, model: google/gemma-3-12b-it, gpu: H100, engine: {tensor_parallel_size: 2}, latency: {model: roofline}}",
 		"{id: d, model: deepseek-ai/DeepSeek-V3, gpu: H200, " +
 			"engine: {tensor_parallel_size: 8, data_parallel_size: 2, moe: {enable_all_to_all: true}}}",
 		"{id: e, model: meta-llama/Llama-3.3-70B-Instruct, gpu: H100, " +
@@ -121,14 +123,18 @@ func TestReferenceOnRooflines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Deployments[0].Latency.Model != "roofline" {
-			t.Fatalf("%s has the latency model %s", d, c.Deployments[0].Latency.Model)
+		want := "operators"
+		if strings.Contains(d, "roofline") {
+			want = "roofline"
 		}
-		rooflines = append(rooflines, mustSpecs(c)...)
+		if have := c.Deployments[0].Latency.Model; have != want {
+			t.Fatalf("%s has the latency model %s", d, have)
+		}
+		specs = append(specs, mustSpecs(c)...)
 		windows = append(windows, c.Deployments[0].Computed.WindowTokens)
 	}
-	for seed := range uint64(500) {
-		r := rooflines[seed%uint64(len(rooflines))]
+	for seed := range uint64(800) {
+		r := specs[seed%uint64(len(specs))]
 		c, requests := reference.Random(seed)
 		c.Window = windows[seed%uint64(len(windows))]
 		c.StepTime = func(b reference.Batch) int64 { return r.model.Step(latency.Batch(b)) }

@@ -76,7 +76,8 @@ func (o *Options) WhatIf() bool { return len(o.Set) > 0 || o.Policies != "" }
 
 // cluster are the options for loading the cluster.
 func (o *Options) cluster() cluster.Options {
-	return cluster.Options{PolicyFile: o.Policies, Overrides: o.Set, Hardware: o.Hardware, Warn: o.Warn}
+	return cluster.Options{PolicyFile: o.Policies, Overrides: o.Set, Hardware: o.Hardware, Operators: o.Operators,
+		Warn: o.Warn}
 }
 
 // replayRun repeats the run o.Replay: to verify that it is reproducible, or as a what-if with other

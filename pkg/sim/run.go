@@ -26,6 +26,8 @@ type Options struct {
 	Set      []string `sep:"none" placeholder:"PATH=VALUE" help:"Override one value, or all values in @FILE. Repeatable."`
 	Hardware []string `sep:"none" placeholder:"PATH" help:"Add GPUs and coefficients from a file or directory. Repeatable."`
 
+	Operators string `placeholder:"DIR" help:"Measured kernels: a folder aiconfigurator_core/systems."`
+
 	Seed       uint64   `default:"0" help:"Seed of the random streams of policies and latency.jitter."`
 	JitterSeed *uint64  `placeholder:"SEED" help:"Separate seed for latency.jitter."`
 	Horizon    *Horizon `placeholder:"DURATION" help:"End of the run (90s, 10m); requests in flight are unfinished."`

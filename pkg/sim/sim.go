@@ -55,8 +55,9 @@ type deployment struct {
 	gpus        int   // per replica
 	// measuredRange is the range in which its coefficients were measured, nil if unknown.
 	measuredRange *hardware.Range
-	// isRoofline: step times come from a roofline. fromFile: coefficients come from a user's file.
-	isRoofline, fromFile bool
+	// unmeasured says how step times were computed, "" if they were measured.
+	unmeasured string
+	fromFile   bool // coefficients come from a user's file
 }
 
 // simulation is the kernel of a run: the clock, the stages of requests, the replicas and their steps.
@@ -229,7 +230,7 @@ func (s *simulation) addDeployment(d *cluster.Deployment, spec *replicaSpec, o *
 	}
 	s.deployments = append(s.deployments, deployment{id: d.ID, first: first, end: len(s.replicas), model: spec.model,
 		limits: limitsOf(d), tokenBudget: int64(d.Engine.MaxNumBatchedTokens), gpus: d.Engine.GPUs(),
-		measuredRange: d.Latency.Range, isRoofline: d.Latency.Model == "roofline", fromFile: d.FromFile()})
+		measuredRange: d.Latency.Range, unmeasured: unmeasured(d), fromFile: d.FromFile()})
 	s.addModel(d.Model, i)
 }
 
