@@ -9,6 +9,7 @@ import (
 	"blis/pkg/hardware"
 	"blis/pkg/latency"
 	"blis/pkg/model"
+	"blis/pkg/operators"
 	"blis/pkg/policy"
 )
 
@@ -66,12 +67,13 @@ type Latency struct {
 // Kernels are choices of a server about its kernels, with the names of vLLM's compilation_config where
 // it has them. "", 0 and null are the defaults of the engine's version.
 type Kernels struct {
-	// CUDAGraphMode is FULL_AND_PIECEWISE or FULL_DECODE_ONLY; MaxCUDAGraphCaptureSize the largest
-	// number of tokens of a graph.
-	CUDAGraphMode           string `yaml:"cudagraph_mode" json:"cudagraph_mode,omitempty"`
-	MaxCUDAGraphCaptureSize int    `yaml:"max_cudagraph_capture_size" json:"max_cudagraph_capture_size,omitempty"`
-	// FuseAllReduceRMS sums over GPUs and normalizes in one kernel.
-	FuseAllReduceRMS *bool `yaml:"fuse_allreduce_rms" json:"fuse_allreduce_rms,omitempty"`
+	// CUDAGraphMode says what CUDA graphs have: NONE, PIECEWISE, FULL, FULL_DECODE_ONLY or the default,
+	// FULL_AND_PIECEWISE. MaxCUDAGraphCaptureSize is the largest number of tokens of a graph.
+	CUDAGraphMode           operators.Graphs `yaml:"cudagraph_mode" json:"cudagraph_mode,omitempty"`
+	MaxCUDAGraphCaptureSize int              `yaml:"max_cudagraph_capture_size" json:"max_cudagraph_capture_size,omitempty"`
+	// FuseAllReduceRMS sums over GPUs and normalizes in one kernel, up to FIAllReduceFusionMaxSizeMB MiB.
+	FuseAllReduceRMS           *bool    `yaml:"fuse_allreduce_rms" json:"fuse_allreduce_rms,omitempty"`
+	FIAllReduceFusionMaxSizeMB *float64 `yaml:"fi_allreduce_fusion_max_size_mb" json:"fi_allreduce_fusion_max_size_mb,omitempty"`
 	// Experts is the format of the experts' kernel as the tables call it, such as w4a8_mxfp4_mxfp8;
 	// ExpertDistribution how tokens choose experts.
 	Experts            string `yaml:"experts" json:"experts,omitempty"`

@@ -11,6 +11,8 @@ type Engine struct {
 	Batching    `yaml:",inline"`
 	Memory      `yaml:",inline"`
 	Precision   `yaml:",inline"`
+	// EnforceEager launches all kernels one by one, without CUDA graphs. Only the operators model knows it.
+	EnforceEager bool `yaml:"enforce_eager" json:"enforce_eager,omitempty"`
 	// MoE configures models with experts.
 	MoE *MoE `yaml:"moe" json:"moe,omitempty"`
 }

@@ -29,15 +29,15 @@ func (c *resolver) operators(d *Deployment, arch *model.Architecture, gpu *hardw
 	if err != nil {
 		return err
 	}
+	fused, oneShot := c.fuses(d, gpu)
 	k := &l.Kernels
 	d.Computed.Operators, err = operators.Compile(arch, tables, operators.Machine{
 		TensorParallel: e.TensorParallelSize, PipelineParallel: e.PipelineParallelSize,
 		DataParallel:   e.DataParallelSize,
 		ExpertParallel: e.MoE != nil && e.MoE.EnableAllToAll, Bandwidth: gpu.MemoryBandwidth(),
-		Link:        gpu.LinkBandwidth(),
-		Captured:    int64(cmp.Or(k.MaxCUDAGraphCaptureSize, min(2*e.MaxNumSeqs, maxCaptured))),
-		WholeGraphs: k.CUDAGraphMode == wholeGraphs, AsyncScheduling: e.AsyncScheduling,
-		FusedReduce: c.fusesReduce(d, gpu), Experts: k.Experts, Distribution: k.ExpertDistribution,
+		Link: gpu.LinkBandwidth(), Captured: captured(d, gpu), Graphs: d.graphs(),
+		AsyncScheduling: e.AsyncScheduling, FusedBytes: fused, OneShotBytes: oneShot,
+		Experts: k.Experts, Distribution: k.ExpertDistribution,
 	})
 	if err != nil {
 		return err
@@ -63,27 +63,100 @@ func (c *resolver) operators(d *Deployment, arch *model.Architecture, gpu *hardw
 	return nil
 }
 
-// wholeGraphs is a cudagraph_mode.
-const wholeGraphs = "FULL_DECODE_ONLY"
-
 func (k *Kernels) check(at string, errorf strictyaml.Errorf) error {
-	modes := []string{"FULL_AND_PIECEWISE", wholeGraphs}
-	if k.CUDAGraphMode != "" && !slices.Contains(modes, k.CUDAGraphMode) {
-		return errorf(at+".cudagraph_mode", "%v", registry.Unknown("cudagraph_mode", k.CUDAGraphMode, modes))
+	if k.CUDAGraphMode != "" && !slices.Contains(operators.AllGraphs, k.CUDAGraphMode) {
+		var names []string
+		for _, mode := range operators.AllGraphs {
+			names = append(names, string(mode))
+		}
+		return errorf(at+".cudagraph_mode", "%v", registry.Unknown("cudagraph_mode", string(k.CUDAGraphMode), names))
+	}
+	if mb := k.FIAllReduceFusionMaxSizeMB; mb != nil && !(*mb >= 0 && *mb <= 1024) {
+		return errorf(at+".fi_allreduce_fusion_max_size_mb", "must be between 0 and 1024, is %g", *mb)
 	}
 	return strictyaml.Between[int](errorf, at+".")("max_cudagraph_capture_size", k.MaxCUDAGraphCaptureSize, 0,
 		maxCacheTokens)
 }
 
-// fusesReduce reports whether the sum over GPUs and the norm after it are one kernel: since vLLM 0.14
-// on Hopper and Blackwell with NVLink (vllm/config/vllm.py, enable_allreduce_rms_fusion).
-func (c *resolver) fusesReduce(d *Deployment, gpu *hardware.GPU) bool {
-	if fuse := d.Latency.Kernels.FuseAllReduceRMS; fuse != nil {
-		return *fuse
+// graphs returns what CUDA graphs have.
+func (d *Deployment) graphs() operators.Graphs {
+	if d.Engine.EnforceEager {
+		return operators.NoGraphs
 	}
-	version := strings.TrimPrefix(cmp.Or(d.Engine.VLLMVersion, d.Engine.Preset), "vllm-")
-	old := version != "" && operators.CompareVersions(version, "0.14") < 0
-	return !old && gpu.PeakTFLOPS.FP8 > 0 && gpu.Link == "nvlink"
+	return cmp.Or(d.Latency.Kernels.CUDAGraphMode, operators.WholeDecodeAndRest)
+}
+
+// captured returns the largest number of tokens of a CUDA graph: twice max_num_seqs, at most 512, or 1024
+// on Blackwell since 0.28 (_set_cudagraph_sizes in vllm/config/vllm.py, v0.15.1 to v0.33.0).
+func captured(d *Deployment, gpu *hardware.GPU) int64 {
+	most := 512
+	if capability(gpu) >= 100 && !d.before("0.28") {
+		most = 1024
+	}
+	size := cmp.Or(d.Latency.Kernels.MaxCUDAGraphCaptureSize, min(2*d.Engine.MaxNumSeqs, most))
+	return int64(min(size, d.Engine.MaxNumBatchedTokens))
+}
+
+// before reports whether the engine is older than a version of vLLM; without a version it is not.
+func (d *Deployment) before(version string) bool {
+	have := strings.TrimPrefix(cmp.Or(d.Engine.VLLMVersion, d.Engine.Preset), "vllm-")
+	return have != "" && operators.CompareVersions(have, version) < 0
+}
+
+// capability is the CUDA compute capability of data center GPUs with NVLink, times 10, as far as vLLM's
+// choices about sums over GPUs depend on it: 90 (Hopper), 100 or 103 (Blackwell); else 0.
+func capability(gpu *hardware.GPU) int {
+	switch p := gpu.PeakTFLOPS; {
+	case gpu.Link != "nvlink" || p.FP8 == 0:
+		return 0
+	case p.FP4 == 0:
+		return 90
+	case strings.HasPrefix(gpu.ID, "B300"), strings.HasPrefix(gpu.ID, "GB300"):
+		return 103
+	}
+	return 100
+}
+
+// fuses returns up to how many bytes a sum over GPUs is one kernel with the norm after it, and up to how
+// many each GPU reads the data of all others at once. It is vLLM's default since 0.17
+// (enable_allreduce_rms_fusion in vllm/config/vllm.py: off in v0.15.1; v0.19.1 has it without data and
+// pipeline parallelism, v0.24.0 with them).
+func (c *resolver) fuses(d *Deployment, gpu *hardware.GPU) (fused, oneShot int64) {
+	e, k := &d.Engine, &d.Latency.Kernels
+	on := !d.before("0.17") && (e.DataParallelSize*e.PipelineParallelSize == 1 || !d.before("0.24"))
+	if k.FuseAllReduceRMS != nil {
+		on = *k.FuseAllReduceRMS
+	}
+	if !on || e.TensorParallelSize == 1 {
+		return 0, 0
+	}
+	const mib = 1 << 20
+	of := capability(gpu)
+	if of == 103 && d.before("0.19") { // v0.15.1 has no sizes of it
+		of = 0
+	}
+	limits := fusionMiB[of][e.TensorParallelSize]
+	if of == 103 && e.TensorParallelSize == 8 && !d.before("0.31") {
+		limits[0] = 4
+	}
+	if limits[0] == 0 && k.FuseAllReduceRMS != nil {
+		c.warnf(d, "fuse_allreduce_rms has no effect: FlashInfer has no such kernel for %d x %s in this version",
+			e.TensorParallelSize, d.GPU)
+	}
+	if k.FIAllReduceFusionMaxSizeMB != nil && limits[0] > 0 {
+		limits[0] = *k.FIAllReduceFusionMaxSizeMB
+	}
+	return int64(limits[0] * mib), int64(limits[1] * mib)
+}
+
+// fusionMiB are the largest sums over GPUs that are fused with the norm, and the largest of these for which
+// each GPU reads the data of all others, by compute capability and number of GPUs
+// (FI_ALLREDUCE_FUSION_MAX_SIZE_MB and _FI_ALLREDUCE_ONE_SHOT_MAX_SIZES_MB in
+// vllm/compilation/passes/fusion/allreduce_rms_fusion.py, v0.19.1; 90 and 100 also in v0.15.1).
+var fusionMiB = map[int]map[int][2]float64{
+	90:  {2: {64, 32}, 4: {2, 2}, 8: {0.5, 0.5}},
+	100: {2: {64, 32}, 4: {32, 4}, 8: {1, 1}},
+	103: {2: {64, 32}, 4: {64, 4}, 8: {2, 2}},
 }
 
 // frontEndUS is the time of HTTP and of the processes before the queue, tokenizeUS that of tokenizing a
@@ -92,7 +165,3 @@ const (
 	frontEndUS = 3000
 	tokenizeUS = 0.25
 )
-
-// maxCaptured is the largest CUDA graph, in tokens (vllm/config/vllm.py, v0.11.0: the smaller of this
-// and twice max_num_seqs).
-const maxCaptured = 512

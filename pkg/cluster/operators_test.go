@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"blis/pkg/hardware"
 )
 
 // TestOperators: the operators model takes its kernels from the built-in tables, states what they cover,
@@ -57,6 +59,14 @@ func TestOperatorErrorsAndWarnings(t *testing.T) {
 		{"gpu: H100, latency: {model: roofline, operators: x}",
 			"latency.operators has no effect: only the operators model knows kernels"},
 		{"gpu: H100, latency: {model: operators, beta_us: [1, 2, 3]}", "latency.beta_us has no effect"},
+		{"gpu: H100, latency: {model: operators, kernels: {fi_allreduce_fusion_max_size_mb: -1}}",
+			"fi_allreduce_fusion_max_size_mb: must be between 0 and 1024, is -1"},
+		{"gpu: L40S, engine: {tensor_parallel_size: 2}, latency: {model: operators, kernels: {fuse_allreduce_rms: true}}",
+			"fuse_allreduce_rms has no effect: FlashInfer has no such kernel for 2 x L40S-48GB"},
+		{"gpu: H100, engine: {enforce_eager: true}, latency: {model: roofline}",
+			"engine.enforce_eager has no effect: only the operators model knows CUDA graphs"},
+		{"gpu: H100, engine: {enforce_eager: true}, latency: {model: operators, kernels: {cudagraph_mode: FULL}}",
+			"latency.kernels.cudagraph_mode has no effect: enforce_eager has no CUDA graphs"},
 		{"gpu: H100, engine: {tensor_parallel_size: 16}, latency: {model: operators}",
 			"all-reduce over 16 GPUs: that over 8"},
 	} {
@@ -85,7 +95,10 @@ func TestNamedTables(t *testing.T) {
 	const text = "version: 1\ndeployments: [{id: a, model: meta-llama/Llama-3.1-8B, gpu: H100}, " +
 		"{id: b, model: meta-llama/Llama-3.1-8B, gpu: H100, latency: {model: roofline}}]"
 	var warnings []string
-	c, err := Parse("x", []byte(text), Options{Operators: folder, Warn: func(w string) { warnings = append(warnings, w) }})
+	c, err := Parse("x", []byte(text), Options{Operators: folder, Warn: func(w string) {
+		warnings = append(warnings,
+			w)
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +106,8 @@ func TestNamedTables(t *testing.T) {
 		t.Errorf("latency %+v", l)
 	}
 	if said := strings.Join(warnings, "\n"); c.Deployments[1].Latency.Model != "roofline" ||
-		!strings.Contains(said, "deployment b: latency.operators has no effect") || strings.Contains(said, "deployment a") {
+		!strings.Contains(said, "deployment b: latency.operators has no effect") || strings.Contains(said,
+		"deployment a") {
 		t.Errorf("warnings %q", said)
 	}
 	measured, err := Parse("x", []byte(text), Options{})
@@ -108,8 +122,60 @@ func TestNamedTables(t *testing.T) {
 	if err != nil || whatIf.Deployments[0].Latency.Model != "operators" {
 		t.Errorf("in a what-if: %v, %+v", err, whatIf)
 	}
-	_, err = Parse("x", []byte(strings.Replace(text, "gpu: H100}", "gpu: L4, engine: {max_model_len: 4096}}", 1)), Options{Operators: folder})
+	_, err = Parse("x", []byte(strings.Replace(text, "gpu: H100}", "gpu: L4, engine: {max_model_len: 4096}}", 1)),
+		Options{Operators: folder})
 	if err == nil || !strings.Contains(err.Error(), "no tables of measured kernels of L4-24GB (no data/l4)") {
 		t.Errorf("a GPU that the folder has not: %v", err)
+	}
+}
+
+// TestGraphsAndFusion: the sizes of CUDA graphs, and of sums over GPUs that are fused with the norm, are
+// those of the engine's version on the GPU.
+func TestGraphsAndFusion(t *testing.T) {
+	const mib = 1 << 20
+	for _, c := range []struct {
+		deployment           string
+		captured, fused, one int64
+	}{
+		{"gpu: H100, engine: {tensor_parallel_size: 4, vllm_version: 0.19.0}", 512, 2 * mib, 2 * mib},
+		{"gpu: H100, engine: {tensor_parallel_size: 8, vllm_version: 0.19.0}", 512, mib / 2, mib / 2},
+		{"gpu: H100, engine: {tensor_parallel_size: 4, vllm_version: 0.16.0}", 512, 0, 0},
+		{"gpu: H100, engine: {tensor_parallel_size: 4, vllm_version: 0.16.0}, " +
+			"latency: {kernels: {fuse_allreduce_rms: true}}", 512, 2 * mib, 2 * mib},
+		{"gpu: H100, engine: {tensor_parallel_size: 4, preset: vllm-0.15, max_num_seqs: 64}", 128, 0, 0},
+		{"gpu: H100, engine: {tensor_parallel_size: 2, data_parallel_size: 2, vllm_version: 0.19.0}", 512, 0, 0},
+		{"gpu: H100, engine: {tensor_parallel_size: 2, data_parallel_size: 2, vllm_version: 0.24.0}", 512, 64 * mib,
+			32 * mib},
+		{"gpu: B200, engine: {tensor_parallel_size: 4, vllm_version: 0.28.0, max_num_seqs: 2000}", 1024, 32 * mib,
+			4 * mib},
+		{"gpu: B200, engine: {tensor_parallel_size: 4, vllm_version: 0.24.0, max_num_seqs: 2000}", 512, 32 * mib,
+			4 * mib},
+		{"gpu: B300, engine: {tensor_parallel_size: 8, vllm_version: 0.19.0}", 512, 2 * mib, 2 * mib},
+		{"gpu: B300, engine: {tensor_parallel_size: 8, vllm_version: 0.31.0}", 512, 4 * mib, 2 * mib},
+		{"gpu: B300, engine: {tensor_parallel_size: 8, vllm_version: 0.18.0}", 512, 0, 0},
+		{"gpu: B200, engine: {tensor_parallel_size: 2}, latency: {kernels: {fi_allreduce_fusion_max_size_mb: 8, " +
+			"max_cudagraph_capture_size: 100}}", 100, 8 * mib, 32 * mib},
+		{"gpu: B200", 512, 0, 0},
+	} {
+		d, _, err := parseDeployment("model: Qwen/Qwen3-32B, " + c.deployment)
+		if err != nil {
+			t.Errorf("%s: %v", c.deployment, err)
+			continue
+		}
+		catalog, err := hardware.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		gpu, err := catalog.GPU(d.GPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := resolver{warn: func(string) {}}
+		fused, one := r.fuses(d, gpu)
+		if have := captured(d, gpu); have != c.captured || fused != c.fused || one != c.one {
+			t.Errorf("%s: graphs of %d tokens, sums of %d and %d bytes, want %d, %d and %d", c.deployment, have,
+				fused, one,
+				c.captured, c.fused, c.one)
+		}
 	}
 }

@@ -55,11 +55,15 @@ type Host struct {
 	StepUS     float64 `json:"step_us"`
 	SequenceUS float64 `json:"sequence_us"`
 	// Steps of at most Captured tokens run as CUDA graphs, padded to the sizes of graphs. With chunks
-	// these are pieces of a layer, which take PiecesUS more; steps of more tokens launch their kernels
-	// one by one and take EagerUS more.
+	// these are pieces of a layer, and the step takes at least PiecesUS; steps of more tokens launch their
+	// kernels one by one and take EagerUS more.
 	Captured int64   `json:"captured"`
 	PiecesUS float64 `json:"pieces_us"`
 	EagerUS  float64 `json:"eager_us"`
+	// DecodeInPieces: the graphs of steps without chunks are pieces, too. ChunksEager: there are no graphs
+	// of steps with chunks.
+	DecodeInPieces bool `json:"decode_in_pieces,omitempty"`
+	ChunksEager    bool `json:"chunks_eager,omitempty"`
 	// ChunkFactor is how much longer the kernels of a step with chunks take than they were measured
 	// alone; a lower clock under long load is a possible reason.
 	ChunkFactor float64 `json:"chunk_factor"`
@@ -173,7 +177,10 @@ func (m *operators) Step(b Batch) des.Time {
 		sequences = float64(chunkShare*float64(chunks)) + float64(decodeShare*float64(b.Decode))
 		expertTokens = min(float64(tokens*m.ranks), expertTokens)
 	}
-	padded := m.host.padded(int64(tokens + 0.999))
+	padded := 0.0
+	if b.Prefill == 0 || !m.host.ChunksEager {
+		padded = m.host.padded(int64(tokens + 0.999))
+	}
 	if padded > 0 {
 		tokens, expertTokens = padded, max(padded, expertTokens)
 	}
@@ -181,6 +188,8 @@ func (m *operators) Step(b Batch) des.Time {
 	us += m.attention(b, chunkShare, decodeShare)
 	if b.Prefill > 0 {
 		us = max(m.host.PiecesUS, float64(us*m.host.ChunkFactor))
+	} else if m.host.DecodeInPieces {
+		us = max(m.host.PiecesUS, us)
 	}
 	if padded == 0 {
 		us += m.host.EagerUS
@@ -189,7 +198,7 @@ func (m *operators) Step(b Batch) des.Time {
 }
 
 // padded returns the size of the CUDA graph for n tokens: 1, 2, 4, then multiples of 8 up to 256 and
-// of 16 beyond (vllm/config/vllm.py, _set_cudagraph_sizes, v0.11.0); 0 if there is none.
+// of 16 beyond (_set_cudagraph_sizes in vllm/config/vllm.py, v0.15.1 to v0.33.0); 0 if there is none.
 func (h *Host) padded(n int64) float64 {
 	switch {
 	case n > h.Captured:

@@ -51,10 +51,11 @@ func (c *compiler) dense(count float64, t *model.Attention) {
 	c.kernels(count, t, heads, kv, dim)
 }
 
-// acrossKernels are the short kernels of a norm over the heads of all GPUs, in which the compiler
-// cannot fuse what is before and after the exchange (vllm/model_executor/layers/mamba/linear_attn.py,
-// MiniMaxText01RMSNormTP, v0.11.0).
-const acrossKernels = 3
+// acrossKernels are the short kernels of a norm over the heads of all GPUs besides its exchange: the
+// sums of squares of queries and of keys before it, and the scaling of queries, of keys and of the sums
+// after it (MiniMaxText01RMSNormTP.forward_qk in vllm/model_executor/layers/mamba/linear_attn.py, v0.19.1;
+// v0.33.0 can fuse them). The compiler cannot fuse what is before and after the exchange.
+const acrossKernels = 5
 
 // acrossNorms adds the exchange of two sums for each token.
 func (c *compiler) acrossNorms(count float64) {

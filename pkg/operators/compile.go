@@ -17,18 +17,34 @@ type Machine struct {
 	ExpertParallel                                 bool
 	// Bandwidth is that of a GPU's memory in bytes/s, Link that to the other GPUs in one direction.
 	Bandwidth, Link float64
-	// Captured is the largest number of tokens of a CUDA graph. WholeGraphs: graphs have whole decode
-	// steps, and steps with chunks run without any.
-	Captured    int64
-	WholeGraphs bool
-	// FusedReduce: the sum over GPUs and the norm after it are one kernel.
-	FusedReduce bool
+	// Captured is the largest number of tokens of a CUDA graph, Graphs what is captured.
+	Captured int64
+	Graphs   Graphs
+	// Sums over the tensor-parallel group of up to FusedBytes are one kernel with the norm after them. For
+	// up to OneShotBytes, each GPU reads the data of all others at once.
+	FusedBytes, OneShotBytes int64
 	// Experts is the format of the experts' kernel, as the tables call it; "" follows the weights.
 	// Distribution is how tokens choose experts; "" is power_law_1.2.
 	Experts, Distribution string
 	// AsyncScheduling: the host prepares a step while the GPU computes the one before.
 	AsyncScheduling bool
 }
+
+// Graphs is what CUDA graphs have, vLLM's cudagraph_mode (CUDAGraphMode in vllm/config/compilation.py,
+// v0.33.0).
+type Graphs string
+
+// The modes. In pieces, attention is not in the graphs.
+const (
+	NoGraphs           Graphs = "NONE"
+	PiecesOnly         Graphs = "PIECEWISE"
+	WholeSteps         Graphs = "FULL"
+	WholeDecodeOnly    Graphs = "FULL_DECODE_ONLY"   // steps with chunks run without graphs
+	WholeDecodeAndRest Graphs = "FULL_AND_PIECEWISE" // steps with chunks in pieces
+)
+
+// AllGraphs lists the modes.
+var AllGraphs = []Graphs{NoGraphs, PiecesOnly, WholeSteps, WholeDecodeOnly, WholeDecodeAndRest}
 
 // compiler sums the kernels of a model's step.
 type compiler struct {

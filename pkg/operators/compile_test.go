@@ -204,7 +204,9 @@ func TestAllModelsCompile(t *testing.T) {
 		}
 		for i, a := range archs {
 			m := machine([]int{1, 2, 4, 8}[i%4])
-			m.ExpertParallel, m.FusedReduce, m.DataParallel = i%3 == 0, i%2 == 0, 1+i%2
+			m.ExpertParallel, m.DataParallel = i%3 == 0, 1+i%2
+			m.FusedBytes, m.OneShotBytes = int64(i%2)<<25, int64(i%2)<<22
+			m.Graphs = AllGraphs[i%len(AllGraphs)]
 			o, err := Compile(a, tables, m)
 			if err != nil {
 				t.Errorf("%s on %s: %v", a.Name, gpu, err)

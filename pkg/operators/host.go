@@ -31,11 +31,21 @@ func (c *compiler) host() latency.Host {
 		if l.MLP.Experts > 0 {
 			pieces, eager = piecesExpertsUS, eagerExpertsUS
 		}
-		if c.machine.WholeGraphs {
+		if c.machine.Graphs == WholeDecodeOnly {
 			eager = max(eager, eagerWholeUS)
 		}
 		h.PiecesUS += float64(l.Count) * pieces
 		h.EagerUS += float64(l.Count) * eager
+	}
+	switch c.machine.Graphs {
+	case NoGraphs:
+		h.Captured = 0
+	case PiecesOnly:
+		h.DecodeInPieces = true
+	case WholeDecodeOnly:
+		h.ChunksEager = true
+	case WholeSteps:
+		h.PiecesUS = 0
 	}
 	return h
 }

@@ -83,7 +83,7 @@ func (c *compiler) allReduce(count float64, to *[]kernel) error {
 	us, err := c.sumOver(tp)
 	hidden := float64(c.arch.Hidden)
 	*to = append(*to, kernel{count, func(tokens float64) float64 {
-		if c.machine.FusedReduce {
+		if tokens*hidden*activationBytes <= float64(c.machine.FusedBytes) {
 			return c.fused(us, tokens*hidden)
 		}
 		return us(tokens * hidden)
@@ -91,19 +91,17 @@ func (c *compiler) allReduce(count float64, to *[]kernel) error {
 	return err
 }
 
-// fused is the time of a sum over GPUs of n elements in one kernel with the norm after it. The norm needs
-// no launch, and does not read the sum again. Up to oneShotBytes each GPU reads the data of all others at
-// once (FlashInfer's trtllm_allreduce_fusion with one shot), which takes little more than the least time.
+// fused is the time of a sum over GPUs of n elements in one kernel with the norm after it (FlashInfer's
+// trtllm_allreduce_fusion). The norm needs no launch, and does not read the sum again. The table has
+// the time of the sum alone; where each GPU reads the data of all others at once, the kernel takes
+// little more than the least time.
 func (c *compiler) fused(us func(elements float64) float64, n float64) float64 {
 	time, bytes := us(n), n*activationBytes
-	if bytes <= oneShotBytes && c.machine.Link > 0 {
+	if bytes <= float64(c.machine.OneShotBytes) && c.machine.Link > 0 {
 		time = min(time, us(1)+float64(c.machine.TensorParallel-1)*bytes*1e6/c.machine.Link)
 	}
 	return max(launchUS, time-c.small(2*bytes))
 }
-
-// oneShotBytes is the largest sum that vLLM fuses over 8 GPUs (vllm/compilation/passes/fusion, v0.14.0).
-const oneShotBytes = 8 << 20
 
 // sumOver returns the time of an all-reduce of a number of elements over GPUs.
 func (c *compiler) sumOver(gpus int) (func(elements float64) float64, error) {
@@ -146,7 +144,8 @@ func (c *compiler) collective(name string, gpus int) (func(elements float64) flo
 
 // expertExchange adds the exchange after the experts: a sum over the tensor-parallel group or, where
 // data-parallel ranks share experts, an all-gather before and a reduce-scatter after them, vLLM's
-// default (vllm/distributed/device_communicators/all2all.py, v0.11.0).
+// default (AgRsAll2AllManager in
+// vllm/distributed/device_communicators/all2all.py, v0.15.1).
 func (c *compiler) expertExchange(count float64) error {
 	m := c.machine
 	if m.DataParallel == 1 {
@@ -176,7 +175,7 @@ func (c *compiler) transfers() error {
 }
 
 // samplerKernels are the short kernels after the logits: conversion, penalties, temperature, softmax,
-// choice (vllm/v1/sample/sampler.py).
+// choice (Sampler.forward in vllm/v1/sample/sampler.py, v0.15.1 to v0.33.0).
 const samplerKernels = 10
 
 // samplerPasses is how often they read or write the logits, in 32 bits.

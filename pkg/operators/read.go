@@ -23,6 +23,8 @@ type source struct {
 	keep         func(c map[string]parquet.Column, i int) bool
 	// sum: rows with the same sizes are the kernels of one operator.
 	sum bool
+	// variant reports rows of another kernel for the same work, whose first text ends in tritonSuffix.
+	variant func(c map[string]parquet.Column, i int) bool
 }
 
 // sources lists the tables that are used.
@@ -33,7 +35,7 @@ var sources = []source{
 		numbers: []string{"head_dim", "window_size", "num_key_value_heads", "num_heads"}, x: "batch_size", y: "isl"},
 	{folder: "attention", file: "generation_attention", operator: "decode", texts: []string{"kv_cache_dtype"},
 		numbers: []string{"head_dim", "window_size", "num_key_value_heads", "num_heads"}, x: "batch_size", y: "step"},
-	{folder: "moe", file: "moe", operator: "moe", texts: []string{"moe_dtype", "distribution"},
+	{folder: "moe", file: "moe", operator: "moe", variant: isTriton, texts: []string{"moe_dtype", "distribution"},
 		numbers: []string{"hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size", "moe_ep_size"},
 		x:       "num_tokens"},
 	{folder: "comm", file: "custom_allreduce", operator: "allreduce", numbers: []string{"num_gpus"}, x: "message_size",
@@ -86,6 +88,15 @@ func isCaptured(c map[string]parquet.Column, i int) bool {
 	return strings.Contains(text(c, "backend", i), "graph")
 }
 
+// isTriton reports Triton's kernels of experts, which servers use unless FlashInfer has one.
+func isTriton(c map[string]parquet.Column, i int) bool {
+	kernel := text(c, "kernel_source", i)
+	return kernel == "vllm_fused_moe" || strings.HasSuffix(kernel, "_tritonexperts")
+}
+
+// tritonSuffix marks the format of experts' kernels in Triton where FlashInfer has one, too.
+const tritonSuffix = "_triton"
+
 func isHalf(c map[string]parquet.Column, i int) bool { return text(c, "nccl_dtype", i) == "half" }
 
 // isFirstChunk leaves out chunks with tokens before, and attention in 8 bits.
@@ -121,7 +132,7 @@ func (s *source) columns() []string {
 	if s.y != "" {
 		names = append(names, s.y)
 	}
-	return append(names, "backend", "nccl_dtype", "mla_dtype", "op_name", "step", "phase", "d_model")
+	return append(names, "backend", "nccl_dtype", "mla_dtype", "op_name", "step", "phase", "d_model", "kernel_source")
 }
 
 // read reads the tables of a system in a folder systems of aiconfigurator-core.
@@ -139,6 +150,7 @@ func read(systems, system string) (*Tables, error) {
 	if len(t.series) == 0 {
 		return nil, fmt.Errorf("%s: has no tables of vLLM", root)
 	}
+	t.nameOnlyKernels()
 	t.cleanProducts()
 	for name, g := range t.series {
 		if !strings.HasPrefix(name, "gemm|") {
@@ -176,6 +188,23 @@ func (t *Tables) readSource(root string, s *source) error {
 	return nil
 }
 
+// nameOnlyKernels gives Triton's kernels of experts the plain name of their format where there are no
+// others for the same work.
+func (t *Tables) nameOnlyKernels() {
+	for _, f := range t.fields("moe") {
+		plain, isTriton := strings.CutSuffix(f[0], tritonSuffix)
+		if !isTriton {
+			continue
+		}
+		rest := strings.Join(f[1:], "|")
+		from, to := key("moe", f[0], rest), key("moe", plain, rest)
+		if t.series[to] == nil {
+			t.series[to] = t.series[from]
+			delete(t.series, from)
+		}
+	}
+}
+
 func readColumns(name string, columns []string) (map[string]parquet.Column, int, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -203,8 +232,11 @@ func (t *Tables) add(s *source, c map[string]parquet.Column, n int) error {
 			continue
 		}
 		name := s.operator
-		for _, column := range s.texts {
+		for k, column := range s.texts {
 			name += "|" + text(c, column, i)
+			if k == 0 && s.variant != nil && s.variant(c, i) {
+				name += tritonSuffix
+			}
 		}
 		for _, column := range s.numbers {
 			name = key(name, int(number(c, column, i)))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"blis/pkg/cluster"
@@ -107,7 +108,8 @@ func TestReferenceOnComputedSteps(t *testing.T) {
 	var specs []replicaSpec
 	var windows []int
 	for _, d := range []string{
-		"{id: a, model: Qwen/Qwen3-8B, gpu: A100}", "{id: A, model: Qwen/Qwen3-8B, gpu: A100, latency: {model: roofline}}",
+		"{id: a, model: Qwen/Qwen3-8B, gpu: A100}",
+		"{id: A, model: Qwen/Qwen3-8B, gpu: A100, latency: {model: roofline}}",
 		"{id: b, model: openai/gpt-oss-20b, gpu: L40S, latency: {model: roofline}}",
 		"{id: B, model: openai/gpt-oss-20b, gpu: L40S}",
 		"{id: c, model: google/gemma-3-12b-it, gpu: H100, engine: {tensor_parallel_size: 2}}",
