@@ -61,7 +61,8 @@ func TestOperatorErrorsAndWarnings(t *testing.T) {
 		{"gpu: H100, latency: {model: operators, beta_us: [1, 2, 3]}", "latency.beta_us has no effect"},
 		{"gpu: H100, latency: {model: operators, kernels: {fi_allreduce_fusion_max_size_mb: -1}}",
 			"fi_allreduce_fusion_max_size_mb: must be between 0 and 1024, is -1"},
-		{"gpu: L40S, engine: {tensor_parallel_size: 2}, latency: {model: operators, kernels: {fuse_allreduce_rms: true}}",
+		{"gpu: L40S, engine: {tensor_parallel_size: 2}, " +
+			"latency: {model: operators, kernels: {fuse_allreduce_rms: true}}",
 			"fuse_allreduce_rms has no effect: FlashInfer has no such kernel for 2 x L40S-48GB"},
 		{"gpu: H100, engine: {enforce_eager: true}, latency: {model: roofline}",
 			"engine.enforce_eager has no effect: only the operators model knows CUDA graphs"},

@@ -149,7 +149,8 @@ func TestLatencyModelSelection(t *testing.T) {
 		{h100 + ", engine: {tensor_parallel_size: 2}", "operators", "nothing was measured for"},
 		{h100 + ", engine: {vllm_version: 0.19.0}", "linear", "measured with vLLM 0.6, here vllm_version is 0.19.0"},
 		{"model: Qwen/Qwen3-8B, gpu: L4, engine: {max_model_len: 4096}", "roofline",
-			"nothing was measured for Qwen/Qwen3-8B on 1 x L4-24GB, and there are no tables of measured kernels of L4-24GB"},
+			"nothing was measured for Qwen/Qwen3-8B on 1 x L4-24GB, " +
+				"and there are no tables of measured kernels of L4-24GB"},
 		{"model: Qwen/Qwen3-8B, gpu: A100-40GB", "operators", "kernels were measured on A100-SXM-80GB"},
 	} {
 		d, warnings, err := parseDeployment(c.fields)

@@ -113,7 +113,8 @@ func TestReferenceOnComputedSteps(t *testing.T) {
 		"{id: b, model: openai/gpt-oss-20b, gpu: L40S, latency: {model: roofline}}",
 		"{id: B, model: openai/gpt-oss-20b, gpu: L40S}",
 		"{id: c, model: google/gemma-3-12b-it, gpu: H100, engine: {tensor_parallel_size: 2}}",
-		"{id: C, model: google/gemma-3-12b-it, gpu: H100, engine: {tensor_parallel_size: 2}, latency: {model: roofline}}",
+		"{id: C, model: google/gemma-3-12b-it, gpu: H100, engine: {tensor_parallel_size: 2}, " +
+			"latency: {model: roofline}}",
 		"{id: d, model: deepseek-ai/DeepSeek-V3, gpu: H200, " +
 			"engine: {tensor_parallel_size: 8, data_parallel_size: 2, moe: {enable_all_to_all: true}}}",
 		"{id: e, model: meta-llama/Llama-3.3-70B-Instruct, gpu: H100, " +
