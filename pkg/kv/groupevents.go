@@ -23,7 +23,11 @@ func newGroupEvents(largestBlock int) groupEvents {
 // grow makes s grow from the next tick on, at which inFlight of its tokens are being computed.
 func (g *groupStore) grow(s Seq, inFlight int32) {
 	q := &g.seqs[s]
-	q.start, q.inFlight = g.c.tick, inFlight
+	q.start, q.inFlight, q.sharedEnd = g.c.tick, inFlight, 0
+	if path := g.c.seqs[s].path; len(path) > 1 {
+		end := path[len(path)-2].End + g.layout.alignment - 1
+		q.sharedEnd = end - end%g.layout.alignment
+	}
 	g.schedule(s, g.c.tick)
 }
 
@@ -68,6 +72,16 @@ func (g *groupStore) settle() {
 	g.events.pending = g.events.pending[:0]
 }
 
+// catchUpBefore publishes the blocks of the growing sequence w that it fills before s publishes one. At a tick,
+// that is only the case for those of the tick if w was admitted before s.
+func (g *groupStore) catchUpBefore(w, s Seq) {
+	q, tick := &g.c.seqs[w], g.c.tick
+	if g.advancing && g.seqs[w].order > g.seqs[s].order {
+		tick--
+	}
+	g.publishTokens(w, int32(q.base+tick)-q.lag)
+}
+
 // settleBefore does the pending events of sequences that were admitted before s.
 func (g *groupStore) settleBefore(s Seq) {
 	done := 0
@@ -80,6 +94,7 @@ func (g *groupStore) settleBefore(s Seq) {
 
 // advance gives s its token of the last tick.
 func (g *groupStore) advance(s Seq) {
+	g.advancing = true
 	q, r, at := &g.seqs[s], &g.c.seqs[s], g.c.tick-1
 	tokens := int32(r.base + at)
 	g.c.Publish(s, int(tokens-r.lag))
@@ -92,12 +107,18 @@ func (g *groupStore) advance(s Seq) {
 	}
 	g.skip(q, past)
 	g.allocate(q, tokens+1)
+	g.c.Publish(s, int(tokens+1-r.lag))
 	g.schedule(s, g.nextEvent(q, r, at))
+	g.advancing = false
 }
 
-// nextEvent returns the first tick after at at which the growing sequence q takes or frees a block.
+// nextEvent returns the first tick after at at which the growing sequence q takes or frees a block, or publishes
+// one that other sequences can publish as well.
 func (g *groupStore) nextEvent(q *groupSequence, r *sequence, at int64) int64 {
 	next := at + int64(len(g.events.due)) - 1
+	if shared := int64(q.sharedEnd) - 1 + int64(r.lag) - r.base; shared > at {
+		next = min(next, shared)
+	}
 	lag := int64(0)
 	if g.rules.KeepUntilComputed {
 		lag = int64(r.lag)

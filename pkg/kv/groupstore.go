@@ -11,8 +11,10 @@ type groupStore struct {
 	events groupEvents
 	// hit is the number of tokens that the last lookup found.
 	hit      int32
-	admitted int64   // how many sequences have been admitted
-	freed    []int32 // scratch
+	admitted int64 // how many sequences have been admitted
+	// advancing: growing sequences get the tokens of the last tick.
+	advancing bool
+	freed     []int32 // scratch
 }
 
 // groupSequence is what a sequence holds.
@@ -30,6 +32,8 @@ type groupSequence struct {
 	// of its tokens are being computed.
 	due, start int64
 	inFlight   int32
+	// sharedEnd is the number of tokens with which it publishes the last block that others can have, too.
+	sharedEnd int32
 }
 
 // blockTable is the blocks of a sequence in a group. Blocks that are no longer needed, or never were, are none.
@@ -232,7 +236,7 @@ func (g *groupStore) publishTokens(s Seq, n int32) {
 // publishBlock publishes b as block j of node n, after those that a growing sequence has filled before.
 func (g *groupStore) publishBlock(s Seq, b int32, i int, n Node, j int32) {
 	if w, ok := g.c.writer(n); ok && w != s {
-		g.c.catchUp(w)
+		g.catchUpBefore(w, s)
 	}
 	g.publish(b, i, n, j)
 }

@@ -45,6 +45,10 @@ func followers(seed uint64) (reference.Config, []reference.Request) {
 		NumBlocks: 1 + 24/size + d.IntN(40), Chunked: true, PrefixCaching: true, LongPrefillThreshold: 1 + d.IntN(2),
 		Switches: reference.Switches{Async: d.IntN(2) == 0},
 		Beta:     []float64{10, 0, 0}, Routing: "round-robin", HorizonUS: reference.Never}
+	if d.IntN(3) == 0 { // all groups together fill blocks of 2 or 4 tokens only
+		c.Groups = []reference.Group{{BlockSize: size}, {BlockSize: size, Window: 2 + d.IntN(6)}, {BlockSize: 2 * size}}
+		c.BlockSize, c.NumBlocks = 2*size, 3*c.NumBlocks
+	}
 	var all []reference.Request
 	add := func(id string, at int, prompt []reference.Segment, unique, output int) {
 		r := reference.Request{ID: id, ArrivalUS: int64(at), DeadlineUS: reference.Never, Input: unique, Output: output,

@@ -158,7 +158,9 @@ func (d *generator) switches(c *Config) {
 
 // groups draws KV cache groups and the rules for them, and more blocks.
 func (d *generator) groups(c *Config) {
-	kinds := []Group{{}, {Window: pick(d, 2, 3, 4, 7, 16)}, {Window: d.between(2, 40)}, {Chunk: pick(d, 2, 5, 8, 16)}}
+	// vLLM has only chunks that end with a block (make_local_attention_virtual_batches).
+	kinds := []Group{{}, {Window: pick(d, 2, 3, 4, 7, 16)}, {Window: d.between(2, 40)},
+		{Chunk: 2 * c.BlockSize * d.between(1, 3)}}
 	sizes := []int{c.BlockSize, c.BlockSize, c.BlockSize, c.BlockSize, 2 * c.BlockSize}
 	first := pick(d, kinds[0], kinds[0], kinds[0], kinds[1])
 	for range d.between(1, 4) {
@@ -166,20 +168,13 @@ func (d *generator) groups(c *Config) {
 		c.Groups = append(c.Groups, first)
 		first = pick(d, kinds[0], kinds[1], kinds[1], kinds[1], kinds[2], kinds[3], first)
 	}
-	// Known gap: where groups of full attention have blocks of different sizes, or groups with chunks have,
-	// the simulator and the reference can differ. The cause is not known.
-	chunked := slices.ContainsFunc(c.Groups, func(g Group) bool { return g.Chunk > 0 })
-	for i, g := range c.Groups {
-		if chunked || g.Window == 0 {
-			c.Groups[i].BlockSize = c.BlockSize
-		}
-	}
 	c.BlockSize = c.alignment()
 	c.Sparse, c.KeepUntilComputed, c.ReserveWindow = d.percent(60), d.percent(60), d.percent(60)
 	if d.percent(40) {
 		c.Interval = c.BlockSize * d.between(1, 4)
 	}
-	c.NumBlocks = 1 + max(c.NumBlocks*len(c.Groups)/pick(d, 1, 1, 2, 3), c.lone(d.input+d.output)-pick(d, 0, 0, 0, 2))
+	c.NumBlocks = 1 + max(c.NumBlocks*len(c.Groups)/pick(d, 1, 1, 2, 3),
+		c.lone(d.input+d.output)-pick(d, 0, 0, 0, 2), 1)
 }
 
 // policies draws a queue order and a preemption policy for some of the cases, and the age of what

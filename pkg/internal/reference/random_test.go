@@ -100,7 +100,7 @@ func features() []feature {
 		ofConfig("one group with a window", 1,
 			func(c Config) bool { return len(c.Groups) == 1 && c.Groups[0].Window > 0 }),
 		ofConfig("sparse windows", 10, func(c Config) bool { return c.Sparse }),
-		ofConfig("blocks of several sizes", 4, func(c Config) bool {
+		ofConfig("blocks of several sizes", 7, func(c Config) bool {
 			return slices.ContainsFunc(c.Groups, func(g Group) bool { return g.BlockSize != c.BlockSize })
 		}),
 		{"hits of groups shortened", 3, func(_ Config, _ []Request, r Result) bool { return r.Junctions > 0 }},
