@@ -38,6 +38,8 @@ const (
 	// reported before anything else.
 	minCapacitySupport = 0.5
 	maxPatterns        = 5
+	// clearlyMore is by what factor a later condition must explain more of the loss than an earlier one.
+	clearlyMore = 1.1
 )
 
 // Analyzer collects a run's records and explains its losses.

@@ -56,10 +56,10 @@ func (a *Analyzer) baselines() []baseline {
 // partsOf are the parts that count toward the missed targets.
 func partsOf(missed targetSet) partSet {
 	set := setOf(PartPreempted)
-	if missed&(missedTTFT|missedE2E) != 0 {
-		set |= setOf(PartAdmission, PartDispatch, PartQueue, PartPrefill)
+	if missed&(missedTTFT|missedE2E|missedCompletion) != 0 {
+		set |= setOf(PartAdmission, PartFlow, PartFrontend, PartQueue, PartPrefill)
 	}
-	if missed&(missedTPOT|missedE2E) != 0 {
+	if missed&(missedTPOT|missedE2E|missedCompletion) != 0 {
 		set |= setOf(PartDecode)
 	}
 	return set

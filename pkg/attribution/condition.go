@@ -78,10 +78,13 @@ const (
 
 // conditions are all that are tried; the earlier one wins a tie.
 var conditions = []*Condition{
-	&unservable, &cacheFull, &batchSlotsFull,
+	&unservable, &frontEnd, &controlLatency, &flowControl, &deadlineTooShort, &horizonReached,
+	&slowReplica, &targetOutOfReach, &decodeLength,
+	&cacheFull, &behindLongPrompts, &overtaken, &behindTenant, &behindLowerClass,
+	&batchSlotsFull, &tokenBudgetFull, &smallChunks,
 	&staleSignal, &hotPrefix, &queueUnseen, &queueIgnored, &imbalancedBatch, &prefixUnseen, &prefixHitSkipped,
-	&rejected, &delayed, &behindLowerClass, &behindTenant, &evicted, &preempted, &prefillInterference,
-	&overload, &replicasSaturated,
+	&rejected, &delayed, &prefixForgotten, &evicted, &preempted, &prefixCachingOff, &prefillInterference,
+	&loadPeak, &overload, &replicasSaturated,
 	&hotReplica, &burst, &longPrompt, &tenantTrait, &classTrait,
 }
 
@@ -101,7 +104,7 @@ var (
 func (set partSet) covers(r *request) bool { return !r.lost() || set.has(r.verdict.dominant) }
 
 // conditionSet is a set of indices of conditions.
-type conditionSet uint32
+type conditionSet uint64
 
 // matchConditions sets the conditions of each judged request: those that hold and may explain its
 // loss, if it has one.

@@ -26,21 +26,25 @@ var rejected = Condition{Name: "rejected", Component: admissionComponent, rank: 
 var delayed = Condition{Name: "delayed", Component: admissionComponent, rank: rankMechanism, parts: inAdmission,
 	Doc: "delayed by admission; most time lost there",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("delayed %s times by admission, %s ms in total (means)", p.mean(delays), p.mean(admissionMS))
+		return fmt.Sprintf("delayed %s times by admission, %s ms in total (means)",
+			p.mean(delays), p.mean(admissionMS))
 	},
 	Hint:  "delay fewer requests, for a shorter time, or only classes that can wait",
 	holds: when(func(r *request) bool { return r.delays > 0 })}
 
-var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponent, rank: rankMechanism,
+var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponent, rank: rankCapacity,
 	parts: afterAdmitted,
-	Doc: "waited behind at least 2000 tokens, at least 30 % of them from the tenant with 30 % of all work and" +
-		" 1.25 times an even share or twice its share of the requests; no queue was much shorter",
+	Doc: "waited behind at least 2000 tokens, at least 30 % of them from the tenant with 30 % of all work and 1.25" +
+		" times an even share or twice its share of the requests; less than 25 % of them joined the queue later; no" +
+		" queue was much shorter",
 	cause: func(p *Pattern) string {
 		return waitedBehind(p, heavyTenantAhead, "tenant "+llmtext.Short(p.Value, maxNameLength))
 	},
 	Hint: "bound each tenant: tenant-quota, or token-bucket with per_tenant in input_tokens",
 	holds: func(a *Analyzer, r *request) bool {
-		return a.stats.heavyTenant != missing && !r.longerQueue() && r.mostlyBehind(r.contention.ahead.heavyTenant)
+		cameFirst := 4*r.evidence.overtaken < r.contention.ahead.total
+		return a.stats.heavyTenant != missing && !r.longerQueue() && cameFirst &&
+			r.mostlyBehind(r.contention.ahead.heavyTenant)
 	},
 	value:     func(a *Analyzer, _ *request) int32 { return a.stats.heavyTenant },
 	valueName: nameOf}

@@ -26,28 +26,29 @@ var unservable = Condition{Name: "unservable", Component: engineComponent, rank:
 
 var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: rankCapacity, parts: inQueue,
 	Doc: "waited at least 100 ms for a batch while fewer than 32 running requests held at least 90 % of its" +
-		" replica's KV blocks (means, estimated); no queue was much shorter",
+		" replica's KV blocks, or of those below the watermark (means, estimated); no queue was much shorter",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("waited for a batch while %s running requests held %s of the KV blocks (means, estimated)",
 			p.mean(running), blocksHeld(p))
 	},
 	Hint: "add cache (gpu_memory_utilization, num_gpu_blocks_override, more replicas), or admit fewer at once",
-	holds: when(func(r *request) bool {
-		return r.waitedForBatch() && r.contention.kvShare >= fullCacheShare && r.contention.running < manyRunning
-	})}
+	holds: func(a *Analyzer, r *request) bool {
+		return r.waitedForBatch() && a.blocksFull(r) && r.contention.running < manyRunning
+	}}
 
-var batchSlotsFull = Condition{Name: "batch_slots_full", Component: engineComponent, rank: rankCapacity, parts: inQueue,
-	Doc: "waited at least 100 ms for a batch while at least 95 % of the batch slots (max_num_seqs) were" +
-		" taken, but less than 20 % of its replica's KV blocks (means, estimated); no queue was much shorter",
+var batchSlotsFull = Condition{Name: "batch_slots_full",
+	Component: engineComponent, rank: rankCapacity, parts: inQueue,
+	Doc: "waited at least 100 ms for a batch while at least 95 % of the batch slots (max_num_seqs) were taken, but" +
+		" less than 20 % of its replica's KV blocks, or of those below the watermark (means, estimated); no queue" +
+		" was much shorter",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("waited for a batch while %s requests filled all slots with %s of the KV blocks"+
 			" (means, estimated)", p.mean(running), blocksHeld(p))
 	},
 	Hint: "raise max_num_seqs: the cache has room",
 	holds: func(a *Analyzer, r *request) bool {
-		c, slots := &r.contention, a.topology.deploymentOf(r.replica).Engine.MaxNumSeqs
-		full := slots > 0 && c.running >= fullBatchShare*float64(slots)
-		return r.waitedForBatch() && full && c.kvShare > 0 && c.kvShare < idleCacheShare
+		c := &r.contention
+		return r.waitedForBatch() && a.slotsFull(r) && c.kvShare > 0 && c.kvShare < idleCacheShare
 	}}
 
 var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMechanism, parts: afterAdmitted,
@@ -59,9 +60,11 @@ var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMe
 			llmtext.Number(found), p.mean(expectedTokens), p.mean(allAhead), p.mean(recomputedAhead))
 	},
 	Hint: "spread prefixes over fewer replicas each, report evictions to the router (shadow_evictions), or add cache",
-	holds: when(func(r *request) bool {
-		return !r.longerQueue() && !r.prefixIgnored() && r.recomputes()
-	})}
+	holds: func(a *Analyzer, r *request) bool {
+		lost := r.contention.recomputed >= minPrefixTokens && r.tokens.cached < r.tokens.expected/2
+		expected := r.tokens.expected >= minPrefixTokens || !a.indexSmall(r)
+		return expected && (lost || !r.longerQueue()) && !r.prefixIgnored() && r.recomputes()
+	}}
 
 var preempted = Condition{Name: "preempted", Component: cacheComponent, rank: rankMechanism, parts: afterAdmitted,
 	Doc: "preempted at least once",

@@ -31,7 +31,8 @@ var staleSignal = Condition{Name: "stale_signal", Component: routingComponent, r
 	holds: when((*request).stale)}
 
 var hotPrefix = Condition{Name: "hot_prefix", Component: routingComponent, rank: rankMechanism, parts: afterAdmitted,
-	Doc: "sent to a queue at least twice the shortest plus 4, where its prefix was cached",
+	Doc: "sent to a queue at least twice the shortest plus 4, where at least half of the prefix was cached that" +
+		" the router expected",
 	cause: func(p *Pattern) string {
 		return sentTo(p) + fmt.Sprintf(", for a prefix of %s tokens (means)", p.mean(expectedTokens))
 	},
@@ -119,9 +120,10 @@ func (r *request) stale() bool {
 	return seen.Queue < 0 || max(off, -off) >= max(longerBy, queue/2)
 }
 
-// followedPrefix reports whether r was sent to a much longer queue that had its prefix.
+// followedPrefix reports whether r was sent to a much longer queue for a prefix, and found at least half of it.
 func (r *request) followedPrefix() bool {
-	return r.longerQueue() && !r.stale() && r.routing.chosen.Prefix > 0
+	found := 2*r.tokens.cached >= r.tokens.expected || r.times.scheduled == never
+	return r.longerQueue() && !r.stale() && r.routing.chosen.Prefix > 0 && found
 }
 
 // queueUnseen reports whether r was sent to a much longer queue by a router that reads none.

@@ -8,7 +8,7 @@ const (
 	prefillPerOutputToken = 500 // prompt tokens that slow decoding down
 )
 
-var behindLowerClass = Condition{Name: "behind_lower_class", Component: schedulingComponent, rank: rankMechanism,
+var behindLowerClass = Condition{Name: "behind_lower_class", Component: schedulingComponent, rank: rankCapacity,
 	parts: afterAdmitted,
 	Doc: "waited behind at least 2000 tokens, at least 30 % of them from classes of lower priority; no queue" +
 		" was much shorter",

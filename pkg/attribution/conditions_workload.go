@@ -34,3 +34,6 @@ var classTrait = Condition{Name: "class", Component: workloadComponent, rank: ra
 	Hint:  "check the targets of this class: they may be out of reach",
 	holds: func(a *Analyzer, r *request) bool { return a.names.list[r.labels.class] != "" },
 	value: func(_ *Analyzer, r *request) int32 { return r.labels.class }, valueName: nameOf}
+
+// isTrait reports whether the condition only says what kind of request was lost.
+func (c *Condition) isTrait() bool { return c.rank == rankTrait && c.Component == workloadComponent }

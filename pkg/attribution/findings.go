@@ -12,6 +12,8 @@ import (
 type Findings struct {
 	Loss     *Loss
 	Patterns []Pattern
+	// Unexplained is the loss that no pattern explains.
+	Unexplained Unexplained
 	// NeverFired are the rules of policies that were evaluated and never fired.
 	NeverFired []metrics.Rule
 	// Admission is nil where there were no admission decisions.
@@ -28,6 +30,28 @@ type Findings struct {
 	// Rules are those of routing, Conditions all that any request matches.
 	Rules      []RuleCount
 	Conditions []ConditionCount
+}
+
+// Unexplained is the number of requests whose loss no pattern explains, and the part in which most of them lost.
+type Unexplained struct {
+	Lost int64
+	Part Part
+}
+
+func (a *Analyzer) unexplained() (u Unexplained) {
+	var parts [PartCount]int64
+	for _, r := range a.requests {
+		if r.verdict.judged && r.lost() && r.verdict.pattern < 0 {
+			u.Lost++
+			parts[r.verdict.dominant]++
+		}
+	}
+	for p, n := range parts {
+		if n > parts[u.Part] {
+			u.Part = Part(p)
+		}
+	}
+	return u
 }
 
 // Admission counts the decisions of an admission policy.
@@ -49,8 +73,8 @@ type Regret struct {
 	Exact, Flips int64
 }
 
-// Waiting is how much of the E2E of completed requests, in ms, was waiting: admission, dispatch,
-// queue and preempted. It covers the requests whose record has the start of their first batch.
+// Waiting is how much of the E2E of completed requests, in ms, was waiting: admission, flow control,
+// front end, queue and preempted. It covers the requests whose record has the start of their first batch.
 type Waiting struct{ WaitMS, E2EMS float64 }
 
 // Find explains the run. It is called once, after the last record.
@@ -62,8 +86,11 @@ func (a *Analyzer) Find() *Findings {
 	a.measureRecomputed()
 	a.measureAhead(a.stats.heavyTenant)
 	a.markBursts()
+	a.measureEvidence()
+	a.measureSpeeds()
 	a.matchConditions()
 	f.Patterns = a.findPatterns(f.Loss)
+	f.Unexplained = a.unexplained()
 	f.NeverFired = a.neverFired()
 	f.Admission = a.admissionCounts()
 	f.Regret = a.sumRegret()
@@ -80,7 +107,7 @@ func (a *Analyzer) sumWaiting() (w Waiting) {
 			continue
 		}
 		s := r.times.split()
-		w.WaitMS += float64(s[PartAdmission]+s[PartDispatch]+s[PartQueue]+s[PartPreempted]) / 1000
+		w.WaitMS += float64(s[PartAdmission]+s[PartFlow]+s[PartFrontend]+s[PartQueue]+s[PartPreempted]) / 1000
 		w.E2EMS += latencyMS(r.times.arrival, r.times.ended)
 	}
 	return w

@@ -226,6 +226,11 @@ func (a *Analyzer) dominantPart(r *request, b *baseline) Part {
 		return r.largestExcess(b)
 	case a.unservable(r):
 		return PartLimits
+	case a.rejectedByFlow(r):
+		return PartFlow
+	}
+	if state := a.names.list[r.labels.state]; state == stream.StateTimedOut || state == stream.StateUnfinished {
+		return r.largestExcess(b)
 	}
 	return r.times.lastPart()
 }

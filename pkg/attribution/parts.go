@@ -13,7 +13,8 @@ type Part int8
 // All parts, in the order in which a request passes through them.
 const (
 	PartAdmission Part = iota
-	PartDispatch
+	PartFlow
+	PartFrontend
 	PartQueue
 	PartPrefill
 	PartDecode
@@ -25,7 +26,9 @@ const (
 
 var parts = registry.Table[Part]{
 	{Name: "admission", Doc: "from arrival to admission", Value: PartAdmission},
-	{Name: "dispatch", Doc: "from admission to the replica's queue: flow control, routing, alpha", Value: PartDispatch},
+	{Name: "flow", Doc: "from admission to routing: flow control, the latency of routing", Value: PartFlow},
+	{Name: "frontend", Doc: "from routing to the replica's queue, and tokens to the client: alpha",
+		Value: PartFrontend},
 	{Name: "queue", Doc: "in the replica's queue before the first batch", Value: PartQueue},
 	{Name: "prefill", Doc: "from the first batch to the first token", Value: PartPrefill},
 	{Name: "decode", Doc: "from the first token to the last", Value: PartDecode},
@@ -61,7 +64,7 @@ func (t *times) split() (s partTimes) {
 	if t.ended == never {
 		return s
 	}
-	marks := [...]stream.Micros{t.admitted, t.enqueued, t.scheduled, t.firstToken, t.ended}
+	marks := [...]stream.Micros{t.admitted, t.routed, t.enqueued, t.scheduled, t.firstToken, t.ended}
 	from, last := t.arrival, t.lastPart()
 	for part, to := range marks {
 		switch {
@@ -75,6 +78,9 @@ func (t *times) split() (s partTimes) {
 			from = to
 		}
 	}
+	output := min(t.outputUS, s[PartPrefill])
+	s[PartPrefill] -= output
+	s[PartFrontend] += output
 	preempted := min(t.preemptedUS, s[PartDecode])
 	s[PartDecode] -= preempted
 	s[PartPreempted] = preempted
@@ -93,8 +99,10 @@ func (t *times) lastPart() Part {
 		return PartPrefill
 	case t.enqueued != never:
 		return PartQueue
+	case t.routed != never:
+		return PartFrontend
 	case t.admitted != never:
-		return PartDispatch
+		return PartFlow
 	}
 	return PartAdmission
 }

@@ -124,7 +124,7 @@ func (a *Analyzer) bestPattern(l *Loss, rank rank, left []*request) (best Patter
 		noControl := t.noControlGroup(population, lift)
 		switch {
 		case t.loss < minLoss*l.Total || t.lost < MinLost/2,
-			noControl && condition.Component == workloadComponent, // a kind of request explains nothing alone
+			condition.isTrait() && 2*t.all > population.all, // what most requests have explains nothing
 			lift < MinLift && !noControl:
 			continue
 		case noControl:
@@ -134,7 +134,7 @@ func (a *Analyzer) bestPattern(l *Loss, rank rank, left []*request) (best Patter
 		if lift > 0 {
 			excess *= 1 - 1/lift
 		}
-		if excess > most {
+		if excess > most && (most == 0 || excess >= clearlyMore*most || condition == best.Condition) {
 			most = excess
 			best = a.pattern(t, l, Support{Lost: t.lost, All: t.all, Lift: lift, ByMS: byMS})
 		}
@@ -166,7 +166,7 @@ func (a *Analyzer) countClusters(requests []*request, set conditionSet, byRule b
 	counted := map[cluster]*clusterTotals{}
 	for _, r := range requests {
 		for matched := r.verdict.conditions & set; matched != 0; matched &= matched - 1 {
-			k := a.clusterOf(bits.TrailingZeros32(uint32(matched)), r, byRule)
+			k := a.clusterOf(bits.TrailingZeros64(uint64(matched)), r, byRule)
 			if counted[k] == nil {
 				counted[k] = &clusterTotals{cluster: k}
 				clusters = append(clusters, counted[k])

@@ -20,13 +20,14 @@ type request struct {
 	admission           admission
 	verdict             verdict
 	contention          contention
+	evidence            evidence
 }
 
 // times are in µs, never where they did not come. ended is when the request became final,
-// preemptedUS the total time in the queue after preemptions.
+// preemptedUS the total time in the queue after preemptions, outputUS how long a token needs to the client.
 type times struct {
 	arrival, admitted, routed, enqueued, scheduled, firstToken, ended stream.Micros
-	preemptedUS                                                       int64
+	preemptedUS, outputUS                                             int64
 }
 
 // tokenCounts are prompt tokens (input, of them cached and expected to be cached) and output
@@ -156,7 +157,7 @@ func (a *Analyzer) request(id string) *request {
 	a.spare = a.spare[1:]
 	none := a.names.number("")
 	*r = request{id: strings.Clone(id), replica: missing,
-		times: times{never, never, never, never, never, never, never, 0}}
+		times: times{never, never, never, never, never, never, never, 0, 0}}
 	r.routing.chosen.Replica, r.routing.nextBest.Replica = missing, missing
 	r.routing.rule, r.routing.reason, r.admission.rule, r.verdict.pattern = none, none, none, -1
 	a.pending[r.id] = int32(len(a.requests))
@@ -197,7 +198,7 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 	r := a.request(o.ID)
 	delete(a.pending, o.ID)
 	r.times = times{o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.EndedUS,
-		int64(o.PreemptedUS)}
+		int64(o.PreemptedUS), 0}
 	if !o.CompletedUS.IsZero() {
 		r.times.ended = o.CompletedUS
 	}
@@ -210,6 +211,7 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 	r.labels = labels{n.number(o.Tenant), n.number(o.SLOClass), n.number(o.Model), n.number(o.State),
 		n.number(o.Reason)}
 	r.replica = a.topology.number(o.Deployment, o.Replica)
+	r.times.outputUS = a.topology.deploymentOf(r.replica).outputUS()
 	r.preemptions, r.delays = int32(o.Preemptions), int32(o.Delays)
 	met := metrics.SLOMet(o, a.classes[o.SLOClass].Targets)
 	judged := met != nil && !excluded

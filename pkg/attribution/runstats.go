@@ -11,6 +11,7 @@ type runStats struct {
 	heavyTenant int32
 	// hotReplicas are those that get at least twice an even share of the requests.
 	hotReplicas []bool
+	speeds      speeds
 }
 
 func (a *Analyzer) computeStats() {
@@ -74,7 +75,7 @@ func (a *Analyzer) measureRecomputed() {
 		t, c := &r.tokens, &r.contention
 		switch {
 		case r.times.scheduled == never:
-		case r.prefixIgnored():
+		case r.prefixIgnored() || a.indexSmall(r):
 			d := best[r.labels.tenant]
 			c.recomputed = max(0, min(int64(d.share*float64(t.input)), d.tokens)-int64(t.cached))
 		default:

@@ -15,6 +15,12 @@ type topology struct {
 	Policies    map[string]struct {
 		Type string `json:"type"`
 	} `json:"policies"`
+	ControlPlane struct {
+		AdmissionLatencyUS int64 `json:"admission_latency_us"`
+		RoutingLatencyUS   int64 `json:"routing_latency_us"`
+		ShadowBlocks       int64 `json:"shadow_blocks"`
+		FlowControl        any   `json:"flow_control"`
+	} `json:"control_plane"`
 
 	// replicas are numbered from 0 in the order of the file; names are such as main/0.
 	numbers  map[replicaID]int32
@@ -31,9 +37,18 @@ type deployment struct {
 	Model    string `json:"model"`
 	Replicas int    `json:"replicas"`
 	Engine   struct {
-		BlockSize  int64 `json:"block_size"`
-		MaxNumSeqs int32 `json:"max_num_seqs"`
+		BlockSize           int64   `json:"block_size"`
+		MaxNumSeqs          int32   `json:"max_num_seqs"`
+		MaxNumBatchedTokens int64   `json:"max_num_batched_tokens"`
+		PrefillThreshold    int64   `json:"long_prefill_token_threshold"`
+		Watermark           float64 `json:"watermark"`
+		PrefixCaching       *bool   `json:"enable_prefix_caching"`
 	} `json:"engine"`
+	Latency struct {
+		Model   string    `json:"model"`
+		AlphaUS []float64 `json:"alpha_us"`
+		BetaUS  []float64 `json:"beta_us"`
+	} `json:"latency"`
 	Computed struct {
 		KVBlocks int64 `json:"kv_blocks"`
 	} `json:"computed"`
@@ -41,6 +56,24 @@ type deployment struct {
 
 // usableBlocks is the number of KV blocks that requests can hold, 0 if it is not known. One is the null block.
 func (d *deployment) usableBlocks() int64 { return max(0, d.Computed.KVBlocks-1) }
+
+// outputUS is how long each token needs to the client, without what grows with the batch.
+func (d *deployment) outputUS() int64 {
+	if len(d.Latency.AlphaUS) < 3 {
+		return 0
+	}
+	return int64(d.Latency.AlphaUS[2])
+}
+
+// fixedStepShare is the share of the longest prefill step that does not depend on its tokens, 0 where the
+// step times are not linear.
+func (d *deployment) fixedStepShare() float64 {
+	if d.Latency.Model != "linear" || len(d.Latency.BetaUS) < 2 {
+		return 0
+	}
+	fixed, tokens := d.Latency.BetaUS[0], d.Latency.BetaUS[1]*float64(d.Engine.MaxNumBatchedTokens)
+	return fixed / max(1, fixed+tokens)
+}
 
 type replicaID struct {
 	deployment string

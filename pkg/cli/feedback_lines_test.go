@@ -105,7 +105,7 @@ func (c *plainCheck) state(string) string {
 // the requests of its class that met their targets.
 func (c *plainCheck) part(r *plainRequest) string {
 	best, most := "", math.Inf(-1)
-	for _, part := range []string{"dispatch", "queue", "prefill", "preempted"} {
+	for _, part := range []string{"frontend", "queue", "prefill", "preempted"} {
 		total, n := 0.0, 0.0
 		for _, o := range c.meeting {
 			if o.Class == r.Class {
@@ -349,7 +349,7 @@ func (c *plainCheck) lossRow(line string) string {
 		all = c.missing
 	}
 	fields := []string{strings.Fields(line)[0], fmt.Sprint(len(all))}
-	for _, part := range []string{"admission", "dispatch", "queue", "prefill", "decode", "preempted"} {
+	for _, part := range []string{"admission", "frontend", "queue", "prefill", "decode", "preempted"} {
 		of := func(r *plainRequest) float64 { return r.split()[part] }
 		if sum(c.requests, of) > 0 {
 			fields = append(fields, show(mean(all, of)))
@@ -387,7 +387,7 @@ func (c *plainCheck) dominant(string) string {
 		excess += ms
 	}
 	var parts []string
-	for _, part := range []string{"admission", "dispatch", "queue", "prefill", "decode", "preempted"} {
+	for _, part := range []string{"admission", "frontend", "queue", "prefill", "decode", "preempted"} {
 		if counts[part] > 0 {
 			parts = append(parts, fmt.Sprintf("%s %d", part, counts[part]))
 		}
@@ -474,7 +474,7 @@ func (c *plainCheck) queue(string) string {
 func (c *plainCheck) times(string) string {
 	r := c.example
 	var parts []string
-	for _, part := range []string{"admission", "dispatch", "queue", "prefill", "decode", "preempted"} {
+	for _, part := range []string{"admission", "frontend", "queue", "prefill", "decode", "preempted"} {
 		if x := r.split()[part]; x > 0 {
 			parts = append(parts, part+" "+show(x))
 		}
@@ -557,8 +557,8 @@ func (c *plainCheck) waiting(string) string {
 		return r.e2e() - s["prefill"] - s["decode"]
 	})
 	all := sum(c.requests, (*plainRequest).e2e)
-	return fmt.Sprintf("waiting (admission, dispatch, queue, preempted): %s of %s ms E2E of completed requests (%s);"+
-		" the rest is prefill and decode.", show(wait), show(all), share(wait, all))
+	return fmt.Sprintf("waiting (admission, flow, frontend, queue, preempted): %s of %s ms E2E of completed"+
+		" requests (%s); the rest is prefill and decode.", show(wait), show(all), share(wait, all))
 }
 
 func (c *plainCheck) headroom(string) string {

@@ -161,7 +161,7 @@ func (r *plainRequest) split() map[string]float64 {
 	prefill := r.First - r.Scheduled
 	inPrefill := min(prefill, r.Preempted-inDecode)
 	return map[string]float64{"admission": (r.Admitted - r.Arrival) / 1000,
-		"dispatch": (r.Enqueued - r.Admitted) / 1000, "queue": (r.Scheduled - r.Enqueued) / 1000,
+		"frontend": (r.Enqueued - r.Admitted) / 1000, "queue": (r.Scheduled - r.Enqueued) / 1000,
 		"prefill": (prefill - inPrefill) / 1000, "decode": (decode - inDecode) / 1000,
 		"preempted": (inDecode + inPrefill) / 1000}
 }

@@ -6,8 +6,8 @@ import "testing"
 // agree on this text.
 func TestTokensAreNotUnderestimated(t *testing.T) {
 	const text = `[LOSS] mean ms of completed requests
-missed 281: dispatch 2.0 | queue 2198.3 | prefill 82.1 | decode 4417.2
-met 1219: dispatch 2.0 | queue 583.9 | prefill 94.2 | decode 6395.0
+missed 281: frontend 2.0 | queue 2198.3 | prefill 82.1 | decode 4417.2
+met 1219: frontend 2.0 | queue 583.9 | prefill 94.2 | decode 6395.0
 [BY CLASS]
 class        offered   met  met_pct  of_misses_pct  ttft_p50_ms  ttft_p99_ms
 interactive      759   525     69.2           83.3        723.7       4731.4

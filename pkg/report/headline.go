@@ -72,7 +72,7 @@ func (w *writer) topCause(room int) {
 		w.line("cause: too little loss to look for patterns (fewer than %d requests, or at most %s).",
 			attribution.MinLost, percent(attribution.MinLossShare))
 	default:
-		w.line("cause: no condition explains much of it.")
+		w.line("cause: not explained; no condition explains much of it.")
 	}
 }
 

@@ -55,7 +55,7 @@ func anomaly(a *stream.Anomaly) string {
 var headroom = section{name: "HEADROOM", explains: true, write: func(w *writer) {
 	f := w.Findings
 	if x := &f.Waiting; x.E2EMS > 0 {
-		w.line("waiting (admission, dispatch, queue, preempted): %s of %s ms E2E of completed requests (%s); the"+
+		w.line("waiting (admission, flow, frontend, queue, preempted): %s of %s ms E2E of completed requests (%s); the"+
 			" rest is prefill and decode.", number(x.WaitMS), number(x.E2EMS), percent(x.WaitMS/x.E2EMS))
 	}
 	if g := f.Regret; g != nil && g.E2EMS > 0 {

@@ -41,6 +41,9 @@ var patterns = section{name: "PATTERNS", explains: true, write: func(w *writer) 
 		w.line("no %spattern explains at least %s of the loss with a lift of %.1f.", of,
 			percent(attribution.MinSupport), attribution.MinLift)
 	}
+	if u, l := f.Unexplained, f.Loss; w.Component == "" && !l.TooSmall() && 5*u.Lost >= l.Lost {
+		w.line("not explained: %d of %d %s, most of them in %s", u.Lost, l.Lost, wordsFor[l.Kind].unit, u.Part)
+	}
 	w.neverFired()
 }}
 

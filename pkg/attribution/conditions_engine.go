@@ -1,0 +1,197 @@
+package attribution
+
+import (
+	"fmt"
+)
+
+// Thresholds of conditions about what happens in batches.
+const (
+	fixedShareLimit = 0.4 // of the longest prefill step: a larger budget would compute the same much faster
+	smallBudget     = 512 // tokens, where the fixed share of a step is not known
+	peakFactor      = 2.5
+)
+
+var slowReplica = Condition{Name: "slow_replica", Component: engineComponent, rank: rankCapacity, parts: afterAdmitted,
+	Doc: "on a replica whose time per output token is at least 1.35 times that of a peer of the same model with as" +
+		" many requests",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("%s takes %s times as long for an output token as a peer with as many requests", p.Value,
+			p.mean(func(r *request) float64 { return r.evidence.slower }))
+	},
+	Hint: "replace or repair that replica, or send it less (route by est_wait_ms or recent_tpot_ms)",
+	holds: func(a *Analyzer, r *request) bool {
+		if r.replica == missing || r.times.scheduled == never {
+			return false
+		}
+		r.evidence.slower = a.stats.speeds.slower[r.replica]
+		return r.evidence.slower >= slowFactor
+	},
+	value: func(_ *Analyzer, r *request) int32 { return r.replica }, valueName: (*Analyzer).Replica}
+
+var targetOutOfReach = Condition{Name: "hardware_too_slow", Component: engineComponent, rank: rankCapacity,
+	parts: inDecode,
+	Doc: "missed its TPOT target, which the fastest twentieth of its deployment's requests also missed or met by" +
+		" less than 10 %",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("TPOT %s ms, %s ms in the fastest twentieth of the deployment's requests; target %s ms"+
+			" (means)",
+			p.mean(func(r *request) float64 { return r.evidence.tpotMS }),
+			p.mean(func(r *request) float64 { return r.evidence.fastestMS }),
+			p.mean(func(r *request) float64 { return r.evidence.targetMS }))
+	},
+	Hint: "use faster GPUs, more GPUs per replica (tensor_parallel_size), a smaller model or fewer bits",
+	holds: func(a *Analyzer, r *request) bool {
+		e := &r.evidence
+		e.tpotMS, e.targetMS = a.tpotMS(r), a.classes[a.names.list[r.labels.class]].Targets.TPOTMS
+		e.fastestMS = a.fastestTPOT(r)
+		return e.targetMS > 0 && e.fastestMS >= 0.9*e.targetMS && e.tpotMS > 0
+	}}
+
+var decodeLength = Condition{Name: "decode_length", Component: workloadComponent, rank: rankCapacity, parts: inDecode,
+	Doc: "missed its E2E target, of which its output takes at least 70 % even at the TPOT of the fastest twentieth" +
+		" of its deployment's requests",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("outputs of %s tokens need %s ms at the TPOT of the fastest requests; target %s ms (means)",
+			p.mean(outputTokens), p.mean(bestDecodeMS),
+			p.mean(func(r *request) float64 { return r.evidence.e2eTargetMS }))
+	},
+	Hint: "bound outputs (max_tokens), or use faster hardware; the E2E target is out of reach for these lengths",
+	holds: func(a *Analyzer, r *request) bool {
+		e := &r.evidence
+		e.e2eTargetMS, e.fastestMS = a.classes[a.names.list[r.labels.class]].Targets.E2EMS, a.fastestTPOT(r)
+		return e.e2eTargetMS > 0 && bestDecodeMS(r) >= 0.7*e.e2eTargetMS
+	}}
+
+// bestDecodeMS is the time that the output of r takes at the TPOT of the fastest requests.
+func bestDecodeMS(r *request) float64 { return r.evidence.fastestMS * float64(r.tokens.output-1) }
+
+// fastestTPOT is the TPOT in ms of the fastest twentieth of the requests of the deployment of r.
+func (a *Analyzer) fastestTPOT(r *request) float64 {
+	if r.replica == missing {
+		return 0
+	}
+	return a.stats.speeds.fastest[a.topology.replicas[r.replica].deployment]
+}
+
+var tokenBudgetFull = Condition{Name: "token_budget_full", Component: engineComponent, rank: rankCapacity,
+	parts: setOf(PartQueue, PartPrefill, PartPreempted),
+	Doc: "waited at least 100 ms for a batch that had free slots and blocks, where at least 40 % of the longest" +
+		" prefill step does not depend on its tokens (budgets of at most 512 tokens, where that is not known)",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("waited for the token budget (max_num_batched_tokens) while %s requests ran with %s of"+
+			" the KV blocks; %s prompt tokens went ahead (means, estimated)",
+			p.mean(running), blocksHeld(p), p.mean(promptsAhead))
+	},
+	Hint: "raise max_num_batched_tokens: steps are short, and most of their time does not depend on their tokens",
+	holds: func(a *Analyzer, r *request) bool {
+		d := a.topology.deploymentOf(r.replica)
+		share, budget := d.fixedStepShare(), d.Engine.MaxNumBatchedTokens
+		small := share >= fixedShareLimit || share == 0 && budget > 0 && budget <= smallBudget
+		return small && r.waitedForBatch() && !a.slotsFull(r) && !a.blocksFull(r)
+	}}
+
+var smallChunks = Condition{Name: "small_chunks", Component: engineComponent, rank: rankCapacity,
+	parts: setOf(PartPrefill, PartQueue),
+	Doc: "computed its prompt in at least four chunks of long_prefill_token_threshold tokens, or waited behind such" +
+		" prompts",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("%s prompt tokens in chunks of long_prefill_token_threshold took %s ms (means)",
+			p.mean(uncachedTokens), p.mean(prefillMS))
+	},
+	Hint: "raise long_prefill_token_threshold, or set it to 0",
+	holds: func(a *Analyzer, r *request) bool {
+		n := a.topology.deploymentOf(r.replica).Engine.PrefillThreshold
+		return n > 0 && int64(r.tokens.input-r.tokens.cached) >= 4*n && prefillMS(r)*1000 >= longWaitUS
+	}}
+
+var behindLongPrompts = Condition{Name: "behind_long_prompts", Component: schedulingComponent, rank: rankCapacity,
+	parts: afterAdmitted,
+	Doc: "waited while its replica computed at least 2000 tokens of long prompts of others (4 times the median, at" +
+		" least 4096 tokens), at least half of all prompt tokens then; no queue was much shorter",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("waited while %s of %s prompt tokens computed were of long prompts; own prompt %s (means)",
+			p.mean(longAhead), p.mean(promptsAhead), p.mean(inputTokens))
+	},
+	Hint: "bound the chunks of long prompts (long_prefill_token_threshold), or send them to replicas of their own",
+	holds: func(a *Analyzer, r *request) bool {
+		e := &r.evidence
+		return !r.longerQueue() && !a.isLong(r) && e.longAhead >= manyTokensAhead && 2*e.longAhead >= e.promptsAhead
+	}}
+
+var overtaken = Condition{Name: "overtaken", Component: schedulingComponent, rank: rankCapacity, parts: afterAdmitted,
+	Doc: "waited behind at least 2000 tokens, at least half of them from requests that joined the queue later; no" +
+		" queue was much shorter",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("waited behind %s tokens, %s of them from requests that came later (means)",
+			p.mean(allAhead),
+			p.mean(func(r *request) float64 { return float64(r.evidence.overtaken) }))
+	},
+	Hint: "serve these requests earlier: priority slo-based with scheduler priority-fcfs, or another order",
+	holds: when(func(r *request) bool {
+		return !r.longerQueue() && r.contention.ahead.total >= manyTokensAhead &&
+			2*r.evidence.overtaken >= r.contention.ahead.total
+	})}
+
+var loadPeak = Condition{Name: "load_peak", Component: workloadComponent, rank: rankOverload, parts: afterAdmitted,
+	Doc: "routed when every queue held at least 8 requests; requests of the last 2 s arrived at least 2.5 times as" +
+		" fast as in the whole run",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("arrived at %s times the mean rate of the run; the shortest queue held %s requests (means)",
+			p.mean(func(r *request) float64 { return r.evidence.peak }), p.mean(shortestQueue))
+	},
+	Hint:  "delay or reject in the peak what can wait, or have replicas for the peak",
+	holds: when(func(r *request) bool { return r.contention.shortest >= fullQueue && r.evidence.peak >= peakFactor })}
+
+// slotsFull reports whether nearly all batch slots were taken while r waited.
+func (a *Analyzer) slotsFull(r *request) bool {
+	slots := a.topology.deploymentOf(r.replica).Engine.MaxNumSeqs
+	return slots > 0 && r.contention.running >= fullBatchShare*float64(slots)
+}
+
+// blocksFull reports whether nearly all KV blocks that a waiting request can get were taken while r waited.
+func (a *Analyzer) blocksFull(r *request) bool {
+	return r.contention.kvShare >= fullCacheShare*(1-a.topology.deploymentOf(r.replica).Engine.Watermark)
+}
+
+// Quantities of which causes name the mean.
+
+func longAhead(r *request) float64      { return r.evidence.longAhead }
+func promptsAhead(r *request) float64   { return r.evidence.promptsAhead }
+func prefillMS(r *request) float64      { return float64(r.times.split()[PartPrefill]) / 1000 }
+func uncachedTokens(r *request) float64 { return float64(r.tokens.input - r.tokens.cached) }
+
+var prefixCachingOff = Condition{Name: "prefix_caching_off", Component: cacheComponent, rank: rankMechanism,
+	parts: afterAdmitted,
+	Doc: "waited behind at least 2000 tokens, most of them of prompts, on a replica without prefix caching; no" +
+		" queue was much shorter",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("prefix caching is off; waited behind %s prompt tokens (mean); whether prompts repeat is"+
+			" not recorded", p.mean(promptsAhead))
+	},
+	Hint: "set enable_prefix_caching if prompts share prefixes (blis-summarize WORKLOAD says so)",
+	holds: func(a *Analyzer, r *request) bool {
+		on := a.topology.deploymentOf(r.replica).Engine.PrefixCaching
+		return on != nil && !*on && !r.longerQueue() && r.evidence.promptsAhead >= manyTokensAhead &&
+			2*r.evidence.promptsAhead >= allAhead(r)
+	}}
+
+var prefixForgotten = Condition{Name: "prefix_index_small", Component: routingComponent, rank: rankMechanism,
+	parts: afterAdmitted,
+	Doc: "the router's prefix index (shadow_blocks) is at most half as large as the cache of a replica, and the" +
+		" router expected nothing; recomputed at least 256 tokens and 30 % of its prompt (by what the best tenth of" +
+		" its tenant finds cached), or waited behind such tokens",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("the router's index expected %s of %s prompt tokens; %s found; waited behind %s tokens, %s"+
+			" recomputed (means)", p.mean(expectedTokens), p.mean(inputTokens), p.mean(cachedTokens), p.mean(allAhead),
+			p.mean(recomputedAhead))
+	},
+	Hint: "enlarge the router's prefix index: control_plane.shadow_blocks as large as the cache of a replica",
+	holds: func(a *Analyzer, r *request) bool {
+		return a.indexSmall(r) && !r.prefixIgnored() && r.tokens.expected < minPrefixTokens && r.recomputes()
+	}}
+
+// indexSmall reports whether the router's prefix index is much smaller than the cache of the replica of r.
+func (a *Analyzer) indexSmall(r *request) bool {
+	index := a.topology.ControlPlane.ShadowBlocks
+	return index > 0 && 2*index <= a.topology.deploymentOf(r.replica).usableBlocks()
+}

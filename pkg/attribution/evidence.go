@@ -1,0 +1,177 @@
+package attribution
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"blis/pkg/stream"
+)
+
+// evidence is what conditions know about one request besides its contention.
+type evidence struct {
+	// longAhead are prompt tokens of long prompts of others, and promptsAhead those of all others, that its
+	// replica computed while the request waited for its first token, by even progress of each prefill.
+	longAhead, promptsAhead float64
+	// overtaken is the work of requests that joined the queue later and entered a batch earlier.
+	overtaken int64
+	// peak is the rate of arrivals of the last peakUS over that of the run.
+	peak float64
+	// decisionUS is the time in which admission and routing decided.
+	decisionUS int64
+	// slower is that of its replica, see speeds. The others are in ms: its TPOT, the lowest of its deployment,
+	// targets.
+	slower, tpotMS, fastestMS, targetMS, e2eTargetMS float64
+}
+
+// Thresholds of evidence.
+const (
+	minLongPrompt = 4096      // tokens: two steps of the default budget
+	peakUS        = 2_000_000 // the window of arrival peaks
+	speedSamples  = 6         // requests with similar company that show how fast a replica is
+)
+
+// measureEvidence fills in the evidence of all requests.
+func (a *Analyzer) measureEvidence() {
+	for _, requests := range a.byReplica(func(t *times) stream.Micros { return t.enqueued }) {
+		a.measurePrompts(requests)
+		measureOvertaking(requests)
+	}
+	a.measurePeaks()
+}
+
+// isLong reports whether the prompt of r, as far as it was computed, is long for this run.
+func (a *Analyzer) isLong(r *request) bool {
+	return int64(r.tokens.input-r.tokens.cached) >= max(minLongPrompt, longPromptFactor*a.stats.medianInput)
+}
+
+// progress is the number of tokens that a replica has computed at each breakpoint, linear in between.
+type progress struct {
+	at     []stream.Micros
+	tokens []float64
+}
+
+// add makes the progress of prefills.
+func newProgress(prefills []*request) (p progress) {
+	type change struct {
+		at   stream.Micros
+		rate float64
+	}
+	var changes []change
+	for _, r := range prefills {
+		from, to, rate := r.prefillSpan()
+		changes = append(changes, change{from, rate}, change{to, -rate})
+	}
+	slices.SortFunc(changes, func(x, y change) int {
+		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.rate, y.rate))
+	})
+	tokens, rate := 0.0, 0.0
+	for i, c := range changes {
+		if i > 0 {
+			tokens += float64(rate * float64(c.at-changes[i-1].at))
+		}
+		rate += c.rate
+		p.at, p.tokens = append(p.at, c.at), append(p.tokens, tokens)
+	}
+	return p
+}
+
+// until is the number of tokens computed before an instant.
+func (p *progress) until(at stream.Micros) float64 {
+	i, found := slices.BinarySearch(p.at, at)
+	switch {
+	case i == 0:
+		return 0
+	case i == len(p.at):
+		return p.tokens[i-1]
+	case found:
+		return p.tokens[i]
+	}
+	part := float64(at-p.at[i-1]) / float64(p.at[i]-p.at[i-1])
+	return p.tokens[i-1] + float64(part*(p.tokens[i]-p.tokens[i-1]))
+}
+
+// prefillSpan is when r prefilled, and its tokens per µs; nothing if it did not.
+func (r *request) prefillSpan() (from, to stream.Micros, rate float64) {
+	from, to = r.times.scheduled, r.times.firstTokenOrEnd()
+	if from == never || to == never || to <= from {
+		return 0, 0, 0
+	}
+	return from, to, float64(r.tokens.input-r.tokens.cached) / float64(to-from)
+}
+
+// measurePrompts finds the prompt tokens of others that were computed while requests of a replica waited.
+func (a *Analyzer) measurePrompts(requests []*request) {
+	var long []*request
+	for _, r := range requests {
+		if a.isLong(r) {
+			long = append(long, r)
+		}
+	}
+	all, ofLong := newProgress(requests), newProgress(long)
+	for _, r := range requests {
+		until := r.times.firstTokenOrEnd()
+		if until == never {
+			continue
+		}
+		own := 0.0
+		if from, to, rate := r.prefillSpan(); to > from {
+			own = rate * float64(to-from)
+		}
+		e := &r.evidence
+		e.promptsAhead = max(0, all.until(until)-all.until(r.times.enqueued)-own)
+		if e.longAhead = ofLong.until(until) - ofLong.until(r.times.enqueued); a.isLong(r) {
+			e.longAhead = max(0, e.longAhead-own)
+		}
+	}
+}
+
+// measureOvertaking sums for each request of a replica the work of those that joined the queue later and
+// entered a batch earlier.
+func measureOvertaking(requests []*request) {
+	joined := slices.Clone(requests)
+	slices.SortStableFunc(joined, func(x, y *request) int { return cmp.Compare(x.times.enqueued, y.times.enqueued) })
+	place := make(map[*request]int, len(joined))
+	for i, r := range joined {
+		place[r] = i + 1
+	}
+	entered := slices.Clone(joined)
+	slices.SortStableFunc(entered, func(x, y *request) int {
+		return cmp.Compare(uint64(x.times.leftQueue()), uint64(y.times.leftQueue()))
+	})
+	sums, total := make([]int64, len(joined)+1), int64(0) // a Fenwick tree over the places
+	for _, r := range entered {
+		before := int64(0)
+		for i := place[r]; i > 0; i &= i - 1 {
+			before += sums[i]
+		}
+		r.evidence.overtaken = total - before
+		if r.times.scheduled == never {
+			continue
+		}
+		total += r.work()
+		for i := place[r]; i < len(sums); i += 1 << bits.TrailingZeros(uint(i)) {
+			sums[i] += r.work()
+		}
+	}
+}
+
+// measurePeaks finds how much faster than in the whole run requests arrived before each one.
+func (a *Analyzer) measurePeaks() {
+	arrivals := slices.Clone(a.requests)
+	slices.SortStableFunc(arrivals, func(x, y *request) int { return cmp.Compare(x.times.arrival, y.times.arrival) })
+	if len(arrivals) == 0 {
+		return
+	}
+	span := float64(arrivals[len(arrivals)-1].times.arrival-arrivals[0].times.arrival) + 1
+	first, next := 0, 0
+	for _, r := range arrivals {
+		for arrivals[first].times.arrival <= r.times.arrival-peakUS {
+			first++
+		}
+		for next < len(arrivals) && arrivals[next].times.arrival <= r.times.arrival {
+			next++
+		}
+		r.evidence.peak = float64(next-first) / peakUS / (float64(len(arrivals)) / span)
+	}
+}
