@@ -25,6 +25,9 @@ type Parallel struct {
 	TensorParallelSize   int `yaml:"tensor_parallel_size" json:"tensor_parallel_size"`
 	PipelineParallelSize int `yaml:"pipeline_parallel_size" json:"pipeline_parallel_size"`
 	DataParallelSize     int `yaml:"data_parallel_size" json:"data_parallel_size"`
+	// EnableExpertParallel distributes whole experts over the TP·DP GPUs; without it every expert is
+	// sharded over all of them. MoE.EnableAllToAll is an alias.
+	EnableExpertParallel bool `yaml:"enable_expert_parallel" json:"enable_expert_parallel,omitempty"`
 }
 
 // GPUs returns the number of GPUs of a replica.
@@ -106,12 +109,24 @@ type Precision struct {
 
 // MoE configures how experts run.
 type MoE struct {
-	// EnableAllToAll distributes whole experts over the GPUs (expert parallelism);
-	// without it every expert is sharded over all GPUs.
+	// EnableAllToAll is an alias of Parallel.EnableExpertParallel.
 	EnableAllToAll bool `yaml:"enable_all_to_all" json:"enable_all_to_all"`
 	// The kernels have no effect: their speed is part of the GPU's efficiency.
 	UseFusedMoEKernel bool   `yaml:"use_fused_moe_kernel" json:"use_fused_moe_kernel,omitempty"`
 	MoEKernelBackend  string `yaml:"moe_kernel_backend" json:"moe_kernel_backend,omitempty"`
+}
+
+// expertParallel reports whether whole experts are on each GPU.
+func (e *Engine) expertParallel() bool {
+	return e.EnableExpertParallel || e.MoE != nil && e.MoE.EnableAllToAll
+}
+
+// expertParallelName is the path of the setting that expertParallel reports.
+func (e *Engine) expertParallelName() string {
+	if e.EnableExpertParallel {
+		return "engine.enable_expert_parallel"
+	}
+	return "engine.moe.enable_all_to_all"
 }
 
 // defaultEngine returns the defaults of an engine without a preset.

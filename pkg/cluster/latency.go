@@ -224,7 +224,7 @@ func machine(d *Deployment, arch *model.Architecture, gpu *hardware.GPU) latency
 		TensorParallel:   e.TensorParallelSize,
 		PipelineParallel: e.PipelineParallelSize,
 		DataParallel:     e.DataParallelSize,
-		ExpertParallel:   e.MoE != nil && e.MoE.EnableAllToAll,
+		ExpertParallel:   e.expertParallel(),
 		Efficiency:       gpu.Efficiency,
 	}
 }

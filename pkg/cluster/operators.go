@@ -34,7 +34,7 @@ func (c *resolver) operators(d *Deployment, arch *model.Architecture, gpu *hardw
 	d.Computed.Operators, err = operators.Compile(arch, tables, operators.Machine{
 		TensorParallel: e.TensorParallelSize, PipelineParallel: e.PipelineParallelSize,
 		DataParallel:   e.DataParallelSize,
-		ExpertParallel: e.MoE != nil && e.MoE.EnableAllToAll, Bandwidth: gpu.MemoryBandwidth(),
+		ExpertParallel: e.expertParallel(), Bandwidth: gpu.MemoryBandwidth(),
 		Link: gpu.LinkBandwidth(), Captured: captured(d, gpu), Graphs: d.graphs(),
 		AsyncScheduling: e.AsyncScheduling, FusedBytes: fused, OneShotBytes: oneShot,
 		Experts: k.Experts, Distribution: k.ExpertDistribution,

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -298,5 +299,48 @@ func TestBuiltInCoefficientsMatchKnownModels(t *testing.T) {
 		} else if d.Latency.Source != "measured with "+s.Engine {
 			t.Errorf("%s: latency %+v", s.Model, d.Latency)
 		}
+	}
+}
+
+// TestArguments: arguments of vllm serve that an engine does not have are errors that say what to do.
+func TestArguments(t *testing.T) {
+	for _, c := range []struct{ field, want string }{
+		{"max_cudagraph_capture_size: 2048", `unknown field "max_cudagraph_capture_size": set it in latency.kernels`},
+		{"stream-interval: 20", `unknown field "stream-interval": it changes no time in the simulation; remove it`},
+		{"speculative_config: {}", "speculative decoding is not simulated"},
+		{"scheduling_policy: priority", "set policies.scheduler"},
+		{"max-num-seqs: 4", `did you mean "max_num_seqs"?`},
+		{"completely_unknown: 4", `unknown field "completely_unknown" (have after_self_preemption, `},
+	} {
+		_, _, err := parseDeployment("model: Qwen/Qwen3-8B, gpu: H100, engine: {" + c.field + "}")
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", c.field, err, c.want)
+		}
+	}
+	for field, want := range map[string]string{
+		"enable_expert_parallel: true":    "engine.enable_expert_parallel has no effect: the model has no experts",
+		"moe: {enable_all_to_all: false}": "engine.moe has no effect: the model has no experts",
+	} {
+		_, warnings, err := parseDeployment("model: Qwen/Qwen3-8B, gpu: H100, engine: {" + field + "}")
+		if said := strings.Join(warnings, "; "); err != nil || !strings.Contains(said, want) {
+			t.Errorf("%s: %v, warnings %q, want %q", field, err, said, want)
+		}
+	}
+	const experts = "model: Qwen/Qwen3-30B-A3B, gpu: H100, engine: {tensor_parallel_size: 2, "
+	a, _, err := parseDeployment(experts + "enable_expert_parallel: true}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _, err := parseDeployment(experts + "moe: {enable_all_to_all: true}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := parseDeployment(experts + "vllm_version: 0.19.0}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x, y := a.Computed.Operators, b.Computed.Operators; !reflect.DeepEqual(x, y) ||
+		reflect.DeepEqual(x.Experts, c.Computed.Operators.Experts) {
+		t.Error("enable_expert_parallel is not moe.enable_all_to_all")
 	}
 }

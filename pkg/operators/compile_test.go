@@ -248,3 +248,39 @@ func TestLoad(t *testing.T) {
 		t.Errorf("an unknown kernel: %v", err)
 	}
 }
+
+// TestOlderFolders: the folders of aiconfigurator before 0.11 have all operators of a version in one
+// folder.
+func TestOlderFolders(t *testing.T) {
+	skipWithoutTables(t)
+	old := t.TempDir()
+	files, err := filepath.Glob(systemsFolder + "/data/a100_sxm/*/*/*/*.parquet")
+	if err != nil || len(files) == 0 {
+		t.Fatal(err, files)
+	}
+	for _, file := range files {
+		version := filepath.Dir(file)
+		to := filepath.Join(old, "data", "a100_sxm", filepath.Base(filepath.Dir(version)), filepath.Base(version))
+		if err := os.MkdirAll(to, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(to, filepath.Base(file)), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := Load(systemsFolder, "A100-SXM-80GB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Load(old, "A100-SXM-80GB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.series) == 0 || string(a.encode()) != string(b.encode()) {
+		t.Errorf("%d series, want %d", len(b.series), len(a.series))
+	}
+}

@@ -162,11 +162,16 @@ func read(systems, system string) (*Tables, error) {
 
 // readSource reads all versions of a table. Of a kernel in several versions the newest counts.
 func (t *Tables) readSource(root string, s *source) error {
-	parent := filepath.Join(root, s.folder, "vllm")
+	library := "vllm"
 	if s.file == "nccl" {
-		parent = filepath.Join(root, s.folder, "nccl")
+		library = "nccl"
 	}
+	parent := filepath.Join(root, s.folder, library)
 	versions, err := os.ReadDir(parent)
+	if errors.Is(err, fs.ErrNotExist) { // before 0.11, all operators are in one folder
+		parent = filepath.Join(root, library)
+		versions, err = os.ReadDir(parent)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {

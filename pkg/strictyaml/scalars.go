@@ -5,7 +5,9 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 
 	"blis/pkg/registry"
 
@@ -56,6 +58,9 @@ func (d *Doc) walkEntry(v *ast.MappingValueNode, t reflect.Type, f visitFunc) er
 		of := t
 		if t = fields.types[key.Value]; t == nil {
 			hint := registry.Hint(key.Value, fields.names)
+			if hint == "" {
+				hint = " (have " + strings.Join(slices.Sorted(slices.Values(fields.names)), ", ") + ")"
+			}
 			if a, ok := reflect.New(of).Interface().(adviser); ok && a.UnknownField(key.Value) != "" {
 				hint = ": " + a.UnknownField(key.Value)
 			}

@@ -1,0 +1,44 @@
+package cluster
+
+import "strings"
+
+// UnknownField says what to do with arguments of vllm serve that an engine does not have: "" of names
+// that are none.
+func (e *Engine) UnknownField(name string) string {
+	plain := strings.ReplaceAll(strings.TrimLeft(name, "-"), "-", "_")
+	for _, a := range otherArguments {
+		for _, of := range strings.Fields(a.names) {
+			if plain == of {
+				return a.advice
+			}
+		}
+	}
+	return ""
+}
+
+// otherArguments are arguments of vllm serve (vllm/engine/arg_utils.py and vllm/entrypoints/openai/cli_args.py,
+// v0.33.0) that are set elsewhere, that change no time in the simulation, or that are not simulated.
+var otherArguments = []struct{ names, advice string }{
+	{"cudagraph_mode max_cudagraph_capture_size fuse_allreduce_rms fi_allreduce_fusion_max_size_mb",
+		"set it in latency.kernels"},
+	{"compilation_config cudagraph_capture_sizes cuda_graph_sizes pass_config optimization_level moe_backend " +
+		"attention_backend attention_config kernel_config all2all_backend linear_backend",
+		"set cudagraph_mode, max_cudagraph_capture_size, fuse_allreduce_rms and experts in latency.kernels"},
+	{"scheduling_policy", "set policies.scheduler"},
+	{"model served_model_name model_tag", "set model of the deployment"},
+	{"hf_overrides hf_config_path config", "set model_config of the deployment to the path of a config.json"},
+	{"api_server_count data_parallel_backend data_parallel_rpc_port data_parallel_address data_parallel_hybrid_lb " +
+		"data_parallel_external_lb data_parallel_size_local distributed_executor_backend host port uvicorn_log_level " +
+		"disable_log_requests enable_log_requests disable_log_stats trust_remote_code seed tokenizer tokenizer_mode " +
+		"tokenizer_revision revision code_revision load_format download_dir stream_interval reasoning_parser " +
+		"tool_call_parser enable_auto_tool_choice chat_template generation_config api_key root_path " +
+		"enable_prompt_tokens_details max_logprobs safetensors_load_strategy " +
+		"prefix_caching_hash_algo otlp_traces_endpoint skip_tokenizer_init",
+		"it changes no time in the simulation; remove it"},
+	{"speculative_config num_speculative_tokens speculative_model spec_method", "speculative decoding is not simulated"},
+	{"kv_transfer_config cpu_offload_gb kv_offloading_size kv_offloading_backend offload_backend",
+		"offloading and transfer of the KV cache are not simulated"},
+	{"decode_context_parallel_size prefill_context_parallel_size enable_dbo enable_eplb enable_lora max_loras " +
+		"lora_modules kv_sharing_fast_prefill mamba_cache_mode enable_sleep_mode scheduler_cls " +
+		"prefill_schedule_interval enable_elastic_ep", "it is not simulated"},
+}
