@@ -35,7 +35,8 @@ var otherArguments = []struct{ names, advice string }{
 		"enable_prompt_tokens_details max_logprobs safetensors_load_strategy " +
 		"prefix_caching_hash_algo otlp_traces_endpoint skip_tokenizer_init",
 		"it changes no time in the simulation; remove it"},
-	{"speculative_config num_speculative_tokens speculative_model spec_method", "speculative decoding is not simulated"},
+	{"speculative_config num_speculative_tokens speculative_model spec_method",
+		"speculative decoding is not simulated"},
 	{"kv_transfer_config cpu_offload_gb kv_offloading_size kv_offloading_backend offload_backend",
 		"offloading and transfer of the KV cache are not simulated"},
 	{"decode_context_parallel_size prefill_context_parallel_size enable_dbo enable_eplb enable_lora max_loras " +

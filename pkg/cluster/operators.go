@@ -37,6 +37,7 @@ func (c *resolver) operators(d *Deployment, arch *model.Architecture, gpu *hardw
 		ExpertParallel: e.expertParallel(), Bandwidth: gpu.MemoryBandwidth(),
 		Link: gpu.LinkBandwidth(), Captured: captured(d, gpu), Graphs: d.graphs(),
 		AsyncScheduling: e.AsyncScheduling, FusedBytes: fused, OneShotBytes: oneShot,
+		Mixed:   mixed(gpu),
 		Experts: k.Experts, Distribution: k.ExpertDistribution,
 	})
 	if err != nil {
@@ -115,6 +116,16 @@ func capability(gpu *hardware.GPU) int {
 		return 103
 	}
 	return 100
+}
+
+// mixed is the fraction of its speed that decode attention reaches in a step with chunks: 1 on Hopper
+// and Blackwell of data centers, whose kernels for chunks and for decode are separate or do not interfere;
+// elsewhere one kernel (FlashAttention 2) does both, and the roofline's factor was measured.
+func mixed(gpu *hardware.GPU) float64 {
+	if capability(gpu) > 0 {
+		return 1
+	}
+	return gpu.Efficiency.Mixed
 }
 
 // fuses returns up to how many bytes a sum over GPUs is one kernel with the norm after it, and up to how

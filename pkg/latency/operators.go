@@ -29,7 +29,9 @@ type Operators struct {
 	// Prefill is attention of chunks, WindowPrefill in layers with a window.
 	Prefill       ChunkAttention `json:"prefill,omitzero"`
 	WindowPrefill ChunkAttention `json:"window_prefill,omitzero"`
-	Host          Host           `json:"host"`
+	// MixedFactor is how many times as long decode attention takes in a step with chunks; 0 is 1.
+	MixedFactor float64 `json:"mixed_factor,omitempty"`
+	Host        Host    `json:"host"`
 	// Groups is PP·DP, Ranks DP: the batch is divided into groups, and Ranks of them run at once.
 	Groups int `json:"groups"`
 	Ranks  int `json:"ranks"`
@@ -73,8 +75,8 @@ type Host struct {
 //
 //	step = max over groups of [tokens + experts + sequences + attention] + host
 //
-// Attention of a step with chunks and decode sequences is that of both, but for the time of the
-// smallest decode batch, which is mostly that of starting the kernel. A step never takes less time
+// Attention of a step with chunks and decode sequences is that of both, decode times MixedFactor, but for
+// the time of the smallest decode batch, which is mostly that of starting the kernel. A step never takes less time
 // for more tokens, for more context, or for more sequences with the same context each; data and
 // pipeline parallelism divide the batch as in the roofline.
 type operators struct {
@@ -83,6 +85,7 @@ type operators struct {
 	decode, windowDecode       *surface
 	prefill, windowPrefill     chunkAttention
 	floor, windowFloor         float64 // of decode attention
+	mixed                      float64
 	host                       Host
 	groups, ranks              float64
 }
@@ -114,6 +117,7 @@ func newOperators(c Coefficients) (Model, error) {
 		decode:    newSurface(o.Decode), windowDecode: newSurface(o.WindowDecode),
 		prefill:       chunkAttention{newLine(o.Prefill.Tokens), o.Prefill.PairUS},
 		windowPrefill: chunkAttention{newLine(o.WindowPrefill.Tokens), o.WindowPrefill.PairUS},
+		mixed:         cmp.Or(o.MixedFactor, 1),
 		host:          o.Host, groups: float64(o.Groups), ranks: float64(o.Ranks),
 	}
 	m.floor = min(m.decode.duration(1, 0), m.prefill.duration(1, 1))
@@ -151,9 +155,17 @@ func (o *Operators) check() error {
 	h := &o.Host
 	return cmp.Or(
 		checkEach("operators.host", []float64{h.StepUS, h.SequenceUS, h.PiecesUS, h.EagerUS, h.ChunkFactor}),
+		checkMixed(o.MixedFactor),
 		checkEach("operators pair_us", []float64{o.Prefill.PairUS, o.WindowPrefill.PairUS}),
 		checkDegrees(o.Groups, o.Ranks),
 	)
+}
+
+func checkMixed(factor float64) error {
+	if factor != 0 && !(factor >= 1 && factor <= 1/minFraction) {
+		return fmt.Errorf("operators.mixed_factor must be between 1 and %g, is %g", 1/minFraction, factor)
+	}
+	return nil
 }
 
 func checkDegrees(groups, ranks int) error {
@@ -225,12 +237,12 @@ func (m *operators) attention(b Batch, chunkShare, decodeShare float64) float64 
 		return us
 	}
 	n, each := float64(decodeShare*float64(b.Decode)), 1/float64(b.Decode)
-	us += m.decode.duration(n, float64(float64(b.Context)*each))
+	decode := m.decode.duration(n, float64(float64(b.Context)*each))
 	if m.windowDecode != nil {
-		us += m.windowDecode.duration(n, float64(float64(b.WindowContext)*each))
+		decode += m.windowDecode.duration(n, float64(float64(b.WindowContext)*each))
 	}
 	if b.Prefill > 0 {
-		us -= m.floor + m.windowFloor
+		decode = float64(decode*m.mixed) - m.floor - m.windowFloor
 	}
-	return us
+	return us + decode
 }

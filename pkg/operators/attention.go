@@ -78,8 +78,8 @@ func (c *compiler) kvDType() string {
 
 // kernels adds the attention kernels of heads query and kv KV heads of dim numbers.
 func (c *compiler) kernels(count float64, t *model.Attention, heads, kv, dim int) {
-	decode, decodeFactor := c.nearestAttention("decode", t.Window, heads, kv, dim)
-	prefill, prefillFactor := c.nearestAttention("prefill", t.Window, heads, kv, dim)
+	decode, of := c.nearestAttention("decode", t.Window, heads, kv, dim)
+	prefill, prefillOf := c.nearestAttention("prefill", t.Window, heads, kv, dim)
 	toDecode, toPrefill := &c.decode, &c.prefill
 	if t.Window > 0 {
 		toDecode, toPrefill = &c.windowDecode, &c.windowPrefill
@@ -95,29 +95,32 @@ func (c *compiler) kernels(count float64, t *model.Attention, heads, kv, dim int
 			0})
 		return
 	}
-	c.coversDecode(decode)
+	// As many pairs of a sequence and a KV head are as much work, and keep as much of the GPU busy.
+	share, width := float64(kv)/float64(of.kv), float64(dim)/float64(of.dim)
+	c.coversDecode(decode, share)
 	*toDecode = append(*toDecode, surface{count, func(n, context float64) float64 {
-		return decodeFactor * decode.interpolate(n, context)
+		return width * decode.interpolate(share*n, context)
 	}})
+	factor := float64(heads*dim) / float64(prefillOf.heads*prefillOf.dim)
 	tokens, pair := split(prefill, float64(t.Window))
-	*toPrefill = append(*toPrefill, chunks{count, func(n float64) float64 { return prefillFactor * tokens(n) },
-		prefillFactor * pair})
+	*toPrefill = append(*toPrefill, chunks{count, func(n float64) float64 { return factor * tokens(n) }, factor * pair})
 }
 
-// nearestAttention returns the table of attention of these sizes, or of the nearest ones, and the factor
-// from its times to the wanted ones: that of the bytes for the same number of heads for each KV head.
-func (c *compiler) nearestAttention(operator string, window, heads, kv, dim int) (best *grid, factor float64) {
+// attentionSizes are the query heads of a kernel, its KV heads, and their width.
+type attentionSizes struct{ heads, kv, dim int }
+
+// nearestAttention returns the table of attention of these sizes, or of the nearest ones, and its sizes.
+func (c *compiler) nearestAttention(operator string, window, heads, kv, dim int) (best *grid, of attentionSizes) {
 	dtype := c.kvDType()
 	for _, dtype := range []string{dtype, "bfloat16", "fp8"} {
 		for _, w := range []int{window, 0} {
 			if g := c.tables.series[key(operator, dtype, dim, w, kv, heads)]; g != nil {
-				return g, 1
+				return g, attentionSizes{heads, kv, dim}
 			}
 		}
 	}
 	nearest := math.Inf(1)
 	ratio := func(a, b int) float64 { return math.Abs(math.Log(float64(a) / float64(b))) }
-	var of [4]int
 	for _, f := range c.tables.fields(operator) {
 		d, w, k, h := atoi(f[1]), atoi(f[2]), atoi(f[3]), atoi(f[4])
 		if w != window && w != 0 {
@@ -131,16 +134,14 @@ func (c *compiler) nearestAttention(operator string, window, heads, kv, dim int)
 			distance++
 		}
 		if distance < nearest {
-			nearest, best, of = distance, c.tables.series[key(operator, f[0], d, w, k, h)], [4]int{d, w, k, h}
+			nearest, best, of = distance, c.tables.series[key(operator, f[0], d, w, k, h)], attentionSizes{h, k, d}
 		}
 	}
-	if best == nil {
-		return nil, 0
+	if best != nil {
+		c.note("%s attention of %d heads, %d KV heads of %d: that of %d, %d of %d", operator, heads, kv, dim, of.heads,
+			of.kv, of.dim)
 	}
-	factor = float64(kv*dim) / float64(of[2]*of[0])
-	c.note("%s attention of %d heads, %d KV heads of %d: that of %d, %d of %d, times %.2g", operator, heads, kv, dim,
-		of[3], of[2], of[0], factor)
-	return best, factor
+	return best, of
 }
 
 // split divides the time of chunks without tokens before them into one for each pair of a token and

@@ -23,8 +23,10 @@ type Machine struct {
 	// Sums over the tensor-parallel group of up to FusedBytes are one kernel with the norm after them. For
 	// up to OneShotBytes, each GPU reads the data of all others at once.
 	FusedBytes, OneShotBytes int64
+	// Mixed is the fraction of its speed that decode attention reaches in a step with chunks; 0 is 1.
+	Mixed float64
 	// Experts is the format of the experts' kernel, as the tables call it; "" follows the weights.
-	// Distribution is how tokens choose experts; "" is power_law_1.2.
+	// Distribution is how tokens choose experts; "" is the default.
 	Experts, Distribution string
 	// AsyncScheduling: the host prepares a step while the GPU computes the one before.
 	AsyncScheduling bool
@@ -82,9 +84,6 @@ type chunks struct {
 // Compile sums the kernels of the model on the machine to the curves of the latency model.
 func Compile(arch *model.Architecture, t *Tables, m Machine) (*latency.Operators, error) {
 	c := &compiler{tables: t, arch: arch, machine: m, notes: slices.Clone(t.notes)}
-	if m.Distribution == "" {
-		c.machine.Distribution = defaultDistribution
-	}
 	if err := c.checkChoices(); err != nil {
 		return nil, err
 	}
@@ -110,6 +109,9 @@ func Compile(arch *model.Architecture, t *Tables, m Machine) (*latency.Operators
 		Prefill: chunksOf(c.prefill), WindowPrefill: chunksOf(c.windowPrefill),
 		Reach: c.reach, Host: c.host(),
 		Groups: m.PipelineParallel * m.DataParallel, Ranks: m.DataParallel,
+	}
+	if m.Mixed > 0 && m.Mixed < 1 {
+		o.MixedFactor = round(1 / m.Mixed)
 	}
 	slices.Sort(c.notes)
 	o.Notes = slices.Compact(c.notes)
@@ -141,9 +143,10 @@ func (c *compiler) covers(tokens float64) {
 	}
 }
 
-// coversDecode records the largest sequences and context of a table that is used.
-func (c *compiler) coversDecode(g *grid) {
-	n, context := int64(g.x[len(g.x)-1]), int64(g.y[len(g.y)-1])
+// coversDecode records the largest sequences and context of a table that is used, in which a sequence
+// counts as share.
+func (c *compiler) coversDecode(g *grid, share float64) {
+	n, context := int64(g.x[len(g.x)-1]/share), int64(g.y[len(g.y)-1])
 	if c.reach.Sequences == 0 || n < c.reach.Sequences {
 		c.reach.Sequences = n
 	}

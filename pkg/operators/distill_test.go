@@ -15,7 +15,7 @@ var distilledTokens = []float64{1, 2, 4, 8, 16, 32, 48, 64, 80, 96, 112, 128, 16
 	2048, 3072, 4096, 8192, 16384, 32768}
 
 // distill returns the tables that are built in: fewer sizes of matrix products, and experts loaded
-// as power_law_1.2 says, the distribution that is used.
+// as the default distribution says.
 func (t *Tables) distill() *Tables {
 	d := newTables(t.System)
 	for name, g := range t.series {
@@ -24,7 +24,8 @@ func (t *Tables) distill() *Tables {
 		switch {
 		case operator == "gemm":
 			d.series[name] = g.thin(distilledTokens)
-		case operator == "moe" && parts[1] != defaultDistribution:
+		case operator == "moe" && parts[1] != defaultDistribution &&
+			(parts[1] != evenDistribution || atoi(parts[5]) > fewExperts):
 		case operator == "nccl" && parts[0] == "alltoall":
 		default:
 			d.series[name] = g

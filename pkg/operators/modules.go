@@ -17,7 +17,7 @@ func (c *compiler) module(count float64, t *model.Attention) bool {
 		return false
 	}
 	c.smalls(count, moduleKernels, c.arch.Hidden)
-	c.coversDecode(decode)
+	c.coversDecode(decode, 1)
 	decode, prefill = c.captured(decode, t), c.captured(prefill, t)
 	rest, pair := split(prefill, 0)
 	if t.Index.TopK > 0 || t.Compressed != nil { // a token attends to few others

@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -128,8 +129,13 @@ func (t *Tables) gemmAxes(dtype string) [2][]float64 {
 	return axes
 }
 
-// defaultDistribution is how tokens choose experts unless a setting says otherwise.
-const defaultDistribution = "power_law_1.2"
+// How tokens choose experts unless a setting says otherwise: unevenly, except for models with few experts.
+// Those of Mixtral have nearly equal shares (Jiang and others, "Mixtral of Experts", arXiv 2401.04088, §5).
+const (
+	defaultDistribution = "power_law_1.2"
+	evenDistribution    = "balanced"
+	fewExperts          = 8
+)
 
 // moeDTypes are the names of a format in the tables of experts, the preferred one first.
 func (c *compiler) moeDTypes(format string) []string {
@@ -186,10 +192,14 @@ func (c *compiler) routed(count float64, m *model.MLP) error {
 // tabledExperts returns the time of a kernel of experts, or of the nearest one in the table, scaled;
 // nil if there is none of this format.
 func (c *compiler) tabledExperts(dtype string, want experts) func(tokens float64) float64 {
-	distributions := []string{c.machine.Distribution, defaultDistribution, "power_law_1.01", "balanced"}
+	first := cmp.Or(c.machine.Distribution, defaultDistribution)
+	if c.machine.Distribution == "" && want.experts <= fewExperts {
+		first = evenDistribution
+	}
+	distributions := []string{first, defaultDistribution, "power_law_1.01", evenDistribution}
 	for i, distribution := range distributions {
 		if g := c.tables.series[want.key(dtype, distribution)]; g != nil {
-			if i > 1 {
+			if i > 1 || i > 0 && first != defaultDistribution {
 				c.note("experts in %s: loaded as %s", dtype, distribution)
 			}
 			c.covers(g.x[len(g.x)-1])

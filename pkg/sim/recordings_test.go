@@ -91,7 +91,7 @@ var parts = []struct {
 }
 
 // simulations are the latency models for a recording: the built-in coefficients, those of its first
-// stage, and the roofline. The bounds are the largest errors in % of mean E2E and median TPOT in any
+// stage, sums of measured kernels, and the roofline. The bounds are the largest errors in % of mean E2E and median TPOT in any
 // part.
 var simulations = []struct {
 	name        string
@@ -104,6 +104,7 @@ var simulations = []struct {
 		return ", latency: {model: linear, " +
 			r.lowRateFit + "}"
 	}, 4, 5, 9, 7},
+	{", measured kernels", func(recording) string { return ", latency: {model: operators}" }, 4, 5, 15, 15},
 	{", roofline", func(recording) string { return ", latency: {model: roofline}" }, 4, 5, 15, 15},
 }
 
