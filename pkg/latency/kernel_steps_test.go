@@ -29,7 +29,8 @@ func TestOperatorsAgainstMeasuredSteps(t *testing.T) {
 		bound map[string]float64 // of median errors in %
 	}{
 		{h100("20260217-231439-llama-2-7b-tp1-general.csv.zst", &llama7B, 1), true, map[string]float64{"decode": 8}},
-		{h100("20260218-150304-codellama-34b-tp2-general.csv.zst", &code34B, 2), true, map[string]float64{"decode": 8}},
+		{h100("20260218-150304-codellama-34b-tp2-general.csv.zst", &code34B, 2), true,
+			map[string]float64{"decode": 8}},
 		{h100("20260217-202857-llama-2-70b-tp4-general.csv.zst", &llama70B, 4), true, map[string]float64{"decode": 8}},
 		{h100("20260218-130541-mixtral-8x7b-v0-1-tp2-general.csv.zst", &mixtral8x7B, 2), true,
 			map[string]float64{"decode": 8}},
