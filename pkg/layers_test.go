@@ -101,7 +101,7 @@ var testsMay = map[string][]string{
 	"pkg/cli":       {"pkg/metrics", "pkg/stat", "pkg/workloadstats"},
 	"pkg/diff":      {"pkg/dist"},
 	"pkg/gen":       {"pkg/workloadstats"},
-	"pkg/latency":   {"pkg/hardware", "pkg/stream"},
+	"pkg/latency":   {"pkg/hardware", "pkg/operators", "pkg/stream"},
 	"pkg/summarize": {"schemas"},
 	"schemas": {"pkg/hardware", "pkg/cluster", "pkg/diff", "pkg/dist", "pkg/fitness", "pkg/gen", "pkg/metrics",
 		"pkg/policy", "pkg/stream", "pkg/summarize"},

@@ -48,8 +48,8 @@ func TestOperatorsAgainstMeasuredSteps(t *testing.T) {
 			if n == 0 {
 				continue
 			}
-			fmt.Fprintf(&text, "\n%-8s %5d cells: median error %.1f %%, p90 %.1f %%, bias %+.1f %%", kind, n, median, p90,
-				bias)
+			fmt.Fprintf(&text, "\n%-8s %5d cells: median error %.1f %%, p90 %.1f %%, bias %+.1f %%", kind, n, median,
+				p90, bias)
 			if median > c.bound[kind] {
 				t.Errorf("%s: the median error of %s steps is %.1f %%, want at most %g %%", c.of.name, kind, median,
 					c.bound[kind])
