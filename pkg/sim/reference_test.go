@@ -106,6 +106,23 @@ func TestReferenceOnSessions(t *testing.T) {
 	}
 }
 
+// TestSessionCutByHorizon has a session of two steps, one of which would be issued after the horizon. The run ends
+// at 25 µs, when the other one times out: no step ends after that.
+func TestSessionCutByHorizon(t *testing.T) {
+	c := reference.Config{Replicas: 1, MaxNumSeqs: 8, MaxNumBatchedTokens: 64, BlockSize: 4, NumBlocks: 100, Chunked: true,
+		PrefixCaching: true, Beta: []float64{10, 0, 0}, Routing: "round-robin", HorizonUS: 1000,
+		Switches: reference.Switches{Async: true}}
+	requests := []reference.Request{
+		{ID: "b", Input: 4, Output: 1, DeadlineUS: reference.Never,
+			SessionStep: reference.SessionStep{Session: "b", TimeoutUS: reference.Never, DelayUS: 2000}},
+		{ID: "a", Input: 4, Output: 9, DeadlineUS: reference.Never,
+			SessionStep: reference.SessionStep{Session: "b", TimeoutUS: 25}},
+	}
+	if diff := compare(t, c, requests); diff != "" {
+		t.Fatalf("the reference (-) and the simulator (+) differ:\n%s", diff)
+	}
+}
+
 // TestReferenceOnComputedSteps is TestReference with step times computed from models and GPUs, which
 // depend on all sums of a batch.
 func TestReferenceOnComputedSteps(t *testing.T) {
