@@ -99,11 +99,13 @@ REGIMES = {
     "watermark": "a watermark where the version has it, with few blocks",
     "gpt-oss": "openai/gpt-oss-20b in another regime: a group of full attention and one of windows of 128 tokens",
     "gemma-3": "google/gemma-3-12b-it in another regime: five groups of windows of 1024 tokens and one of full attention",
+    "gemma-4": "google/gemma-4-26B-A4B in another regime: the same groups, full attention with blocks of twice the tokens",
     "windows": "a small model with random windows and layers in another regime",
 }
 
 # Regimes of models with KV cache groups.
-GROUPED = {"gpt-oss": "openai/gpt-oss-20b", "gemma-3": "google/gemma-3-12b-it", "windows": None}
+GROUPED = {"gpt-oss": "openai/gpt-oss-20b", "gemma-3": "google/gemma-3-12b-it",
+           "gemma-4": "google/gemma-4-26B-A4B", "windows": None}
 
 
 # Regimes in which many requests compete for blocks.

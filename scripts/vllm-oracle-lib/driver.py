@@ -8,6 +8,7 @@ import ast
 import collections
 import functools
 import inspect
+import math
 import queue
 import traceback
 import types
@@ -148,13 +149,17 @@ class Run:
         kv = KVCacheConfig(**accepted((KVCacheConfig,), dict(
             num_blocks=e["num_gpu_blocks_override"], kv_cache_tensors=[], kv_cache_groups=groups,
             prefix_cache_retention_interval=getattr(self.config.cache_config, "prefix_cache_retention_interval", None))))
+        sizes = [g.kv_cache_spec.block_size for g in groups]
+        block_size, hash_size = math.lcm(*sizes), math.gcd(*sizes)  # resolve_kv_cache_block_sizes
+        if not e["enable_prefix_caching"]:
+            hash_size = block_size
         self.block_hasher = None
         if e["enable_prefix_caching"]:
             hash_function = get_hash_fn_by_name("sha256")
             init_none_hash(hash_function)
-            self.block_hasher = get_request_block_hasher(e["block_size"], hash_function)
+            self.block_hasher = get_request_block_hasher(hash_size, hash_function)
         scheduler = (AsyncScheduler if e["async_scheduling"] else Scheduler)(**accepted((AsyncScheduler, Scheduler), dict(
-            vllm_config=self.config, kv_cache_config=kv, block_size=e["block_size"], hash_block_size=e["block_size"],
+            vllm_config=self.config, kv_cache_config=kv, block_size=block_size, hash_block_size=hash_size,
             structured_output_manager=types.SimpleNamespace(
                 should_advance=lambda *_, **__: False, accept_tokens=lambda *_: True, grammar_bitmask=lambda *_: None),
             mm_registry=types.SimpleNamespace(supports_multimodal_inputs=lambda _: False))))
