@@ -109,8 +109,8 @@ func TestReferenceOnSessions(t *testing.T) {
 // TestSessionCutByHorizon has a session of two steps, one of which would be issued after the horizon. The run ends
 // at 25 µs, when the other one times out: no step ends after that.
 func TestSessionCutByHorizon(t *testing.T) {
-	c := reference.Config{Replicas: 1, MaxNumSeqs: 8, MaxNumBatchedTokens: 64, BlockSize: 4, NumBlocks: 100, Chunked: true,
-		PrefixCaching: true, Beta: []float64{10, 0, 0}, Routing: "round-robin", HorizonUS: 1000,
+	c := reference.Config{Replicas: 1, MaxNumSeqs: 8, MaxNumBatchedTokens: 64, BlockSize: 4, NumBlocks: 100,
+		Chunked: true, PrefixCaching: true, Beta: []float64{10, 0, 0}, Routing: "round-robin", HorizonUS: 1000,
 		Switches: reference.Switches{Async: true}}
 	requests := []reference.Request{
 		{ID: "b", Input: 4, Output: 1, DeadlineUS: reference.Never,

@@ -193,6 +193,8 @@ def random_requests(rng, regime, engine, by_priority, window):
     longest = rng.choice([20, 60, 150, 300])
     if regime == "victims":
         longest = 40
+    if window > 300 and rng.random() < 0.7:
+        longest += window
     if regime == "unchunked":
         longest = engine["max_model_len"] * 2 // 3
     most = rng.choice([12, 40, 60] if regime in PRESSED else [1, 4, 12, 40, 60])
