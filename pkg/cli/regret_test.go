@@ -17,8 +17,9 @@ import (
 )
 
 // Estimated regret ranks alternatives as exact re-simulation does, over decisions from a
-// whole congested trace. (Over the largest estimates alone ranks agree less.) Ties are not drawn: after
-// another choice, other decisions have ties, and later draws then differ for unrelated reasons.
+// whole congested trace. (Over the largest estimates alone ranks agree less.) The router sees queues
+// that are up to 5 s old, so that its alternatives differ. Between replicas with nearly the same load the
+// requests that arrive later decide, which no estimate knows: there the ranks agree much less.
 func TestEstimatedRegretRanksAsExact(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates many runs; run without -short")
@@ -40,7 +41,8 @@ func TestEstimatedRegretRanksAsExact(t *testing.T) {
 			[]byte(
 				"version: 1\ndeployments: [{id: main, model: meta-llama/Llama-3.1-8B-Instruct, gpu: "+
 					"H100-SXM-80GB, replicas: 16}]\n"+
-					"policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2, tie: first}}}\n",
+					"policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2}}}\n"+
+					"control_plane: {snapshots: {default: periodic 5s}}\n",
 			),
 			0o666,
 		),
@@ -83,7 +85,7 @@ func TestEstimatedRegretRanksAsExact(t *testing.T) {
 	}
 	rho, _ := stat.Spearman(estimates, exact)
 	t.Logf("Spearman %.3f over %d alternatives", rho, len(exact))
-	if rho < 0.65 { // 0.69 to 0.88 for other samples of decisions
+	if rho < 0.65 { // 0.74 to 0.79 with other seeds
 		t.Errorf("Spearman %.3f, want 0.65", rho)
 	}
 }

@@ -296,5 +296,5 @@ func (b *builder) checkKeys(at string, keys []string, what string, have []string
 	}
 }
 
-// rng returns the random number generator of the policy being built.
-func (b *builder) rng() rng { return rng(b.env.Seed("policy/" + b.path)) }
+// draws returns the random numbers of the policy being built.
+func (b *builder) draws() draws { return draws(b.env.Seed("policy/" + b.path)) }

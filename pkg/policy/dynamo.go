@@ -22,7 +22,7 @@ type dynamoKV struct {
 	needs
 	credit, decay, prefillScale, perRequest, temperature float64
 	trackPrefill, trackActive                            bool
-	rng                                                  rng
+	draws                                                draws
 	ties                                                 ties
 	costs, weights                                       []float64
 }
@@ -50,7 +50,7 @@ func newDynamoKV(b *builder, s *Spec) Router {
 		credit: v.number("overlap_score_credit"), decay: v.number("overlap_score_credit_decay"),
 		prefillScale: v.number("prefill_load_scale"), perRequest: v.number("decode_active_request_weight"),
 		temperature: v.number("router_temperature"), trackPrefill: v.flag("router_track_prefill_tokens"),
-		trackActive: v.flag("router_track_active_blocks"), rng: b.rng(), ties: b.ties(v)}
+		trackActive: v.flag("router_track_active_blocks"), draws: b.draws(), ties: b.ties(v)}
 	if d.trackPrefill {
 		d.needs |= needs(NeedPrefillTokens)
 	} else {
@@ -77,7 +77,7 @@ func (d *dynamoKV) Route(v *View) Choice {
 		v.Trace.RecordLoad(i, costs[i])
 	}
 	if d.temperature > 0 {
-		i := d.sample(costs)
+		i := d.sample(v, costs)
 		return Choice{Candidate: i, Score: costs[i], Reason: "at random by cost"}
 	}
 	lowest, n := slices.Min(costs), 0
@@ -113,8 +113,9 @@ func (d *dynamoKV) cost(input int64, r *Replica, idle int64) float64 {
 }
 
 // sample draws a candidate with the probabilities of the softmax.
-func (d *dynamoKV) sample(costs []float64) int {
-	left := float64(d.rng.float() * d.softmax(costs))
+func (d *dynamoKV) sample(v *View, costs []float64) int {
+	r := d.draws.of(v.Draw)
+	left := float64(r.float() * d.softmax(costs))
 	for i, w := range d.weights[:len(costs)-1] {
 		if left < w {
 			return i

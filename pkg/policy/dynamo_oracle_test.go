@@ -59,7 +59,7 @@ func TestDynamoStates(t *testing.T) {
 		}
 		v := s.view()
 		var chosen []int
-		for range 64 * len(s.Best) {
+		for v.Draw.Request = range int64(64 * len(s.Best)) {
 			chosen = append(chosen, p.Routing.Route(v).Candidate)
 		}
 		slices.Sort(chosen)

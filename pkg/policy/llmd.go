@@ -105,7 +105,7 @@ func (p *profile) add(b *builder, s *Spec) {
 
 // llmdPicker returns a picker of llm-d, which draws among the candidates with the highest score.
 func (b *builder) llmdPicker(name string) picker {
-	return picker{name, b.rng(), ties{tieRandom, rng(b.env.Seed("ties" + strings.TrimPrefix(b.path, "routing")))}}
+	return picker{name, b.draws(), b.tiesBy(tieRandom)}
 }
 
 func (p *profile) reserve(n int) {

@@ -75,12 +75,12 @@ func (f *utilizationFilter) filter(v *View, keep []bool) {
 // without a first token, divided by the throughput of prefills.
 type cacheAffinityFilter struct {
 	threshold, exploration, penaltyMS, tokensPerS float64
-	rng                                           rng
+	draws                                         draws
 }
 
 func newCacheAffinityFilter(b *builder, v values) any {
 	return &cacheAffinityFilter{v.number("affinityThreshold"), v.number("explorationProbability"),
-		v.number("maxTTFTPenaltyMs"), v.number("peakPrefillThroughput"), b.rng()}
+		v.number("maxTTFTPenaltyMs"), v.number("peakPrefillThroughput"), b.draws()}
 }
 
 func (*cacheAffinityFilter) Needs() Needs { return NeedBlockIndex | NeedPrefillTokens }
@@ -90,8 +90,14 @@ func (f *cacheAffinityFilter) cloneFilter() llmdFilter {
 	return &c
 }
 
+// explores reports whether the filter keeps all candidates of this decision, to try them.
+func (f *cacheAffinityFilter) explores(v *View) bool {
+	r := f.draws.of(v.Draw)
+	return f.exploration > 0 && r.float() < f.exploration
+}
+
 func (f *cacheAffinityFilter) filter(v *View, keep []bool) {
-	if len(keep) == 1 || f.threshold <= 0 || f.exploration > 0 && f.rng.float() < f.exploration {
+	if len(keep) == 1 || f.threshold <= 0 || f.explores(v) {
 		return
 	}
 	sticky, others := math.Inf(1), math.Inf(1) // lowest TTFT

@@ -236,7 +236,7 @@ func TestProbabilisticAdmitter(t *testing.T) {
 	v := llmdCandidates(2, func(i int, r *Replica) { r.QueueDepth, r.KVUtil = int32(i), 0.16*float64(1-i) })
 	rejected := map[string]int{}
 	for _, v.Request.Tier = range []string{Standard, Sheddable} {
-		for range 10000 {
+		for v.Draw.Request = range int64(10000) {
 			if p.Admission.Admit(v).Action == Reject {
 				rejected[v.Request.Tier]++
 			}

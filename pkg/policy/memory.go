@@ -10,11 +10,12 @@ import (
 // maxVariables is the maximum number of state variables of a policy.
 const maxVariables = 16
 
-// memory is what a policy of expressions keeps from decision to decision: its random stream and its
-// variables. The policy lends it to the view while it decides.
+// memory is what the expressions of a policy share: its random numbers, and the variables that it
+// keeps from decision to decision. The policy lends it to the view while it decides.
 type memory struct {
-	rng  rng
-	vars []float64
+	draws draws
+	rng   rng // of the decision
+	vars  []float64
 	// The decision that an update follows.
 	admitted bool
 	priority float64
@@ -24,6 +25,14 @@ func (m *memory) clone() *memory {
 	c := *m
 	c.vars = slices.Clone(m.vars)
 	return &c
+}
+
+// lend puts the memory into a view, at the given place, for the decision that the key determines. The
+// caller puts back what was there: the memory of the policy that this one is part of.
+func (m *memory) lend(at **memory, k DrawKey) (outer *memory) {
+	outer, *at = *at, m
+	m.rng = m.draws.of(k)
+	return outer
 }
 
 // memoryUse is a memory while its policy is built: the names of its variables, and what the policy's
@@ -40,7 +49,7 @@ type memoryUse struct {
 
 // newMemory declares the variables of s, a policy of the given stage.
 func (b *builder) newMemory(s *Spec) *memoryUse {
-	m := &memoryUse{memory: &memory{rng: b.rng()}, names: sortedKeys(s.State), read: map[string]bool{}}
+	m := &memoryUse{memory: &memory{draws: b.draws()}, names: sortedKeys(s.State), read: map[string]bool{}}
 	m.stage = stageOf(b.path)
 	if len(m.names) > maxVariables {
 		b.fail("state", "must have at most %d variables, has %d", maxVariables, len(m.names))

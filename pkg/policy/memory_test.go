@@ -98,7 +98,7 @@ func TestRandIsUniform(t *testing.T) {
 	var bins [10]float64
 	v := viewOf(1)
 	const n = 20_000
-	for range n {
+	for v.Draw.Request = range int64(n) {
 		x, _ := p.Priority.Priority(v, &hints)
 		bins[int(x*10)]++ // out of range if not in [0, 1)
 	}
@@ -111,7 +111,7 @@ func TestRandIsUniform(t *testing.T) {
 	}
 	// Each stage and seed has its own stream, and each call another number.
 	other := mustPlane(t, "admission", Spec{Type: "expression", Admit: "rand() == rand()"})
-	for range 100 {
+	for v.Draw.Request = range int64(100) {
 		if other.Admission.Admit(v).Action == Admit {
 			t.Fatal("two calls give the same number")
 		}
@@ -125,7 +125,7 @@ func TestEpsilonGreedy(t *testing.T) {
 	v := viewOf(4)
 	var chosen [4]float64
 	const n = 20_000
-	for range n {
+	for v.Draw.Request = range int64(n) {
 		chosen[p.Routing.Route(v).Candidate]++
 	}
 	for i, want := range []float64{0.85, 0.05, 0.05, 0.05} {

@@ -16,14 +16,14 @@ const (
 
 // picker picks among scored candidates.
 type picker struct {
-	name string
-	rng  rng
-	ties ties // of max-score
+	name  string
+	draws draws
+	ties  ties // of max-score
 }
 
 // picker returns the picker of the policy being built.
 func (b *builder) picker(v values) picker {
-	p := picker{v.choice(pickerParam.Name), b.rng(), b.ties(v)}
+	p := picker{v.choice(pickerParam.Name), b.draws(), b.ties(v)}
 	if p.name != pickMaxScore {
 		b.markUnused(v, tieParam, "the picker "+p.name+" has no ties")
 	}
@@ -34,10 +34,12 @@ func (b *builder) picker(v values) picker {
 func (p *picker) pick(v *View, scores []float64) Choice {
 	switch p.name {
 	case pickRandom:
-		i := p.rng.intN(len(scores))
+		r := p.draws.of(v.Draw)
+		i := r.intN(len(scores))
 		return Choice{Candidate: i, Score: scores[i], Reason: "at random"}
 	case pickWeightedRandom:
-		i := p.proportional(scores)
+		r := p.draws.of(v.Draw)
+		i := proportional(&r, scores)
 		return Choice{Candidate: i, Score: scores[i], Reason: "at random by score"}
 	}
 	c, n := Choice{Score: scores[0], Reason: "highest score"}, 0
@@ -57,15 +59,15 @@ func (p *picker) pick(v *View, scores []float64) Choice {
 // every candidate has the same. llm-d gives each candidate with a score s above 0 a key U^(1/s) of
 // a uniform U and picks the highest (A-Res: Efraimidis and Spirakis, "Weighted random sampling with
 // a reservoir", 2006). A single pick then has just these probabilities.
-func (p *picker) proportional(scores []float64) int {
+func proportional(r *rng, scores []float64) int {
 	sum := 0.0
 	for _, s := range scores {
 		sum += s
 	}
 	if sum == 0 {
-		return p.rng.intN(len(scores))
+		return r.intN(len(scores))
 	}
-	x, last := float64(p.rng.float()*sum), 0
+	x, last := float64(r.float()*sum), 0
 	for i, s := range scores {
 		if s == 0 {
 			continue

@@ -10,7 +10,7 @@ import "math"
 type probabilisticAdmitter struct {
 	needs
 	queue, kv, power, k float64
-	rng                 rng
+	draws               draws
 }
 
 var probabilisticParams = []Param{
@@ -26,14 +26,15 @@ var probabilisticParams = []Param{
 func newProbabilisticAdmitter(b *builder, s *Spec) Admitter {
 	v := b.params(s, probabilisticParams)
 	return &probabilisticAdmitter{needs(NeedRequest | NeedQueueDepth | needKVUtil), v.number("queueDepthThreshold"),
-		v.number("kvCacheUtilThreshold"), v.number("power"), v.number("k"), b.rng()}
+		v.number("kvCacheUtilThreshold"), v.number("power"), v.number("k"), b.draws()}
 }
 
 func (p *probabilisticAdmitter) Admit(v *View) Verdict {
 	if v.Request.Tier != Sheddable {
 		return exempt("not sheddable")
 	}
-	return admitUpTo("probability of rejection", p.probability(v), p.rng.float())
+	r := p.draws.of(v.Draw)
+	return admitUpTo("probability of rejection", p.probability(v), r.float())
 }
 
 // probability returns the probability of a rejection.

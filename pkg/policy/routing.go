@@ -112,13 +112,14 @@ func (r *roundRobin) Clone() Router {
 
 type random struct {
 	noNeeds
-	rng rng
+	draws draws
 }
 
-func newRandom(b *builder, _ *Spec) Router { return &random{rng: b.rng()} }
+func newRandom(b *builder, _ *Spec) Router { return &random{draws: b.draws()} }
 
 func (r *random) Route(v *View) Choice {
-	return Choice{Candidate: r.rng.intN(len(v.Replicas)), Reason: "at random"}
+	d := r.draws.of(v.Draw)
+	return Choice{Candidate: d.intN(len(v.Replicas)), Reason: "at random"}
 }
 
 func (r *random) Clone() Router {
@@ -147,13 +148,13 @@ func (l *leastLoaded) Clone() Router {
 // load balancing", 2001).
 type powerOfTwo struct {
 	loadMetric
-	rng  rng
-	ties ties
+	draws draws
+	ties  ties
 }
 
 func newPowerOfTwo(b *builder, s *Spec) Router {
 	v := b.params(s, leastLoadedParams)
-	return &powerOfTwo{newLoad(v), b.rng(), b.ties(v)}
+	return &powerOfTwo{newLoad(v), b.draws(), b.ties(v)}
 }
 
 func (p *powerOfTwo) Route(v *View) Choice {
@@ -161,8 +162,8 @@ func (p *powerOfTwo) Route(v *View) Choice {
 	if n == 1 {
 		return p.leastLoaded(v, &p.ties)
 	}
-	a := p.rng.intN(n)
-	b := p.rng.intN(n - 1)
+	r := p.draws.of(v.Draw)
+	a, b := r.intN(n), r.intN(n-1)
 	if b >= a {
 		b++
 	}

@@ -16,9 +16,9 @@ func withMemory[P any](b *builder, s *Spec, p P) P {
 	case Router:
 		all = &statefulRouter{Router: p, updates: newUpdates(b, s, candidateSignals())}
 	case Scheduler:
-		all = &statefulScheduler{p, m.memory}
+		all = statefulScheduler{p, m.memory}
 	case Preemptor:
-		all = &statefulPreemptor{p, m.memory}
+		all = statefulPreemptor{p, m.memory}
 	}
 	for _, name := range m.names {
 		if !m.read["state."+name] {
@@ -37,8 +37,7 @@ type statefulAdmitter struct {
 }
 
 func (p *statefulAdmitter) Admit(v *View) Verdict {
-	outer := v.memory
-	v.memory = p.updates.memory
+	outer := p.updates.lend(&v.memory, v.Draw)
 	d := p.Admitter.Admit(v)
 	p.updates.admitted = d.Action == Admit
 	p.updates.run(v)
@@ -58,8 +57,7 @@ type statefulPrioritizer struct {
 }
 
 func (p *statefulPrioritizer) Priority(v *View, hints *[MaxHints]float64) (priority float64, rule string) {
-	outer := v.memory
-	v.memory = p.updates.memory
+	outer := p.updates.lend(&v.memory, v.Draw)
 	priority, rule = p.Prioritizer.Priority(v, hints)
 	p.updates.priority = priority
 	p.updates.run(v)
@@ -83,8 +81,7 @@ type statefulRouter struct {
 }
 
 func (p *statefulRouter) Route(v *View) Choice {
-	outer := v.memory
-	v.memory = p.updates.memory
+	outer := p.updates.lend(&v.memory, v.Draw)
 	c := p.Router.Route(v)
 	p.scope = candidate{v, &v.Replicas[c.Candidate]}
 	p.updates.run(&p.scope)
@@ -99,37 +96,33 @@ func (p *statefulRouter) Clone() Router {
 	return &statefulRouter{Router: p.Router.Clone(), updates: p.updates.clone()}
 }
 
-// statefulScheduler and statefulPreemptor have a random stream but no variables.
+// statefulScheduler and statefulPreemptor have random numbers but no variables.
 type statefulScheduler struct {
 	Scheduler
-	memory *memory
+	*memory
 }
 
-func (p *statefulScheduler) Order(l *Local) float64 {
-	outer := l.memory
-	l.memory = p.memory
-	x := p.Scheduler.Order(l)
-	l.memory = outer
-	return x
-}
-
-func (p *statefulScheduler) Clone() Scheduler {
-	return &statefulScheduler{p.Scheduler.Clone(), p.memory.clone()}
+func (p statefulScheduler) Order(l *Local) float64 { return p.score(l, p.Scheduler.Order) }
+func (p statefulScheduler) Clone() Scheduler {
+	return statefulScheduler{p.Scheduler.Clone(), p.clone()}
 }
 
 type statefulPreemptor struct {
 	Preemptor
-	memory *memory
+	*memory
 }
 
-func (p *statefulPreemptor) PreemptionScore(l *Local) float64 {
-	outer := l.memory
-	l.memory = p.memory
-	x := p.Preemptor.PreemptionScore(l)
+func (p statefulPreemptor) PreemptionScore(l *Local) float64 {
+	return p.score(l, p.Preemptor.PreemptionScore)
+}
+func (p statefulPreemptor) Clone() Preemptor {
+	return statefulPreemptor{p.Preemptor.Clone(), p.clone()}
+}
+
+// score returns the result of a policy's function while the memory is lent to l.
+func (m *memory) score(l *Local, of func(*Local) float64) float64 {
+	outer := m.lend(&l.memory, l.Draw)
+	x := of(l)
 	l.memory = outer
 	return x
-}
-
-func (p *statefulPreemptor) Clone() Preemptor {
-	return &statefulPreemptor{p.Preemptor.Clone(), p.memory.clone()}
 }

@@ -24,16 +24,20 @@ const (
 // (gateway-api-inference-extension v1.5.0, picker/max_score_picker.go). The lowest index instead
 // would leave half of a lightly loaded pool idle.
 //
-// The random numbers come from a stream of their own and are drawn only if at least two candidates
-// are left.
+// The random numbers come from a stream of their own. In each decision every replica has a number, and
+// the lowest one wins: the shuffled order in which llm-d would list the replicas. So the choice stays
+// the same if other candidates join the tie or leave it, except where that is the winner.
 type ties struct {
-	rule string
-	rng  rng
+	rule  string
+	draws draws
 }
 
 // ties returns the tie rule of the policy being built. A policy within another has its own stream.
-func (b *builder) ties(v values) ties {
-	return ties{v.choice(tieParam.Name), rng(b.env.Seed("ties" + strings.TrimPrefix(b.path, "routing")))}
+func (b *builder) ties(v values) ties { return b.tiesBy(v.choice(tieParam.Name)) }
+
+// tiesBy is ties with a given rule.
+func (b *builder) tiesBy(rule string) ties {
+	return ties{rule, draws(b.env.Seed("ties" + strings.TrimPrefix(b.path, "routing")))}
 }
 
 // inheritTie gives the tie of a filter or a tree to the policies directly within it that have ties
@@ -95,14 +99,15 @@ func (t *ties) settle(c *Choice, v *View, n int, isBest func(i int) bool) {
 		}
 	}
 	c.Tied = n
-	for skip := t.rng.intN(n); ; c.Candidate++ {
-		i := c.Candidate
+	numbers := t.draws.of(v.Draw)
+	least := numbers.at(int64(v.Replicas[c.Candidate].Index))
+	for i := c.Candidate + 1; n > 1; i++ {
 		if !isBest(i) || t.rule == tieLeastInflight && v.Replicas[i].Inflight != lowest {
 			continue
 		}
-		if skip == 0 {
-			return
+		n--
+		if x := numbers.at(int64(v.Replicas[i].Index)); x < least {
+			c.Candidate, least = i, x
 		}
-		skip--
 	}
 }

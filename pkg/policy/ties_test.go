@@ -80,8 +80,21 @@ func chiSquared(counts []int, shares []float64) float64 {
 // equalShares are n shares of 1/n.
 func equalShares(n int) []float64 { return slices.Repeat([]float64{1 / float64(n)}, n) }
 
-// limits999 are the 99.9 % quantiles of the chi-squared distribution, by degrees of freedom.
-var limits999 = map[int]float64{1: 10.83, 2: 13.82, 3: 16.27, 7: 24.32, 8: 26.12, 63: 103.44}
+// limit999 is the 99.9 % quantile of the chi-squared distribution with the given degrees of freedom, by
+// the approximation of Wilson and Hilferty (within 3 %).
+func limit999(degrees int) float64 {
+	v := 2 / (9 * float64(degrees))
+	return float64(degrees) * math.Pow(1-v+3.0902*math.Sqrt(v), 3)
+}
+
+// testUniform fails if a chi-squared test rejects that all n are equally likely.
+func testUniform(t *testing.T, what string, counts []int) {
+	t.Helper()
+	n := len(counts)
+	if x := chiSquared(counts, equalShares(n)); x > limit999(n-1) {
+		t.Errorf("%s %v: chi-squared %.1f, limit %.1f", what, counts, x, limit999(n-1))
+	}
+}
 
 // TestTiesAreUniform: every policy chooses each of the tied replicas equally often, whatever it
 // chose before, and no other replica. The seed is fixed.
@@ -92,7 +105,7 @@ func TestTiesAreUniform(t *testing.T) {
 			t.Run(fmt.Sprint(name, best), func(t *testing.T) {
 				r, v, k := routerOf(t, s, tieEnv(1)), tiedView(best...), len(best)
 				counts, pairs, last := make([]int, k), make([]int, k*k), 0
-				for range n {
+				for v.Draw.Request = range int64(n) {
 					c := r.Route(v)
 					at := slices.Index(best, c.Candidate)
 					if at < 0 || c.Tied != k {
@@ -102,12 +115,8 @@ func TestTiesAreUniform(t *testing.T) {
 					pairs[last*k+at]++
 					last = at
 				}
-				if x := chiSquared(counts, equalShares(k)); x > limits999[k-1] {
-					t.Errorf("choices %v: chi-squared %.1f, limit %g", counts, x, limits999[k-1])
-				}
-				if x := chiSquared(pairs, equalShares(k*k)); x > limits999[k*k-1] {
-					t.Errorf("pairs of choices %v: chi-squared %.1f, limit %g", pairs, x, limits999[k*k-1])
-				}
+				testUniform(t, "choices", counts)
+				testUniform(t, "pairs of choices", pairs)
 			})
 		}
 	}
@@ -116,12 +125,65 @@ func TestTiesAreUniform(t *testing.T) {
 // TestTwoChoicesAreUniform: of eight equal replicas power-of-two takes each equally often.
 func TestTwoChoicesAreUniform(t *testing.T) {
 	r, v, counts := routerOf(t, Spec{Type: "power-of-two"}, tieEnv(1)), tiedView(), make([]int, 8)
-	for range 24000 {
+	for v.Draw.Request = range int64(24000) {
 		counts[r.Route(v).Candidate]++
 	}
-	if x := chiSquared(counts, equalShares(8)); x > limits999[7] {
-		t.Errorf("choices %v: chi-squared %.1f", counts, x)
+	testUniform(t, "choices", counts)
+}
+
+// TestTiesAreUniformEverywhere: of 2 to 16 tied replicas each is drawn equally often, over seeds with one
+// request and over requests with one seed.
+func TestTiesAreUniformEverywhere(t *testing.T) {
+	for n := 2; n <= 16; n++ {
+		v := viewOf(n)
+		bySeed, byRequest := make([]int, n), make([]int, n)
+		draw := func(seed, request int) int {
+			var c Choice
+			v.Draw.Request = int64(request)
+			same := ties{tieRandom, draws(seed)}
+			same.settle(&c, v, n, func(int) bool { return true })
+			return c.Candidate
+		}
+		for i := range 1000 * n {
+			bySeed[draw(i, 7)]++
+			byRequest[draw(7, i)]++
+		}
+		testUniform(t, "by seed", bySeed)
+		testUniform(t, "by request", byRequest)
 	}
+}
+
+// TestTiesOfDifferentSets: without its winner a tie has another one, without anybody else the same.
+func TestTiesOfDifferentSets(t *testing.T) {
+	drawn := ties{tieRandom, 3}
+	v := viewOf(6)
+	for v.Draw.Request = range int64(500) {
+		var all Choice
+		drawn.settle(&all, v, 6, func(int) bool { return true })
+		for without := range 6 {
+			c := Choice{}
+			if without == 0 {
+				c.Candidate = 1
+			}
+			drawn.settle(&c, v, 5, func(i int) bool { return i != without })
+			if (c.Candidate == all.Candidate) == (without == all.Candidate) {
+				t.Fatalf("request %d: %d of all, %d without %d", v.Draw.Request, all.Candidate, c.Candidate, without)
+			}
+		}
+	}
+}
+
+// TestRepeatedDecisionsDrawAnew: another decision about the same request has other numbers.
+func TestRepeatedDecisionsDrawAnew(t *testing.T) {
+	v, counts := viewOf(2), make([]int, 4)
+	r := routerOf(t, Spec{Type: "random"}, tieEnv(1))
+	for v.Draw.Request = range int64(4000) {
+		v.Draw.Repeat = 0
+		a := r.Route(v).Candidate
+		v.Draw.Repeat = 1
+		counts[2*a+r.Route(v).Candidate]++
+	}
+	testUniform(t, "pairs", counts)
 }
 
 // TestOneBestDrawsNothing: decisions without a tie do not change the numbers of later ones.
@@ -129,7 +191,7 @@ func TestOneBestDrawsNothing(t *testing.T) {
 	for name, s := range policiesWithTies() {
 		a, b := routerOf(t, s, tieEnv(2)), routerOf(t, s, tieEnv(2))
 		tied, single := tiedView(1, 4, 6), tiedView(3)
-		for range 200 {
+		for tied.Draw.Request = range int64(200) {
 			if c := b.Route(single); c.Candidate != 3 || c.Tied != 0 {
 				t.Fatalf("%s: %+v", name, c)
 			}
@@ -155,7 +217,7 @@ func TestTieRules(t *testing.T) {
 	s.Params["tie"] = "least-inflight"
 	r = routerOf(t, s, tieEnv(1))
 	counts := make([]int, 3)
-	for range 12000 {
+	for v.Draw.Request = range int64(12000) {
 		c := r.Route(v)
 		at := slices.Index([]int{3, 4, 6}, c.Candidate)
 		if at < 0 || c.Tied != 3 {
@@ -163,9 +225,7 @@ func TestTieRules(t *testing.T) {
 		}
 		counts[at]++
 	}
-	if x := chiSquared(counts, equalShares(3)); x > limits999[2] {
-		t.Errorf("least-inflight %v: chi-squared %.1f", counts, x)
-	}
+	testUniform(t, "least-inflight", counts)
 	v.Replicas[6].Inflight = 0
 	if c := r.Route(v); c.Candidate != 6 || c.Tied != 0 {
 		t.Errorf("least-inflight: %+v", c)
@@ -175,7 +235,7 @@ func TestTieRules(t *testing.T) {
 // TestWeightedRandomPicker compares the picks with those of the A-Res algorithm: key U^(1/score) for
 // each score above 0, and the highest key is picked.
 func TestWeightedRandomPicker(t *testing.T) {
-	p := picker{name: pickWeightedRandom, rng: 1}
+	p, v := picker{name: pickWeightedRandom, draws: 1}, viewOf(4)
 	for _, scores := range [][]float64{{3, 0, 1, 2}, {0.2, 0.1, 0.1, 0.6}, {0, 0, 0, 0}} {
 		shares, picks, reservoir := make([]float64, 4), make([]int, 4), make([]int, 4)
 		sum := scores[0] + scores[1] + scores[2] + scores[3]
@@ -186,8 +246,8 @@ func TestWeightedRandomPicker(t *testing.T) {
 			shares = equalShares(4)
 		}
 		u := rng(2)
-		for range 30000 {
-			picks[p.pick(nil, scores).Candidate]++
+		for v.Draw.Request = range int64(30000) {
+			picks[p.pick(v, scores).Candidate]++
 			if sum > 0 {
 				best, highest := 0, -1.0
 				for i, s := range scores {
@@ -207,11 +267,11 @@ func TestWeightedRandomPicker(t *testing.T) {
 			reservoir = slices.Delete(reservoir, 1, 2)
 			degrees = 2
 		}
-		if x := chiSquared(picks, shares); x > limits999[degrees] {
+		if x := chiSquared(picks, shares); x > limit999(degrees) {
 			t.Errorf("scores %v: picks %v, chi-squared %.1f", scores, picks, x)
 		}
 		if sum > 0 {
-			if x := chiSquared(reservoir, shares); x > limits999[degrees] {
+			if x := chiSquared(reservoir, shares); x > limit999(degrees) {
 				t.Errorf("scores %v: A-Res %v, chi-squared %.1f", scores, reservoir, x)
 			}
 		}

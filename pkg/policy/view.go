@@ -155,6 +155,8 @@ func (r *Replica) Capacity() int32 { return r.Stats.MaxSeqs - r.Running - r.Queu
 type View struct {
 	NowUS   int64
 	Request *Request
+	// Draw determines the random numbers of the decision.
+	Draw    DrawKey
 	Tenant  Tenant
 	Cluster Cluster
 	// Replicas are the candidates, the replicas that can hold the request, in order of index; there is
@@ -171,6 +173,8 @@ type View struct {
 type Local struct {
 	NowUS   int64
 	Request *Request
+	// Draw determines the random numbers of the decision.
+	Draw DrawKey
 	// Hints are those of the priority policy, in the order of its names.
 	Hints   [MaxHints]float64
 	Replica Snapshot

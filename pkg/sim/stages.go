@@ -111,6 +111,7 @@ func (s *simulation) verdict(slot int32) (v policy.Verdict, exhausted bool, err 
 	}
 	r := s.request(slot)
 	view := s.router.views.view(s, r, s.router.needs.admission)
+	view.Draw.Repeat = r.out.Delays // a delayed request gets another chance
 	v = s.router.policies.Admission.Admit(view)
 	if s.decisions.overridden() {
 		v = s.decisions.override.verdict
@@ -210,6 +211,7 @@ func (s *simulation) enqueue(slot int32) error {
 // preemptionScore ranks a running request of a replica for preemption.
 func (s *simulation) preemptionScore(slot, replica int32, p engine.Progress) float64 {
 	l := s.router.views.local(s, s.request(slot), replica)
+	l.Draw.Repeat = s.now // of several preemptions, each draws anew
 	l.Sequence = policy.Sequence{Generated: p.Generated, Computed: p.Computed, Blocks: p.Blocks}
 	return s.router.policies.Preemption.PreemptionScore(l)
 }

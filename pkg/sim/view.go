@@ -20,6 +20,7 @@ type views struct {
 func (w *views) view(s *simulation, q *request, needs policy.Needs) *policy.View {
 	r, v := s.router, &w.current
 	v.NowUS, v.Request, v.Trace = s.now, nil, nil
+	v.Draw = policy.DrawKey{Request: q.position}
 	if needs&policy.NeedRequest != 0 {
 		v.Request = w.policyRequest(q)
 	}
@@ -98,6 +99,7 @@ func (w *views) local(s *simulation, q *request, i int32) *policy.Local {
 	e := s.replicas[i].engine
 	free, total := e.Cache().Free(), e.Cache().Total()
 	w.scheduler = policy.Local{NowUS: s.now, Request: w.policyRequest(q), Hints: q.hints,
+		Draw: policy.DrawKey{Request: q.position},
 		Replica: policy.Snapshot{QueueDepth: int32(e.Waiting()), Running: int32(e.Running()), FreeBlocks: int32(free),
 			KVUtil: 1 - float64(free)/float64(total)}}
 	return &w.scheduler

@@ -1,6 +1,9 @@
 package reference
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // numberStream is a stream of random numbers: SplitMix64, as published.
 type numberStream uint64
@@ -11,6 +14,16 @@ func (s *numberStream) next() uint64 {
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
 	x = (x ^ (x >> 27)) * 0x94d049bb133111eb
 	return x ^ (x >> 31)
+}
+
+// forRequest is the stream that starts with the first number of the stream that starts with number
+// position of this one, counting from 0.
+func (s numberStream) forRequest(position int) numberStream {
+	for range position {
+		s.next()
+	}
+	inner := numberStream(s.next())
+	return numberStream(inner.next())
 }
 
 // below draws an integer from 0 to n-1 by Lemire's method: the high word of the product of a number
@@ -54,7 +67,13 @@ func (r *router) best(values []float64) int {
 		return all[0]
 	}
 	r.tieDraws++
-	return all[r.ties.below(len(all))]
+	// Each replica has a number, whether it is one of the best or not.
+	var numbers []uint64
+	stream := r.ties.forRequest(r.position)
+	for range values {
+		numbers = append(numbers, stream.next())
+	}
+	return slices.MinFunc(all, func(a, b int) int { return cmp.Compare(numbers[a], numbers[b]) })
 }
 
 // loads are the negative numbers of requests in flight, or of those seen last.
@@ -75,7 +94,8 @@ func (r *router) twoChoices(n int) int {
 	if n == 1 {
 		return r.best(loads)
 	}
-	a, b := r.draws.below(n), r.draws.below(n-1)
+	stream := r.draws.forRequest(r.position)
+	a, b := stream.below(n), stream.below(n-1)
 	if b >= a {
 		b++
 	}
@@ -117,11 +137,12 @@ func (r *router) pick(scores []float64) int {
 		sums = append(sums, sums[i]+s)
 	}
 	total := sums[len(scores)]
+	stream := r.draws.forRequest(r.position)
 	switch {
 	case r.config.Picker == "random", r.config.Picker == "weighted-random" && total == 0:
-		return r.draws.below(len(scores))
+		return stream.below(len(scores))
 	case r.config.Picker == "weighted-random":
-		x := r.draws.unit() * total
+		x := stream.unit() * total
 		chosen := 0
 		for i, s := range scores {
 			if s > 0 && sums[i] <= x {

@@ -6,8 +6,10 @@ import "slices"
 type router struct {
 	config *Config
 	turn   int
-	// ties and draws are the random numbers for ties and for everything else.
+	// ties and draws are the random numbers for ties and for everything else. Each request has its own
+	// part of them, by its position in the workload.
 	ties, draws numberStream
+	position    int
 	tieDraws    int
 	// inflight counts the requests sent to each replica that have not left it.
 	inflight []int

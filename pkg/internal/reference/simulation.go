@@ -239,6 +239,7 @@ func (s *simulation) admit(q *request, now int64) {
 
 func (s *simulation) route(q *request, now int64) {
 	q.outcome.RoutedUS = now
+	s.router.position = slices.Index(s.requests, q)
 	q.outcome.Replica, q.outcome.ExpectedCached = s.router.choose(q, s.replicas)
 	q.stage, q.until = stageDelay, now+s.config.queueDelay(q.Input)
 }
