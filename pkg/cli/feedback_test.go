@@ -37,10 +37,10 @@ var goldenRuns = []goldenRun{
 	{name: "stale-signals", workload: "--scenario prefix-heavy --requests 600",
 		run: "--counterfactual exact:1 " + herd},
 	{name: "abusive-tenant", workload: "--scenario abusive-tenant --requests 900",
-		run: "--set deployments.main.replicas=2 --trace full"},
+		run: "--set deployments.main.replicas=2 --trace full --seed 4"},
 	{name: "three-tenants", workload: "../../testdata/feedback/three-tenants.yaml",
 		run: "--counterfactual 3 --set routing={type:weighted,params:{queue-depth:2,prefix-affinity:0.4}} " +
-			"--set deployments.main.replicas=3 --set control_plane.snapshots.default=periodic\x00200ms"},
+			"--set deployments.main.replicas=3 --set control_plane.snapshots.default=periodic\x00200ms --seed 1"},
 	{name: "broken-policy", workload: "--scenario sanity --requests 5", run: "-p ../../testdata/feedback/broken.yaml",
 		exitCode: 1},
 }

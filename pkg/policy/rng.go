@@ -2,11 +2,11 @@ package policy
 
 import "math/bits"
 
-// DrawKey tells decisions apart for random numbers. A policy's numbers for a decision follow from its
+// DrawKey identifies a decision to random numbers. A policy's numbers for a decision follow from its
 // seed and the key alone. What other requests do, and in which order, does not change them: two runs
 // of one workload differ only where their decisions have different candidates or scores.
 type DrawKey struct {
-	// Request is the request's position in the workload. Repeat tells apart decisions of one stage about
+	// Request is the request's position in the workload. Repeat distinguishes decisions of one stage about
 	// one request.
 	Request, Repeat int64
 }

@@ -173,8 +173,8 @@ func TestTiesOfDifferentSets(t *testing.T) {
 	}
 }
 
-// TestRepeatedDecisionsDrawAnew: another decision about the same request has other numbers.
-func TestRepeatedDecisionsDrawAnew(t *testing.T) {
+// TestRepeatedDecisionsDrawAgain: another decision about the same request has other numbers.
+func TestRepeatedDecisionsDrawAgain(t *testing.T) {
 	v, counts := viewOf(2), make([]int, 4)
 	r := routerOf(t, Spec{Type: "random"}, tieEnv(1))
 	for v.Draw.Request = range int64(4000) {

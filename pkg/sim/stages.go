@@ -211,7 +211,7 @@ func (s *simulation) enqueue(slot int32) error {
 // preemptionScore ranks a running request of a replica for preemption.
 func (s *simulation) preemptionScore(slot, replica int32, p engine.Progress) float64 {
 	l := s.router.views.local(s, s.request(slot), replica)
-	l.Draw.Repeat = s.now // of several preemptions, each draws anew
+	l.Draw.Repeat = s.now // each preemption draws again
 	l.Sequence = policy.Sequence{Generated: p.Generated, Computed: p.Computed, Blocks: p.Blocks}
 	return s.router.policies.Preemption.PreemptionScore(l)
 }
