@@ -249,16 +249,6 @@ func (c *Config) warnUnused(plane *policy.Plane, warn func(string)) {
 	if byPriority && policy.IsConstant(plane.Priority) {
 		report("control_plane.flow_control.order", "every request has priority 0; set another priority policy")
 	}
-	if c.Policies.Preemption.Type == "last-in" {
-		for i := range c.Deployments {
-			for _, name := range []string{"engine.after_self_preemption", "engine.idle_victim_skips_next"} {
-				if d := &c.Deployments[i]; d.Derived != nil && !d.isDerived(name) {
-					report("deployments."+d.ID+"."+name,
-						"policies.preemption is last-in, which never preempts an earlier request")
-				}
-			}
-		}
-	}
 	p := &c.ControlPlane
 	if p.MaxDelays != defaultControlPlane().MaxDelays && !plane.Delays {
 		report("control_plane.max_delays", "admission never delays")
@@ -280,6 +270,22 @@ func (c *Config) warnUnused(plane *policy.Plane, warn func(string)) {
 		}
 	}
 	p.Snapshots.warnUnused(needs, report)
+}
+
+// warnUnusedVictimRules reports rules about victims of preemption that are set and never apply. The
+// configuration must be complete: values that follow from the engine's version are not set.
+func (c *Config) warnUnusedVictimRules(warn func(string)) {
+	if c.Policies.Preemption.Type != "last-in" {
+		return
+	}
+	for i := range c.Deployments {
+		for _, name := range []string{"engine.after_self_preemption", "engine.idle_victim_skips_next"} {
+			if d := &c.Deployments[i]; !d.isDerived(name) {
+				warn("deployments." + d.ID + "." + name +
+					" has no effect: policies.preemption is last-in, which never preempts an earlier request")
+			}
+		}
+	}
 }
 
 // warnUnused reports fields that no policy reads and a default that no field uses.

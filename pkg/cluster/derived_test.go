@@ -159,3 +159,40 @@ func TestWhatIfWithCoefficientFile(t *testing.T) {
 		}
 	}
 }
+
+// TestUnusedVictimRules: rules about victims are reported where they are set and never apply, also when
+// the configuration is read from its JSON. Those of an engine version are not.
+func TestUnusedVictimRules(t *testing.T) {
+	for _, c := range []struct {
+		sets []string
+		want int
+	}{
+		{nil, 0},
+		{[]string{"deployments.main.engine.preset=vllm-0.33"}, 0},
+		{[]string{"deployments.main.engine.after_self_preemption=continue"}, 1},
+		{[]string{"deployments.main.engine.after_self_preemption=continue",
+			"deployments.main.engine.idle_victim_skips_next=true"}, 2},
+		{[]string{"deployments.main.engine.after_self_preemption=continue",
+			"policies.preemption={type: lowest-priority}", "policies.priority={type: slo-based}"}, 0},
+	} {
+		n := 0
+		count := func(w string) {
+			if strings.Contains(w, "never preempts an earlier request") {
+				n++
+			}
+		}
+		one, err := parse(smallCluster, Options{Overrides: c.sets, Warn: count})
+		if err != nil || n != c.want {
+			t.Errorf("%q: %d warnings, %v", c.sets, n, err)
+			continue
+		}
+		text, err := json.Marshal(one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n = 0
+		if _, err := parse(string(text), Options{Warn: count}); err != nil || n != c.want {
+			t.Errorf("%q, parsed from its JSON: %d warnings, %v", c.sets, n, err)
+		}
+	}
+}

@@ -83,7 +83,11 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 		o.Warn = func(string) {}
 	}
 	c.warnUnused(plane, o.Warn)
-	return c, c.complete(s, o)
+	if err := c.complete(s, o); err != nil {
+		return c, err
+	}
+	c.warnUnusedVictimRules(o.Warn)
+	return c, nil
 }
 
 // tablesOf returns overrides that make a folder of tables, relative to the working directory, the
