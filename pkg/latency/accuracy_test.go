@@ -16,7 +16,7 @@ import (
 var fitting = flag.Bool("fit", false, "refit the factors on the first halves and log them")
 
 // gpu returns the data sheet of a GPU with its shipped efficiency.
-func gpu(t *testing.T, name string) *hardware.GPU {
+func gpu(t testing.TB, name string) *hardware.GPU {
 	t.Helper()
 	catalog, err := hardware.Open()
 	if err != nil {

@@ -60,7 +60,7 @@ func TestOperatorsAgainstMeasuredSteps(t *testing.T) {
 }
 
 // compiled returns the operators model of a model on GPUs, with or without the host's times.
-func compiled(t *testing.T, name, on string, tp int, host bool) latency.Model {
+func compiled(t testing.TB, name, on string, tp int, host bool) latency.Model {
 	t.Helper()
 	arch, err := model.BuiltIn(name)
 	if err != nil {
@@ -110,4 +110,45 @@ func stepErrors(m latency.Model, steps []step, kind string) (median, p90, bias f
 	}
 	slices.Sort(off)
 	return off[n/2], off[n*9/10], bias, n
+}
+
+// BenchmarkStep is the time of a step of each latency model, of real models on H100s, as a mean over a
+// decode batch and a mixed one.
+func BenchmarkStep(b *testing.B) {
+	batches := []latency.Batch{{Decode: 61, Context: 61 * 900},
+		{Decode: 40, Context: 40 * 900, Prefill: 1500, Chunks: 3, Pairs: 3 * 500 * 501 / 2}}
+	run := func(name string, m latency.Model) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				m.Step(batches[i%2])
+			}
+		})
+	}
+	build := func(name string, c latency.Coefficients) latency.Model {
+		of, err := latency.Models.Get("latency model", name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		c.Alpha = []float64{0, 0, 0}
+		m, err := of(c)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return m
+	}
+	run("linear", build("linear", latency.Coefficients{Beta: []float64{5000, 20, 30}}))
+	data := gpu(b, "H100-SXM-80GB")
+	for _, name := range []string{"meta-llama/Llama-3.1-70B", "Qwen/Qwen3-30B-A3B", "openai/gpt-oss-120b",
+		"deepseek-ai/DeepSeek-V3"} {
+		arch, err := model.BuiltIn(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		run("roofline/"+name, build("roofline", latency.Coefficients{Replica: &latency.Replica{Work: arch.Work(),
+			Machine: latency.Machine{FLOPS: data.FLOPS("bf16"), AttentionFLOPS: data.FLOPS("bf16"),
+				Bandwidth: data.MemoryBandwidth(), Link: data.LinkBandwidth(), TensorParallel: 4, PipelineParallel: 1,
+				DataParallel: 1, Efficiency: data.Efficiency}}}))
+		run("operators/"+name, compiled(b, name, "H100-SXM-80GB", 4, true))
+	}
 }

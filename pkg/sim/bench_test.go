@@ -44,9 +44,9 @@ func BenchmarkSim(b *testing.B) {
 	}
 }
 
-// BenchmarkLatency simulates the same workload with a roofline and with a linear fit to its step
-// times, so that both take about as many steps: the difference is the cost of the roofline's
-// arithmetic.
+// BenchmarkLatency simulates the same workload with a roofline, with a linear fit to its step times, so
+// that both take about as many steps, and with the operators model: the differences are the cost of
+// the models' arithmetic.
 func BenchmarkLatency(b *testing.B) {
 	workload := benchWorkload(1e5, 16*22)
 	roofline := benchFile(b, 16, "{type: least-loaded}", "{model: roofline, alpha_us: [2000, 0, 30]}")
@@ -60,7 +60,8 @@ func BenchmarkLatency(b *testing.B) {
 	prefill := (step(latency.Batch{Decode: 1, Context: 640, Prefill: 512, Chunks: 1, Pairs: 512 * 513 / 2}) - one) / 512
 	linear := benchFile(b, 16, "{type: least-loaded}",
 		fmt.Sprintf("{model: linear, alpha_us: [2000, 0, 30], beta_us: [%g, %g, %g]}", one-decode, prefill, decode))
-	for _, of := range []struct{ name, file string }{{"linear", linear}, {"roofline", roofline}} {
+	for _, of := range []struct{ name, file string }{{"linear", linear}, {"roofline", roofline},
+		{"operators", benchFile(b, 16, "{type: least-loaded}", "{model: operators, alpha_us: [2000, 0, 30]}")}} {
 		b.Run(of.name, func(b *testing.B) { benchRun(b, of.file, workload, 1e5) })
 	}
 }
