@@ -112,9 +112,9 @@ func stepErrors(m latency.Model, steps []step, kind string) (median, p90, bias f
 	return off[n/2], off[n*9/10], bias, n
 }
 
-// BenchmarkStep is the time of a step of each latency model, of real models on H100s, as a mean over a
+// BenchmarkModels is the time of a step of each latency model, of real models on H100s, as a mean over a
 // decode batch and a mixed one.
-func BenchmarkStep(b *testing.B) {
+func BenchmarkModels(b *testing.B) {
 	batches := []latency.Batch{{Decode: 61, Context: 61 * 900},
 		{Decode: 40, Context: 40 * 900, Prefill: 1500, Chunks: 3, Pairs: 3 * 500 * 501 / 2}}
 	run := func(name string, m latency.Model) {
