@@ -66,8 +66,9 @@ type Host struct {
 	// of steps with chunks.
 	DecodeInPieces bool `json:"decode_in_pieces,omitempty"`
 	ChunksEager    bool `json:"chunks_eager,omitempty"`
-	// ChunkFactor is how much longer the kernels of a step with chunks take than they were measured
-	// alone; a lower clock under long load is a possible reason.
+	// ChunkFactor is how much longer the kernels of a step with chunks of at least 512 tokens take than they
+	// were measured alone, in proportion less with fewer tokens. A lower clock under long load is a
+	// possible reason: products of so many tokens are limited by FLOPs and not by memory.
 	ChunkFactor float64 `json:"chunk_factor"`
 }
 
@@ -199,7 +200,8 @@ func (m *operators) Step(b Batch) des.Time {
 	us := m.tokens.duration(tokens) + m.experts.duration(expertTokens) + m.sequences.duration(sequences)
 	us += m.attention(b, chunkShare, decodeShare)
 	if b.Prefill > 0 {
-		us = max(m.host.PiecesUS, float64(us*m.host.ChunkFactor))
+		share := min(1, float64(b.Prefill)/slowChunk)
+		us = max(m.host.PiecesUS, float64(us*(1+float64((m.host.ChunkFactor-1)*share))))
 	} else if m.host.DecodeInPieces {
 		us = max(m.host.PiecesUS, us)
 	}
@@ -208,6 +210,9 @@ func (m *operators) Step(b Batch) des.Time {
 	}
 	return max(1, micros(us+m.host.StepUS+float64(m.host.SequenceUS*sequences)))
 }
+
+// slowChunk is the number of tokens in chunks from which on Host.ChunkFactor counts in full.
+const slowChunk = 512
 
 // padded returns the size of the CUDA graph for n tokens: 1, 2, 4, then multiples of 8 up to 256 and
 // of 16 beyond (_set_cudagraph_sizes in vllm/config/vllm.py, v0.15.1 to v0.33.0); 0 if there is none.
