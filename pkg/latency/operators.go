@@ -68,7 +68,7 @@ type Host struct {
 	ChunksEager    bool `json:"chunks_eager,omitempty"`
 	// ChunkFactor is how much longer the kernels of a step with chunks of at least 512 tokens take than they
 	// were measured alone, in proportion less with fewer tokens. A lower clock under long load is a
-	// possible reason: products of so many tokens are limited by FLOPs and not by memory.
+	// possible reason: products with 512 tokens are limited by FLOPs and not by memory.
 	ChunkFactor float64 `json:"chunk_factor"`
 }
 
