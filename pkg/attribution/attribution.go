@@ -59,6 +59,7 @@ type Analyzer struct {
 	// admissions counts the verdicts of admission.
 	admissions map[string]int64
 	stats      runStats
+	sessions   sessionSums
 }
 
 // New returns an Analyzer for the run with this header.

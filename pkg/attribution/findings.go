@@ -27,6 +27,11 @@ type Findings struct {
 	// Anomalies are in the order of the run.
 	Anomalies []stream.Anomaly
 	Waiting   Waiting
+	// Replicas and Deployments are those with the most losses first.
+	Replicas, Deployments []ReplicaRow
+	LossWindow            LossWindow
+	// Sessions is nil where no session completed.
+	Sessions *SessionTime
 	// Rules are those of routing, Conditions all that any request matches.
 	Rules      []RuleCount
 	Conditions []ConditionCount
@@ -98,6 +103,8 @@ func (a *Analyzer) Find() *Findings {
 	f.Strengths = a.findStrengths()
 	f.Rules, f.Conditions = a.countRules(), a.countConditions()
 	f.Waiting = a.sumWaiting()
+	f.Replicas, f.Deployments = a.countReplicas()
+	f.LossWindow, f.Sessions = a.lossWindow(), a.sessionTime()
 	return f
 }
 

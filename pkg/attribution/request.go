@@ -213,6 +213,9 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 	r.replica = a.topology.number(o.Deployment, o.Replica)
 	r.times.outputUS = a.topology.deploymentOf(r.replica).outputUS()
 	r.preemptions, r.delays = int32(o.Preemptions), int32(o.Delays)
+	if !excluded {
+		a.sessionCall(o, r)
+	}
 	met := metrics.SLOMet(o, a.classes[o.SLOClass].Targets)
 	judged := met != nil && !excluded
 	r.verdict = verdict{excluded: excluded, judged: judged, met: judged && *met, pattern: -1}

@@ -30,6 +30,10 @@ func (c *plainCheck) line(line string) (want string, known bool) {
 		}
 	}
 	switch {
+	case c.section == "[BY REPLICA]":
+		return c.replicaRow(line), true
+	case c.section == "[SETUP]": // settings
+		return line, true
 	case strings.HasPrefix(c.section, "[BY "):
 		return c.group(line), true
 	case c.section == "[PATTERNS]" && strings.Contains(line, " requests match, "):
@@ -138,8 +142,8 @@ func (c *plainCheck) mainLoss(string) string {
 		covered += counts[name]
 		parts = append(parts, fmt.Sprintf("%s %d", name, counts[name]))
 	}
-	return fmt.Sprintf("where: %s; %s of the misses.", strings.Join(parts, ", "),
-		share(float64(covered), float64(len(c.missing))))
+	return fmt.Sprintf("where: %s; %s of the misses%s.", strings.Join(parts, ", "),
+		share(float64(covered), float64(len(c.missing))), c.lossWindow())
 }
 
 // topCause takes the name of the pattern from the text and counts the rest.

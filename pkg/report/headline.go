@@ -30,7 +30,9 @@ var headline = section{name: "HEADLINE", write: func(w *writer) {
 	m, f := w.Metrics, w.Findings
 	w.line("%s", w.state())
 	if f != nil && f.Loss.Lost > 0 {
-		w.line("%s", mainLoss(f.Loss))
+		w.line("%s", mainLoss(f))
+	}
+	if f != nil && (f.Loss.Lost > 0 || w.sessionCause() != "") {
 		w.topCause(beginningLength - len(titleLine(w.Input)))
 	}
 	if w.Selection != "" {
@@ -68,6 +70,8 @@ func (w *writer) topCause(room int) {
 		} else {
 			w.line("%s.", brief)
 		}
+	case w.sessionCause() != "":
+		w.line("top cause: P1 %s.", w.sessionCause())
 	case f.Loss.TooSmall():
 		w.line("cause: too little loss to look for patterns (fewer than %d requests, or at most %s).",
 			attribution.MinLost, percent(attribution.MinLossShare))
@@ -144,8 +148,9 @@ var wordsFor = [...]lossWords{
 	attribution.LossLate:   {"late requests", "late requests", "lost", "not lost", "lost nothing"},
 }
 
-// mainLoss says where 90 % of the loss is.
-func mainLoss(l *attribution.Loss) string {
+// mainLoss says where 90 % of the loss is, and when, if that is a small part of the run.
+func mainLoss(f *attribution.Findings) string {
+	l := f.Loss
 	var groups []string
 	share := 0.0
 	for i, g := range l.Main {
@@ -157,8 +162,13 @@ func mainLoss(l *attribution.Loss) string {
 	if more := len(l.Main) - len(groups); more > 0 {
 		groups = append(groups, fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("where: %s; %s of the %s.", strings.Join(groups, ", "), percent(share/l.Total),
-		wordsFor[l.Kind].total)
+	when := ""
+	if w := f.LossWindow; w.UntilUS > 0 {
+		when = fmt.Sprintf("; 90.0 %% of them arrived from %.1f s to %.1f s", float64(w.FromUS)/1e6,
+			float64(w.UntilUS)/1e6)
+	}
+	return fmt.Sprintf("where: %s; %s of the %s%s.", strings.Join(groups, ", "), percent(share/l.Total),
+		wordsFor[l.Kind].total, when)
 }
 
 // identity says which run it is.

@@ -29,6 +29,9 @@ var patterns = section{name: "PATTERNS", explains: true, write: func(w *writer) 
 			percent(p.Loss), p.All, lift(&p.Support))
 		w.line("   %s", p.Cause)
 	}
+	if cause := w.sessionCause(); cause != "" && !reported {
+		w.line("P1 %s", cause)
+	}
 	if hasLift {
 		w.line("lift: loss rate of requests that match / loss rate of the others; requests that match an earlier P" +
 			" do not count.")

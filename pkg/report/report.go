@@ -71,7 +71,10 @@ type Input struct {
 // Reference is a run to compare with.
 type Reference struct {
 	Name    string // baseline or parent
+	Header  *stream.Header
 	Metrics *metrics.Raw
+	// Findings are nil where they were not looked for.
+	Findings *attribution.Findings
 	// Score is nil where there is no fitness.
 	Score *float64
 	// Lo and Hi are the 95 % confidence interval of the score less this one; nil where unknown.
@@ -141,10 +144,10 @@ func (o *Options) Validate() error {
 // Strategies select sections and their order.
 var Strategies = registry.Table[[]section]{
 	{Name: "issue_focused", Doc: "the largest problems, with an example of each",
-		Value: []section{headline, score, comparison, loss, byClass, byTenant, byScenario, patterns, hints, worst,
-			strengths, anomalies, headroom, more, notes}},
+		Value: []section{headline, score, comparison, setup, loss, byClass, byTenant, byDeployment, byReplica, sessions,
+			byScenario, patterns, hints, worst, strengths, anomalies, headroom, more, notes}},
 	{Name: "decision_audit", Doc: "decisions by rule, and a sample of them with their outcomes",
-		Value: []section{headline, decisions, sample, patterns, hints, strengths, anomalies, more, notes}},
+		Value: []section{headline, setup, decisions, sample, patterns, hints, strengths, anomalies, more, notes}},
 	{Name: "counterfactual", Doc: "what other choices would have changed",
 		Value: []section{headline, regret, worstRegret, headroom, patterns, hints, more, notes}},
 	{Name: "pattern_mining", Doc: "all conditions that decisions match, and how often requests lost under them",

@@ -62,8 +62,12 @@ func (r *analysis) input(c *candidate, x *runDoc) *report.Input {
 		if ref.runDoc == nil {
 			continue
 		}
-		reference := report.Reference{Name: referenceKinds[i], Score: c.references[i], Metrics: ref.raw,
+		reference := report.Reference{Name: referenceKinds[i], Score: c.references[i], Header: ref.header,
+			Metrics:       ref.raw,
 			OtherWorkload: !ref.sameWorkload(x)}
+		if ref.narrative != nil {
+			reference.Findings = ref.findings
+		}
 		if ref.noise != nil && len(c.runs) == 1 {
 			reference.Lo, reference.Hi = &ref.noise.Lo, &ref.noise.Hi
 		}

@@ -124,7 +124,7 @@ func (s *summary) addRecord(r *stream.Reader, o *stream.Outcome) error {
 	case stream.KindAnomaly:
 		return s.addAnomaly(r)
 	case stream.KindSessionOutcome:
-		if s.computed != nil || s.rows != nil {
+		if s.computed != nil || s.rows != nil || s.narrative != nil {
 			return s.addSession(r)
 		}
 	default:
@@ -177,11 +177,13 @@ func (s *summary) prepare(r *stream.Reader) error {
 	if s.options.wantsNoise() && !s.minimal() {
 		s.rows = &rows{index: map[string]int32{}}
 	}
-	if s.options.wantsText() && !s.reference {
+	if s.options.wantsText() && (!s.reference || len(s.options.Parent) > 0) {
 		h := *s.header
 		h.SLOClasses = classes
 		s.narrative = &narrative{insight: attribution.New(&h)}
-		s.insight.SetQuery(&s.options.Explain)
+		if !s.reference {
+			s.insight.SetQuery(&s.options.Explain)
+		}
 	}
 	return nil
 }
@@ -201,6 +203,9 @@ func (s *summary) addSession(r *stream.Reader) error {
 	}
 	if s.rows != nil {
 		s.rows.addNotIssued(&o)
+	}
+	if s.narrative != nil && s.options.Where.matches == nil && s.options.inTimeRange(o.ArrivalUS) {
+		s.insight.Session(&o)
 	}
 	if s.computed == nil {
 		return nil

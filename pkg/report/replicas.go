@@ -1,0 +1,114 @@
+package report
+
+import (
+	"fmt"
+
+	"blis/pkg/attribution"
+	"blis/pkg/metrics"
+)
+
+// maxReplicaRows is how many replicas are shown.
+const maxReplicaRows = 8
+
+// byReplica compares replicas, or deployments, where they differ.
+var byReplica = section{name: "BY REPLICA", explains: true, write: func(w *writer) {
+	if rows := w.Findings.Replicas; differ(rows) {
+		w.replicaTable(rows)
+	}
+}}
+
+var byDeployment = section{name: "BY DEPLOYMENT", explains: true, write: func(w *writer) {
+	if rows := w.Findings.Deployments; len(rows) > 1 {
+		w.replicaTable(rows)
+	}
+}}
+
+// differ reports whether some row has much more requests, losses or time per token than another.
+func differ(rows []attribution.ReplicaRow) bool {
+	for i := range rows {
+		for k := range rows {
+			x, y := &rows[i], &rows[k]
+			if x.Sent > 2*y.Sent+10 || x.LossRate() > y.LossRate()+0.1 || x.Slower >= 1.2 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// replicaTable is a table of replicas, those with the most losses first.
+func (w *writer) replicaTable(rows []attribution.ReplicaRow) {
+	t := newTable("name", "sent", "share_pct", "lost", "lost_pct", "busy_pct", "hit_pct", "peak_queue", "tpot_p50_ms",
+		"tpot_vs_peer")
+	for _, r := range rows[:min(len(rows), maxReplicaRows)] {
+		busy, peak, n := 0.0, int64(0), 0
+		for i := range w.Metrics.Replicas {
+			if m := &w.Metrics.Replicas[i]; r.Has(m.Deployment, m.Index) && m.Utilization != nil {
+				busy += *m.Utilization
+				peak = max(peak, m.PeakQueue)
+				n++
+			}
+		}
+		t.Add(name(r.Name), r.Sent, fmt.Sprintf("%.1f", 100*r.Share), r.Lost, fmt.Sprintf("%.1f", 100*r.LossRate()),
+			dash(n > 0, "%.0f", 100*busy/float64(max(1, n))), dash(r.InputTokens > 0, "%.1f", 100*r.HitRate()), peak,
+			dash(r.TPOTMS > 0, "%.1f", r.TPOTMS), fmt.Sprintf("%.2f", r.Slower))
+	}
+	w.table(t)
+	w.omitted(len(rows)-maxReplicaRows, "with fewer losses")
+}
+
+// sessions says where the time of sessions went.
+var sessions = section{name: "SESSIONS", write: func(w *writer) {
+	s := w.Metrics.Sessions
+	if s == nil || s.Offered == 0 {
+		return
+	}
+	text := fmt.Sprintf("%d sessions: %d completed, %d broken, %d unfinished", s.Offered, s.Completed, s.Broken,
+		s.Unfinished)
+	if s.Attainment != nil {
+		text += fmt.Sprintf("; %s met all targets", percent(*s.Attainment))
+	}
+	w.line("%s", text)
+	if s.E2E != nil {
+		w.line("E2E ms mean %s p50 %s p99 %s%s%s", number(s.E2E.Mean), number(s.E2E.P50),
+			percentile(s.E2E, s.E2E.P99, 99),
+			meanOf("; longest chain of calls, without think time, mean ", s.Critical),
+			meanOf("; tools, in sum, mean ", s.Tool))
+	}
+	if w.Findings == nil {
+		return
+	}
+	if t := w.Findings.Sessions; t != nil {
+		w.line("of the sessions' time: model calls %s, of which waiting %s; tools %s; think time and other %s",
+			percent(t.Calls), percent(t.Waiting), percent(t.Tools), percent(t.Other))
+		if t.Joins > 0 {
+			w.line("parallel calls: %d steps waited %s ms (mean) from the mean end of their calls to the last one",
+				t.Joins, number(t.JoinMS))
+		}
+	}
+}}
+
+// sessionCause says what makes sessions long where a fitness is not reached although nearly all requests met their
+// targets, "" where that is not so.
+func (w *writer) sessionCause() string {
+	f := w.Findings
+	if f == nil || !f.Loss.TooSmall() || w.DefaultFitness || w.Input.Fitness == nil || w.Input.Fitness.Score > 0.95 {
+		return ""
+	}
+	switch t := f.Sessions; t.Cause() {
+	case "tool_wait":
+		return fmt.Sprintf("tool_wait: tools take %s of the sessions' E2E, model calls %s", percent(t.Tools),
+			percent(t.Calls))
+	case "join_wait":
+		return fmt.Sprintf("join_wait: steps wait %s ms for the slowest of their parallel calls (mean), %s of the"+
+			" sessions' E2E", number(t.JoinMS), percent(t.Join))
+	}
+	return ""
+}
+
+func meanOf(label string, d *metrics.Distribution) string {
+	if d == nil {
+		return ""
+	}
+	return label + number(d.Mean)
+}
