@@ -87,7 +87,8 @@
 //	json               a document for programs (schemas/summary.schema.json), on the candidate of the
 //	                   first run; "candidates" lists all. A missing metric is null
 //
-// Terms of the text, and flags that change it (--hints adds advice):
+// Terms of the text, and flags that change it. --hints adds advice, with a command that simulates it where settings
+// can express it; the JSON document has these as objects under hints.
 //
 //	lost              a request that missed its SLO targets; without targets, one with regret; without
 //	                  regret, one with a TTFT above 5 times the median, or that did not complete

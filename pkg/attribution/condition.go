@@ -47,8 +47,9 @@ type Condition struct {
 	// Doc says when exactly it holds.
 	Doc       string
 	Component *Component
-	// Hint says what usually helps.
-	Hint string
+	// Hint says what usually helps, change proposes it as settings; nil where settings cannot say it.
+	Hint   string
+	change func(*proposal) []Change
 
 	// cause says what happened; see Pattern.Cause.
 	cause func(*Pattern) string

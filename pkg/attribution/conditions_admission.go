@@ -18,10 +18,11 @@ const (
 const alwaysAdmit = "always-admit"
 
 var rejected = Condition{Name: "rejected", Component: admissionComponent, rank: rankMechanism, parts: inAdmission,
-	Doc:   "rejected by admission",
-	cause: always("rejected by admission"),
-	Hint:  "admit more, or reject classes that can wait first",
-	holds: when(func(r *request) bool { return r.admission.rejected })}
+	Doc:    "rejected by admission",
+	cause:  always("rejected by admission"),
+	Hint:   "admit more, or reject classes that can wait first",
+	change: (*proposal).admitMore,
+	holds:  when(func(r *request) bool { return r.admission.rejected })}
 
 var delayed = Condition{Name: "delayed", Component: admissionComponent, rank: rankMechanism, parts: inAdmission,
 	Doc: "delayed by admission; most time lost there",
@@ -29,8 +30,9 @@ var delayed = Condition{Name: "delayed", Component: admissionComponent, rank: ra
 		return fmt.Sprintf("delayed %s times by admission, %s ms in total (means)",
 			p.mean(delays), p.mean(admissionMS))
 	},
-	Hint:  "delay fewer requests, for a shorter time, or only classes that can wait",
-	holds: when(func(r *request) bool { return r.delays > 0 })}
+	Hint:   "delay fewer requests, for a shorter time, or only classes that can wait",
+	change: (*proposal).admitMore,
+	holds:  when(func(r *request) bool { return r.delays > 0 })}
 
 var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponent, rank: rankCapacity,
 	parts: afterAdmitted,
@@ -40,7 +42,8 @@ var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponen
 	cause: func(p *Pattern) string {
 		return waitedBehind(p, heavyTenantAhead, "tenant "+llmtext.Short(p.Value, maxNameLength))
 	},
-	Hint: "bound each tenant: tenant-quota, or token-bucket with per_tenant in input_tokens",
+	Hint:   "bound each tenant: tenant-quota, or token-bucket with per_tenant in input_tokens",
+	change: (*proposal).boundTenant,
 	holds: func(a *Analyzer, r *request) bool {
 		cameFirst := 4*r.evidence.overtaken < r.contention.ahead.total
 		return a.stats.heavyTenant != missing && !r.longerQueue() && cameFirst &&
@@ -54,8 +57,9 @@ var overload = Condition{Name: "overload", Component: admissionComponent, rank: 
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("routed when the shortest queue held %s (mean)", p.mean(shortestQueue)) + admissionNote(p)
 	},
-	Hint:  "reject or delay what can wait before queues grow, or add replicas",
-	holds: when(func(r *request) bool { return r.contention.shortest >= fullQueue })}
+	Hint:   "reject or delay what can wait before queues grow, or add replicas",
+	change: (*proposal).moreReplicas,
+	holds:  when(func(r *request) bool { return r.contention.shortest >= fullQueue })}
 
 var replicasSaturated = Condition{Name: "replicas_saturated", Component: admissionComponent, rank: rankOverload,
 	parts: inDecode,
@@ -64,8 +68,9 @@ var replicasSaturated = Condition{Name: "replicas_saturated", Component: admissi
 		return fmt.Sprintf("routed when the emptiest replica had %s requests (mean)", p.mean(fewestResident)) +
 			admissionNote(p)
 	},
-	Hint:  "reject or delay what can wait, bound the batch (max_num_seqs), or add replicas",
-	holds: when(func(r *request) bool { return r.contention.fewestResident >= fullReplica })}
+	Hint:   "reject or delay what can wait, bound the batch (max_num_seqs), or add replicas",
+	change: (*proposal).moreReplicas,
+	holds:  when(func(r *request) bool { return r.contention.fewestResident >= fullReplica })}
 
 // admissionNote says what admission did against an overload.
 func admissionNote(p *Pattern) string {

@@ -18,11 +18,12 @@ const (
 )
 
 var unservable = Condition{Name: "unservable", Component: engineComponent, rank: rankMechanism,
-	parts: setOf(PartLimits),
-	Doc:   "rejected on arrival: too long for every replica, or no deployment serves its model",
-	cause: always("rejected on arrival by engine limits, before admission"),
-	Hint:  "raise max_model_len or the cache, or send long requests to a deployment that can hold them",
-	holds: (*Analyzer).unservable}
+	parts:  setOf(PartLimits),
+	Doc:    "rejected on arrival: too long for every replica, or no deployment serves its model",
+	cause:  always("rejected on arrival by engine limits, before admission"),
+	Hint:   "raise max_model_len or the cache, or send long requests to a deployment that can hold them",
+	change: (*proposal).longerLimits,
+	holds:  (*Analyzer).unservable}
 
 var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: rankCapacity, parts: inQueue,
 	Doc: "waited at least 100 ms for a batch while fewer than 32 running requests held at least 90 % of its" +
@@ -31,7 +32,8 @@ var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: r
 		return fmt.Sprintf("waited for a batch while %s running requests held %s of the KV blocks (means, estimated)",
 			p.mean(running), blocksHeld(p))
 	},
-	Hint: "add cache (gpu_memory_utilization, num_gpu_blocks_override, more replicas), or admit fewer at once",
+	Hint:   "add cache (gpu_memory_utilization, num_gpu_blocks_override, more replicas), or admit fewer at once",
+	change: (*proposal).moreBlocks,
 	holds: func(a *Analyzer, r *request) bool {
 		return r.waitedForBatch() && a.blocksFull(r) && r.contention.running < manyRunning
 	}}
@@ -39,16 +41,18 @@ var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: r
 var batchSlotsFull = Condition{Name: "batch_slots_full",
 	Component: engineComponent, rank: rankCapacity, parts: inQueue,
 	Doc: "waited at least 100 ms for a batch while at least 95 % of the batch slots (max_num_seqs) were taken, but" +
-		" less than 20 % of its replica's KV blocks, or of those below the watermark (means, estimated); no queue" +
-		" was much shorter",
+		" less than 20 % of its replica's KV blocks (means, estimated); no queue was much shorter, or replicas of" +
+		" the same model have at least twice as many slots",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("waited for a batch while %s requests filled all slots with %s of the KV blocks"+
 			" (means, estimated)", p.mean(running), blocksHeld(p))
 	},
-	Hint: "raise max_num_seqs: the cache has room",
+	Hint:   "raise max_num_seqs: the cache has room",
+	change: (*proposal).moreSlots,
 	holds: func(a *Analyzer, r *request) bool {
 		c := &r.contention
-		return r.waitedForBatch() && a.slotsFull(r) && c.kvShare > 0 && c.kvShare < idleCacheShare
+		waited := r.waitedLong() && (!r.longerQueue() || a.fewerSlots(r))
+		return waited && a.slotsFull(r) && c.kvShare > 0 && c.kvShare < idleCacheShare
 	}}
 
 var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMechanism, parts: afterAdmitted,
@@ -59,7 +63,8 @@ var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMe
 		return fmt.Sprintf("%s of %s expected cached tokens found; waited behind %s tokens, %s recomputed (means)",
 			llmtext.Number(found), p.mean(expectedTokens), p.mean(allAhead), p.mean(recomputedAhead))
 	},
-	Hint: "spread prefixes over fewer replicas each, report evictions to the router (shadow_evictions), or add cache",
+	Hint:   "spread prefixes over fewer replicas each, report evictions to the router (shadow_evictions), or add cache",
+	change: (*proposal).moreBlocks,
 	holds: func(a *Analyzer, r *request) bool {
 		lost := r.contention.recomputed >= minPrefixTokens && r.tokens.cached < r.tokens.expected/2
 		expected := r.tokens.expected >= minPrefixTokens || !a.indexSmall(r)
@@ -72,8 +77,9 @@ var preempted = Condition{Name: "preempted", Component: cacheComponent, rank: ra
 		return fmt.Sprintf("preempted %s times and queued again for %s ms (means)", p.mean(preemptions),
 			p.mean(preemptedMS))
 	},
-	Hint:  "admit less to the cache at once (watermark, max_num_seqs), or add cache",
-	holds: when(func(r *request) bool { return r.preemptions > 0 })}
+	Hint:   "admit less to the cache at once (watermark, max_num_seqs), or add cache",
+	change: (*proposal).moreBlocks,
+	holds:  when(func(r *request) bool { return r.preemptions > 0 })}
 
 // blocksHeld is the mean share of the KV blocks that running requests held.
 func blocksHeld(p *Pattern) string { return llmtext.Percent(min(1, mean(p.losing, kvShare))) }
@@ -89,6 +95,17 @@ func (a *Analyzer) unservable(r *request) bool {
 
 // waitedForBatch reports whether r waited long for a batch, and not because another queue was
 // much shorter.
-func (r *request) waitedForBatch() bool {
-	return r.contention.running > 0 && r.times.leftQueue()-r.times.enqueued >= longWaitUS && !r.longerQueue()
+func (r *request) waitedForBatch() bool { return r.waitedLong() && !r.longerQueue() }
+
+// waitedLong reports whether r waited long for a batch.
+func (r *request) waitedLong() bool {
+	return r.contention.running > 0 && r.times.leftQueue()-r.times.enqueued >= longWaitUS
+}
+
+// fewerSlots reports whether replicas of the same model have at least twice as many batch slots as that of r.
+func (a *Analyzer) fewerSlots(r *request) bool {
+	own := a.topology.deploymentOf(r.replica)
+	return slices.ContainsFunc(a.topology.Deployments, func(d deployment) bool {
+		return d.Model == own.Model && d.Engine.MaxNumSeqs >= 2*own.Engine.MaxNumSeqs
+	})
 }

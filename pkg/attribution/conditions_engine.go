@@ -18,7 +18,8 @@ var slowReplica = Condition{Name: "slow_replica", Component: engineComponent, ra
 		return fmt.Sprintf("%s takes %s times as long for an output token as a peer with as many requests", p.Value,
 			p.mean(func(r *request) float64 { return r.evidence.slower }))
 	},
-	Hint: "replace or repair that replica, or send it less (route by est_wait_ms or recent_tpot_ms)",
+	Hint:   "replace or repair that replica, or send it less (route by est_wait_ms or recent_tpot_ms)",
+	change: (*proposal).fasterReplica,
 	holds: func(a *Analyzer, r *request) bool {
 		if r.replica == missing || r.times.scheduled == never {
 			return false
@@ -30,16 +31,15 @@ var slowReplica = Condition{Name: "slow_replica", Component: engineComponent, ra
 
 var targetOutOfReach = Condition{Name: "hardware_too_slow", Component: engineComponent, rank: rankCapacity,
 	parts: inDecode,
-	Doc: "missed its TPOT target, which the fastest twentieth of its deployment's requests also missed or met by" +
-		" less than 10 %",
+	Doc:   "missed its TPOT target, which even the fastest request of its model missed, or met by less than 10 %",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("TPOT %s ms, %s ms in the fastest twentieth of the deployment's requests; target %s ms"+
-			" (means)",
+		return fmt.Sprintf("TPOT %s ms, %s ms of the fastest request of the model; target %s ms (means)",
 			p.mean(func(r *request) float64 { return r.evidence.tpotMS }),
 			p.mean(func(r *request) float64 { return r.evidence.fastestMS }),
 			p.mean(func(r *request) float64 { return r.evidence.targetMS }))
 	},
-	Hint: "use faster GPUs, more GPUs per replica (tensor_parallel_size), a smaller model or fewer bits",
+	Hint:   "use faster GPUs, more GPUs per replica (tensor_parallel_size), a smaller model or fewer bits",
+	change: (*proposal).moreParallel,
 	holds: func(a *Analyzer, r *request) bool {
 		e := &r.evidence
 		e.tpotMS, e.targetMS = a.tpotMS(r), a.classes[a.names.list[r.labels.class]].Targets.TPOTMS
@@ -48,10 +48,10 @@ var targetOutOfReach = Condition{Name: "hardware_too_slow", Component: engineCom
 	}}
 
 var decodeLength = Condition{Name: "decode_length", Component: workloadComponent, rank: rankCapacity, parts: inDecode,
-	Doc: "missed its E2E target, of which its output takes at least 70 % even at the TPOT of the fastest twentieth" +
-		" of its deployment's requests",
+	Doc: "missed its E2E target, of which its output takes at least 70 % even at the TPOT of the fastest request of" +
+		" its model",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("outputs of %s tokens need %s ms at the TPOT of the fastest requests; target %s ms (means)",
+		return fmt.Sprintf("outputs of %s tokens need %s ms at the TPOT of the fastest request; target %s ms (means)",
 			p.mean(outputTokens), p.mean(bestDecodeMS),
 			p.mean(func(r *request) float64 { return r.evidence.e2eTargetMS }))
 	},
@@ -62,15 +62,15 @@ var decodeLength = Condition{Name: "decode_length", Component: workloadComponent
 		return e.e2eTargetMS > 0 && bestDecodeMS(r) >= 0.7*e.e2eTargetMS
 	}}
 
-// bestDecodeMS is the time that the output of r takes at the TPOT of the fastest requests.
+// bestDecodeMS is the time that the output of r takes at the TPOT of the fastest request of its model.
 func bestDecodeMS(r *request) float64 { return r.evidence.fastestMS * float64(r.tokens.output-1) }
 
-// fastestTPOT is the TPOT in ms of the fastest twentieth of the requests of the deployment of r.
+// fastestTPOT is the TPOT in ms of the fastest request of the model of r.
 func (a *Analyzer) fastestTPOT(r *request) float64 {
 	if r.replica == missing {
 		return 0
 	}
-	return a.stats.speeds.fastest[a.topology.replicas[r.replica].deployment]
+	return a.stats.speeds.fastest[a.topology.deploymentOf(r.replica).Model]
 }
 
 var tokenBudgetFull = Condition{Name: "token_budget_full", Component: engineComponent, rank: rankCapacity,
@@ -82,7 +82,8 @@ var tokenBudgetFull = Condition{Name: "token_budget_full", Component: engineComp
 			" the KV blocks; %s prompt tokens went ahead (means, estimated)",
 			p.mean(running), blocksHeld(p), p.mean(promptsAhead))
 	},
-	Hint: "raise max_num_batched_tokens: steps are short, and most of their time does not depend on their tokens",
+	Hint:   "raise max_num_batched_tokens: steps are short, and most of their time does not depend on their tokens",
+	change: (*proposal).moreBudget,
 	holds: func(a *Analyzer, r *request) bool {
 		d := a.topology.deploymentOf(r.replica)
 		share, budget := d.fixedStepShare(), d.Engine.MaxNumBatchedTokens
@@ -98,7 +99,8 @@ var smallChunks = Condition{Name: "small_chunks", Component: engineComponent, ra
 		return fmt.Sprintf("%s prompt tokens in chunks of long_prefill_token_threshold took %s ms (means)",
 			p.mean(uncachedTokens), p.mean(prefillMS))
 	},
-	Hint: "raise long_prefill_token_threshold, or set it to 0",
+	Hint:   "raise long_prefill_token_threshold, or set it to 0",
+	change: setEngine("long_prefill_token_threshold", 0),
 	holds: func(a *Analyzer, r *request) bool {
 		n := a.topology.deploymentOf(r.replica).Engine.PrefillThreshold
 		return n > 0 && int64(r.tokens.input-r.tokens.cached) >= 4*n && prefillMS(r)*1000 >= longWaitUS
@@ -112,7 +114,8 @@ var behindLongPrompts = Condition{Name: "behind_long_prompts", Component: schedu
 		return fmt.Sprintf("waited while %s of %s prompt tokens computed were of long prompts; own prompt %s (means)",
 			p.mean(longAhead), p.mean(promptsAhead), p.mean(inputTokens))
 	},
-	Hint: "bound the chunks of long prompts (long_prefill_token_threshold), or send them to replicas of their own",
+	Hint:   "bound the chunks of long prompts (long_prefill_token_threshold), or send them to replicas of their own",
+	change: (*proposal).chunkLongPrompts,
 	holds: func(a *Analyzer, r *request) bool {
 		e := &r.evidence
 		return !r.longerQueue() && !a.isLong(r) && e.longAhead >= manyTokensAhead && 2*e.longAhead >= e.promptsAhead
@@ -126,7 +129,8 @@ var overtaken = Condition{Name: "overtaken", Component: schedulingComponent, ran
 			p.mean(allAhead),
 			p.mean(func(r *request) float64 { return float64(r.evidence.overtaken) }))
 	},
-	Hint: "serve these requests earlier: priority slo-based with scheduler priority-fcfs, or another order",
+	Hint:   "serve these requests earlier: priority slo-based with scheduler priority-fcfs, or another order",
+	change: classesFirst,
 	holds: when(func(r *request) bool {
 		return !r.longerQueue() && r.contention.ahead.total >= manyTokensAhead &&
 			2*r.evidence.overtaken >= r.contention.ahead.total
@@ -139,8 +143,9 @@ var loadPeak = Condition{Name: "load_peak", Component: workloadComponent, rank: 
 		return fmt.Sprintf("arrived at %s times the mean rate of the run; the shortest queue held %s requests (means)",
 			p.mean(func(r *request) float64 { return r.evidence.peak }), p.mean(shortestQueue))
 	},
-	Hint:  "delay or reject in the peak what can wait, or have replicas for the peak",
-	holds: when(func(r *request) bool { return r.contention.shortest >= fullQueue && r.evidence.peak >= peakFactor })}
+	Hint:   "delay or reject in the peak what can wait, or have replicas for the peak",
+	change: (*proposal).moreReplicas,
+	holds:  when(func(r *request) bool { return r.contention.shortest >= fullQueue && r.evidence.peak >= peakFactor })}
 
 // slotsFull reports whether nearly all batch slots were taken while r waited.
 func (a *Analyzer) slotsFull(r *request) bool {
@@ -168,7 +173,8 @@ var prefixCachingOff = Condition{Name: "prefix_caching_off", Component: cacheCom
 		return fmt.Sprintf("prefix caching is off; waited behind %s prompt tokens (mean); whether prompts repeat is"+
 			" not recorded", p.mean(promptsAhead))
 	},
-	Hint: "set enable_prefix_caching if prompts share prefixes (blis-summarize WORKLOAD says so)",
+	Hint:   "set enable_prefix_caching if prompts share prefixes (blis-summarize WORKLOAD says so)",
+	change: setEngine("enable_prefix_caching", true),
 	holds: func(a *Analyzer, r *request) bool {
 		on := a.topology.deploymentOf(r.replica).Engine.PrefixCaching
 		return on != nil && !*on && !r.longerQueue() && r.evidence.promptsAhead >= manyTokensAhead &&
@@ -185,7 +191,8 @@ var prefixForgotten = Condition{Name: "prefix_index_small", Component: routingCo
 			" recomputed (means)", p.mean(expectedTokens), p.mean(inputTokens), p.mean(cachedTokens), p.mean(allAhead),
 			p.mean(recomputedAhead))
 	},
-	Hint: "enlarge the router's prefix index: control_plane.shadow_blocks as large as the cache of a replica",
+	Hint:   "enlarge the router's prefix index: control_plane.shadow_blocks as large as the cache of a replica",
+	change: (*proposal).largerIndex,
 	holds: func(a *Analyzer, r *request) bool {
 		return a.indexSmall(r) && !r.prefixIgnored() && r.tokens.expected < minPrefixTokens && r.recomputes()
 	}}

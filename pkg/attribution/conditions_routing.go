@@ -27,8 +27,9 @@ var staleSignal = Condition{Name: "stale_signal", Component: routingComponent, r
 		}
 		return sentTo(p) + fmt.Sprintf("; signals %s ms old%s (means)", p.mean(signalAgeMS), showed)
 	},
-	Hint:  "refresh snapshots more often, or add inflight, which is always current, to the routing score",
-	holds: when((*request).stale)}
+	Hint:   "refresh snapshots more often, or add inflight, which is always current, to the routing score",
+	change: (*proposal).readFreshQueues,
+	holds:  when((*request).stale)}
 
 var hotPrefix = Condition{Name: "hot_prefix", Component: routingComponent, rank: rankMechanism, parts: afterAdmitted,
 	Doc: "sent to a queue at least twice the shortest plus 4, where at least half of the prefix was cached that" +
@@ -36,22 +37,25 @@ var hotPrefix = Condition{Name: "hot_prefix", Component: routingComponent, rank:
 	cause: func(p *Pattern) string {
 		return sentTo(p) + fmt.Sprintf(", for a prefix of %s tokens (means)", p.mean(expectedTokens))
 	},
-	Hint:  "lower the weight of prefixes against queues, or bound the imbalance (prefix-affinity's max_imbalance)",
-	holds: when((*request).followedPrefix)}
+	Hint:   "lower the weight of prefixes against queues, or bound the imbalance (prefix-affinity's max_imbalance)",
+	change: (*proposal).readQueues,
+	holds:  when((*request).followedPrefix)}
 
 var queueUnseen = Condition{Name: "queue_unseen", Component: routingComponent, rank: rankMechanism,
 	parts: afterAdmitted,
 	Doc: "sent to a queue at least twice the shortest plus 4, by a router that reads neither queues nor" +
 		" batches (it may read inflight)",
-	cause: func(p *Pattern) string { return sentTo(p) + " (means); the policy does not read queue lengths" },
-	Hint:  "add queue length to the routing score (queue-depth)",
-	holds: when((*request).queueUnseen)}
+	cause:  func(p *Pattern) string { return sentTo(p) + " (means); the policy does not read queue lengths" },
+	Hint:   "add queue length to the routing score (queue-depth)",
+	change: (*proposal).readQueues,
+	holds:  when((*request).queueUnseen)}
 
 var queueIgnored = Condition{Name: "queue_ignored_by_weights", Component: routingComponent, rank: rankMechanism,
-	parts: afterAdmitted,
-	Doc:   "sent to a queue at least twice the shortest plus 4, which the router saw",
-	cause: func(p *Pattern) string { return sentTo(p) + " (means), which the router saw" },
-	Hint:  "raise the weight of queue-depth against the other scorers",
+	parts:  afterAdmitted,
+	Doc:    "sent to a queue at least twice the shortest plus 4, which the router saw",
+	cause:  func(p *Pattern) string { return sentTo(p) + " (means), which the router saw" },
+	Hint:   "raise the weight of queue-depth against the other scorers",
+	change: (*proposal).readQueues,
 	holds: when(func(r *request) bool {
 		return r.longerQueue() && !r.stale() && !r.followedPrefix() && !r.queueUnseen()
 	})}
@@ -64,7 +68,8 @@ var imbalancedBatch = Condition{Name: "imbalanced_batch", Component: routingComp
 		return fmt.Sprintf("sent to a replica with %s requests while another had %s (means)", p.mean(resident),
 			p.mean(fewestResident))
 	},
-	Hint: "add running requests or inflight to the routing score (running-requests, active-requests)",
+	Hint:   "add running requests or inflight to the routing score (running-requests, active-requests)",
+	change: (*proposal).readQueues,
 	holds: when(func(r *request) bool {
 		c := &r.contention
 		return !r.longerQueue() && c.resident >= 0 && c.resident >= busierFactor*c.fewestResident+busierBy
@@ -80,8 +85,9 @@ var prefixUnseen = Condition{Name: "prefix_unseen", Component: routingComponent,
 			" %s recomputed (means)", p.mean(cachedTokens), p.mean(inputTokens), p.mean(allAhead),
 			p.mean(recomputedAhead))
 	},
-	Hint:  "route with prefix-affinity or precise-prefix",
-	holds: when(func(r *request) bool { return !r.longerQueue() && r.prefixIgnored() && r.recomputes() })}
+	Hint:   "route with prefix-affinity or precise-prefix",
+	change: policy("routing", "weighted"),
+	holds:  when(func(r *request) bool { return !r.longerQueue() && r.prefixIgnored() && r.recomputes() })}
 
 var prefixHitSkipped = Condition{Name: "prefix_hit_skipped", Component: routingComponent, rank: rankMechanism,
 	parts: afterAdmitted,
@@ -98,11 +104,12 @@ var prefixHitSkipped = Condition{Name: "prefix_hit_skipped", Component: routingC
 	}}
 
 var hotReplica = Condition{Name: "hot_replica", Component: routingComponent, rank: rankTrait, parts: anyPart,
-	Doc:   "sent to a replica that gets at least twice an even share of the requests",
-	cause: always("no other condition explains these; sent to a replica that gets at least twice an even share"),
-	Hint:  "balance by active-requests or queue-depth",
-	holds: func(a *Analyzer, r *request) bool { return r.replica != missing && a.stats.hotReplicas[r.replica] },
-	value: func(_ *Analyzer, r *request) int32 { return r.replica }, valueName: (*Analyzer).Replica}
+	Doc:    "sent to a replica that gets at least twice an even share of the requests",
+	cause:  always("no other condition explains these; sent to a replica that gets at least twice an even share"),
+	Hint:   "balance by active-requests or queue-depth",
+	change: (*proposal).readQueues,
+	holds:  func(a *Analyzer, r *request) bool { return r.replica != missing && a.stats.hotReplicas[r.replica] },
+	value:  func(_ *Analyzer, r *request) int32 { return r.replica }, valueName: (*Analyzer).Replica}
 
 // longerQueue reports whether r was sent to a queue that was much longer than the shortest.
 func (r *request) longerQueue() bool {

@@ -15,7 +15,8 @@ var behindLowerClass = Condition{Name: "behind_lower_class", Component: scheduli
 	cause: func(p *Pattern) string { return waitedBehind(p, lowerPriorityAhead, "lower classes") },
 	Hint: "order the queue by class: priority slo-based, scheduler priority-fcfs;" +
 		" reject or delay lower classes under load",
-	holds: when(func(r *request) bool { return !r.longerQueue() && r.mostlyBehind(r.contention.ahead.lowerPriority) })}
+	change: classesFirst,
+	holds:  when(func(r *request) bool { return !r.longerQueue() && r.mostlyBehind(r.contention.ahead.lowerPriority) })}
 
 var prefillInterference = Condition{Name: "prefill_interference", Component: schedulingComponent, rank: rankMechanism,
 	parts: afterAdmitted,
@@ -28,6 +29,7 @@ var prefillInterference = Condition{Name: "prefill_interference", Component: sch
 	Hint: "bound prefill in a step (long_prefill_token_threshold, max_num_batched_tokens)," +
 		" or send long prompts elsewhere",
 	// It slows decoding: it cannot explain a late first token.
+	change: (*proposal).lessBudget,
 	holds: when(func(r *request) bool {
 		missed, output := r.verdict.missed, int64(r.tokens.output)
 		return output > 1 && (missed == 0 || missed == missedTPOT) &&

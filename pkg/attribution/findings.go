@@ -14,6 +14,8 @@ type Findings struct {
 	Patterns []Pattern
 	// Unexplained is the loss that no pattern explains.
 	Unexplained Unexplained
+	// Hints are settings that may remove what patterns say.
+	Hints []Hint
 	// NeverFired are the rules of policies that were evaluated and never fired.
 	NeverFired []metrics.Rule
 	// Admission is nil where there were no admission decisions.
@@ -103,6 +105,7 @@ func (a *Analyzer) Find() *Findings {
 	f.Strengths = a.findStrengths()
 	f.Rules, f.Conditions = a.countRules(), a.countConditions()
 	f.Waiting = a.sumWaiting()
+	f.Hints = a.findHints(f)
 	f.Replicas, f.Deployments = a.countReplicas()
 	f.LossWindow, f.Sessions = a.lossWindow(), a.sessionTime()
 	return f

@@ -10,7 +10,7 @@ type speeds struct {
 	// slower is by how much a replica takes longer for each output token than its fastest peer does with as many
 	// requests; 1 where that is not known. Peers serve the same model.
 	slower []float64
-	// fastest is the TPOT in ms of the fastest twentieth of the requests of each deployment, 0 without any.
+	// fastest is the TPOT in ms of the fastest request that was served with each model, 0 without any.
 	fastest map[string]float64
 }
 
@@ -39,22 +39,18 @@ func (r *request) company() company {
 
 // measureSpeeds compares replicas by the TPOT of requests with similar company.
 func (a *Analyzer) measureSpeeds() {
-	tpots, all := make([]map[company][]float64, len(a.topology.replicas)), map[string][]float64{}
+	tpots, s := make([]map[company][]float64, len(a.topology.replicas)), &a.stats.speeds
+	s.fastest = map[string]float64{}
 	for n := range tpots {
 		tpots[n] = map[company][]float64{}
 	}
 	for _, r := range a.requests {
 		if tpot := a.tpotMS(r); tpot > 0 && r.replica != missing {
-			id := a.topology.replicas[r.replica].deployment
-			all[id] = append(all[id], tpot)
+			if model := a.topology.deploymentOf(r.replica).Model; s.fastest[model] == 0 || tpot < s.fastest[model] {
+				s.fastest[model] = tpot
+			}
 			tpots[r.replica][r.company()] = append(tpots[r.replica][r.company()], tpot)
 		}
-	}
-	s := &a.stats.speeds
-	s.fastest = map[string]float64{}
-	for id, list := range all {
-		slices.Sort(list)
-		s.fastest[id] = list[len(list)/20]
 	}
 	for n := range tpots {
 		s.slower = append(s.slower, a.slowerThanPeers(tpots, int32(n)))

@@ -22,6 +22,8 @@ type topology struct {
 		FlowControl        any   `json:"flow_control"`
 	} `json:"control_plane"`
 
+	config any // all of it, as decoded JSON
+
 	// replicas are numbered from 0 in the order of the file; names are such as main/0.
 	numbers  map[replicaID]int32
 	replicas []replicaID
@@ -88,6 +90,7 @@ func newTopology(h *stream.Header) topology {
 	// An error leaves the topology empty; it does not occur, as the reader has checked the header.
 	if text, err := json.Marshal(h.Run.Config); err == nil {
 		_ = json.Unmarshal(text, &t)
+		_ = json.Unmarshal(text, &t.config)
 	}
 	for _, d := range t.Deployments {
 		for i := range d.Replicas {

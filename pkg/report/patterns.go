@@ -116,8 +116,14 @@ func formatLift(lift float64) string {
 
 var hints = section{name: "HINTS", explains: true, write: func(w *writer) {
 	for i, p := range w.Findings.Patterns {
-		if w.Hints && w.about(p.Condition.Component.Name) {
-			w.line("P%d: %s", i+1, p.Condition.Hint)
+		if !w.Hints || !w.about(p.Condition.Component.Name) {
+			continue
+		}
+		w.line("P%d: %s", i+1, p.Condition.Hint)
+		for _, h := range w.Findings.Hints {
+			if h.Pattern == i+1 {
+				w.line("   up to %s of the requests: %s", percent(h.ExpectedGain), h.Command)
+			}
 		}
 	}
 }}

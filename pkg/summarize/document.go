@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"blis/pkg/attribution"
 	"blis/pkg/fitness"
 	"blis/pkg/metrics"
 	"blis/pkg/stat"
@@ -20,6 +21,8 @@ type Document struct {
 	Objectives map[string]*float64 `json:"objectives"`
 	Features   map[string]*float64 `json:"features"`
 	Artifacts  Artifacts           `json:"artifacts"`
+	// Hints are settings that may remove what the patterns of the first candidate say; see Artifacts.Patterns.
+	Hints []attribution.Hint `json:"hints"`
 	// Refs are the streams that were read.
 	Refs  []StreamRef `json:"refs"`
 	Error string      `json:"error"`
@@ -126,7 +129,7 @@ type Selection struct {
 // document returns the document; err is what ended reading or scoring.
 func (r *analysis) document(err error) *Document {
 	d := &Document{Status: statusOK, Objectives: map[string]*float64{}, Features: map[string]*float64{},
-		Refs: r.refs(), Candidates: []Candidate{}, Anomalies: []stream.Anomaly{},
+		Refs: r.refs(), Candidates: []Candidate{}, Anomalies: []stream.Anomaly{}, Hints: []attribution.Hint{},
 		Warnings: append([]string{}, r.warnings...)}
 	for _, c := range r.candidates {
 		d.Candidates = append(d.Candidates, r.candidate(c))
@@ -151,6 +154,9 @@ func (r *analysis) document(err error) *Document {
 	if first.workload != nil {
 		d.Workload = first.workload.document
 		return d
+	}
+	if x := r.worstRun(r.candidates[0]); x.narrative != nil && x.findings != nil {
+		d.Hints = append(d.Hints, x.findings.Hints...)
 	}
 	score := r.candidates[0].score()
 	d.CombinedScore = &score
