@@ -71,22 +71,20 @@ type proposal struct {
 
 // deployment is that of most of the losing requests; of those that reached none, the first one of their model.
 func (x *proposal) deployment() *deployment {
-	counts, best := map[string]int{}, ""
+	counts, best := map[string]int{}, &deployment{}
 	for _, r := range x.p.losing {
 		id := x.topology.modelDeployment(x.names.list[r.labels.model])
 		if r.replica != missing {
 			id = x.topology.replicas[r.replica].deployment
 		}
-		if counts[id]++; best == "" || counts[id] > counts[best] {
-			best = id
-		}
+		counts[id]++
 	}
 	for i := range x.topology.Deployments {
-		if d := &x.topology.Deployments[i]; d.ID == best {
-			return d
+		if d := &x.topology.Deployments[i]; counts[d.ID] > counts[best.ID] {
+			best = d
 		}
 	}
-	return &deployment{}
+	return best
 }
 
 // modelDeployment is the id of the first deployment of a model, by default the first one.

@@ -22,8 +22,7 @@ import (
 
 // envelope lists the keys that a document always has.
 var envelope = []string{"anomalies", "artifacts", "candidates", "combined_score", "error", "features", "fitness",
-	"metrics", "objectives",
-	"refs", "selection", "status", "warnings", "workload"}
+	"hints", "metrics", "objectives", "refs", "selection", "status", "warnings", "workload"}
 
 var artifactKeys = []string{"anomalies", "feedback", "headroom", "patterns", "score", "worst"}
 
