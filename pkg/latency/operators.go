@@ -58,7 +58,7 @@ type Host struct {
 	SequenceUS float64 `json:"sequence_us"`
 	// Steps of at most Captured tokens run as CUDA graphs, padded to the sizes of graphs. With chunks
 	// these are pieces of a layer, and the step takes at least PiecesUS; steps of more tokens launch their
-	// kernels one by one and take EagerUS more.
+	// kernels one by one and take EagerUS more, or without chunks at least EagerUS.
 	Captured int64   `json:"captured"`
 	PiecesUS float64 `json:"pieces_us"`
 	EagerUS  float64 `json:"eager_us"`
@@ -205,8 +205,12 @@ func (m *operators) Step(b Batch) des.Time {
 	} else if m.host.DecodeInPieces {
 		us = max(m.host.PiecesUS, us)
 	}
-	if padded == 0 {
+	switch {
+	case padded > 0:
+	case b.Prefill > 0:
 		us += m.host.EagerUS
+	default: // the host launches kernels while the GPU computes those before
+		us = max(us, m.host.EagerUS)
 	}
 	return max(1, micros(us+m.host.StepUS+float64(m.host.SequenceUS*sequences)))
 }
