@@ -15,9 +15,9 @@ type blockPool struct {
 	spare  []int32
 }
 
-// block is a block. If it is hashed, it has the content of block index of its node for its group.
+// block is a block. If it is hashed, it has the content of block index of a node for its group.
 type block struct {
-	node               Node // noNode if it is not hashed
+	node               int32 // the index in hashed of its node, or none if it is not hashed
 	index, group       int32
 	refs               int32 // the number of sequences that hold it
 	prevFree, nextFree int32 // neighbors in the free queue
@@ -28,6 +28,7 @@ type block struct {
 // nodeBlocks is the hashed blocks of a node: oldest[g][i] is the oldest copy of block first[g]+i for group
 // g, or none. Its length can be shorter than the node's.
 type nodeBlocks struct {
+	node   Node
 	count  int32
 	first  []int32
 	oldest [][]int32
@@ -38,7 +39,7 @@ func newBlockPool(c *Cache, groups int) blockPool {
 	p := blockPool{c: c, groups: groups, blocks: make([]block, c.total), freeHead: none, freeTail: none,
 		byNode: newNodeTable()}
 	for b := range c.total {
-		p.blocks[b] = block{node: noNode, prevFree: b - 1, nextFree: b + 1}
+		p.blocks[b] = block{node: none, prevFree: b - 1, nextFree: b + 1}
 	}
 	if c.total > 0 {
 		p.freeHead, p.freeTail = 0, c.total-1
@@ -63,17 +64,26 @@ func (p *blockPool) find(g int, n Node, j int32) int32 {
 // has reports whether block j of node n is hashed for group g.
 func (p *blockPool) has(g int, n Node, j int32) bool { return p.find(g, n, j) != none }
 
-// take removes the first block from the free queue, which must not be empty, and evicts it if it is hashed.
-func (p *blockPool) take() int32 {
+// take removes the first n blocks from the free queue, which must have that many, evicts those that are hashed
+// and appends them to list.
+func (p *blockPool) take(list []int32, n int) []int32 {
 	b := p.freeHead
-	p.unqueue(b)
-	p.c.free--
-	x := &p.blocks[b]
-	if x.node != noNode {
-		p.evict(b)
+	for range n {
+		x := &p.blocks[b]
+		if x.node != none {
+			p.evict(b)
+		}
+		x.refs = 1
+		list = append(list, b)
+		b = x.nextFree
 	}
-	x.refs = 1
-	return b
+	p.c.free -= int32(n)
+	if p.freeHead = b; b != none {
+		p.blocks[b].prevFree = none
+	} else {
+		p.freeTail = none
+	}
+	return list
 }
 
 // pin adds a holder to b.
@@ -97,7 +107,7 @@ func (p *blockPool) release(blocks []int32) {
 		}
 		p.c.free++
 		switch {
-		case x.node != noNode || !p.c.unhashedFirst:
+		case x.node != none || !p.c.unhashedFirst:
 			p.queueAfter(b, p.freeTail)
 		default:
 			p.queueAfter(b, front)
@@ -138,12 +148,15 @@ func (p *blockPool) unqueue(b int32) {
 	}
 }
 
-// publish makes b, which is not hashed, the newest copy of block j of node n for group g.
-func (p *blockPool) publish(b int32, g int, n Node, j int32) {
-	x := p.blocksOf(n, g, j)
+// publish makes b, which is not hashed, the newest copy of block j of the node at an index in hashed, for group g.
+func (p *blockPool) publish(b int32, g int, node, j int32) {
+	x := &p.hashed[node]
+	for int32(len(x.oldest[g])) <= j-x.first[g] {
+		x.oldest[g] = append(x.oldest[g], none)
+	}
 	oldest := &x.oldest[g][j-x.first[g]]
 	q := &p.blocks[b]
-	q.node, q.index, q.group, q.nextCopy = n, j, int32(g), none
+	q.node, q.index, q.group, q.nextCopy = node, j, int32(g), none
 	if *oldest != none {
 		last := p.blocks[*oldest].prevCopy
 		q.prevCopy, p.blocks[last].nextCopy, p.blocks[*oldest].prevCopy = last, b, b
@@ -154,17 +167,12 @@ func (p *blockPool) publish(b int32, g int, n Node, j int32) {
 	p.notify(q, true)
 }
 
-// blocksOf returns the hashed blocks of node n, with room for block j of group g.
-func (p *blockPool) blocksOf(n Node, g int, j int32) *nodeBlocks {
-	at := p.byNode.get(n)
-	if at == none {
-		at = p.addNode(n)
+// indexOf returns the index in hashed of node n.
+func (p *blockPool) indexOf(n Node) int32 {
+	if at := p.byNode.get(n); at != none {
+		return at
 	}
-	x := &p.hashed[at]
-	for int32(len(x.oldest[g])) <= j-x.first[g] {
-		x.oldest[g] = append(x.oldest[g], none)
-	}
-	return x
+	return p.addNode(n)
 }
 
 // addNode adds a node without hashed blocks and returns its index in hashed.
@@ -179,6 +187,7 @@ func (p *blockPool) addNode(n Node) int32 {
 	p.byNode.set(n, at)
 	p.c.tree.ref(n)
 	x, start := &p.hashed[at], p.c.tree.nodes[n].key.start
+	x.node = n
 	for g := range x.first {
 		x.first[g], x.oldest[g] = start/int32(p.c.groups.groups[g].BlockSize), x.oldest[g][:0]
 	}
@@ -188,10 +197,10 @@ func (p *blockPool) addNode(n Node) int32 {
 // evict makes b, which is hashed, a block that is not.
 func (p *blockPool) evict(b int32) {
 	q := &p.blocks[b]
-	n, at := q.node, p.byNode.get(q.node)
+	at := q.node
 	x := &p.hashed[at]
 	oldest := &x.oldest[q.group][q.index-x.first[q.group]]
-	q.node = noNode
+	q.node = none
 	switch {
 	case *oldest != b:
 		p.blocks[q.prevCopy].nextCopy = q.nextCopy
@@ -206,25 +215,30 @@ func (p *blockPool) evict(b int32) {
 		return
 	}
 	*oldest = none
-	gone := *q
-	gone.node = n
-	p.notify(&gone, false)
+	if p.c.watcher != nil {
+		gone := *q
+		gone.node = at
+		p.notify(&gone, false)
+	}
 	if x.count--; x.count == 0 {
-		p.byNode.remove(n)
+		p.byNode.remove(x.node)
 		p.spare = append(p.spare, at)
-		p.c.tree.unref(n)
+		p.c.tree.unref(x.node)
 	}
 }
 
 // notify notifies the watcher that a content got its first copy or lost its last one.
 func (p *blockPool) notify(q *block, inserted bool) {
 	c := p.c
-	if c.watcher == nil || !c.tree.nodes[q.node].named {
+	if c.watcher == nil {
 		return
 	}
-	if inserted {
-		c.watcher.Inserted(int(q.group), q.node, q.index, q.index+1)
-	} else {
-		c.watcher.Evicted(int(q.group), q.node, q.index, q.index+1)
+	n := p.hashed[q.node].node
+	switch {
+	case !c.tree.nodes[n].named:
+	case inserted:
+		c.watcher.Inserted(int(q.group), n, q.index, q.index+1)
+	default:
+		c.watcher.Evicted(int(q.group), n, q.index, q.index+1)
 	}
 }

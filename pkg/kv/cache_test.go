@@ -110,9 +110,7 @@ func (l *cachePair) evictAll() {
 		l.c.takeFree(l.c.free)
 		return
 	}
-	for l.c.free > 0 {
-		l.c.groups.take()
-	}
+	l.c.groups.take(nil, int(l.c.free))
 }
 
 func (l *cachePair) pick() *seqPair { return l.all[l.r.IntN(len(l.all))] }

@@ -94,7 +94,7 @@ func (g *groupStore) check() error {
 			return fmt.Errorf("kv: block %d has %d holders, %d counted, or is neither held nor free", b, holders[b],
 				x.refs)
 		}
-		if x.node != noNode && !g.has(int(x.group), x.node, x.index) {
+		if x.node != none && !g.has(int(x.group), g.hashed[x.node].node, x.index) {
 			return fmt.Errorf("kv: block %d is hashed, but not found", b)
 		}
 	}

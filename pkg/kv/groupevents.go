@@ -107,7 +107,9 @@ func (g *groupStore) advance(s Seq) {
 	}
 	g.skip(q, past)
 	g.allocate(q, tokens+1)
-	g.c.Publish(s, int(tokens+1-r.lag))
+	if tokens+1-r.lag == q.sharedEnd {
+		g.c.Publish(s, int(q.sharedEnd))
+	}
 	g.schedule(s, g.nextEvent(q, r, at))
 	g.advancing = false
 }

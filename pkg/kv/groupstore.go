@@ -170,10 +170,10 @@ func (g *groupStore) lacks(q *groupSequence, n int32) int32 {
 // allocate takes the blocks that q lacks for its first n tokens, group by group.
 func (g *groupStore) allocate(q *groupSequence, n int32) {
 	for i := range g.groups {
-		table, want := &q.tables[i], int(g.groups[i].blocksFor(n))
-		for len(table.blocks) < want {
-			table.blocks = append(table.blocks, g.take())
-			q.held++
+		table := &q.tables[i]
+		if more := int(g.groups[i].blocksFor(n)) - len(table.blocks); more > 0 {
+			table.blocks = g.take(table.blocks, more)
+			q.held += int32(more)
 		}
 	}
 }
@@ -221,24 +221,34 @@ func (g *groupStore) publishTokens(s Seq, n int32) {
 	for i := range g.groups {
 		table, size := &q.tables[i], int32(g.groups[i].BlockSize)
 		full := min(n/size, int32(len(table.blocks)))
-		for ; table.published < full; table.published++ {
-			j := table.published
-			for path[table.span].End < (j+1)*size {
+		for table.published < full {
+			for path[table.span].End < (table.published+1)*size {
 				table.span++
 			}
-			if b := table.blocks[j]; b != none && g.isKept(q, i, j) {
-				g.publishBlock(s, b, i, path[table.span].Node, j)
-			}
+			span := path[table.span]
+			g.publishSpan(s, i, span.Node, min(full, span.End/size))
 		}
 	}
 }
 
-// publishBlock publishes b as block j of node n, after those that a growing sequence has filled before.
-func (g *groupStore) publishBlock(s Seq, b int32, i int, n Node, j int32) {
-	if w, ok := g.c.writer(n); ok && w != s {
-		g.catchUpBefore(w, s)
+// publishSpan publishes the blocks before hi of s in group i that are not published yet. They are blocks of node
+// n. Those that a growing sequence has filled before come first.
+func (g *groupStore) publishSpan(s Seq, i int, n Node, hi int32) {
+	q := &g.seqs[s]
+	table, node := &q.tables[i], none
+	for ; table.published < hi; table.published++ {
+		b := table.blocks[table.published]
+		if b == none || !g.isKept(q, i, table.published) {
+			continue
+		}
+		if node == none {
+			if w, ok := g.c.writer(n); ok && w != s {
+				g.catchUpBefore(w, s)
+			}
+			node = g.indexOf(n)
+		}
+		g.publish(b, i, node, table.published)
 	}
-	g.publish(b, i, n, j)
 }
 
 // isKept reports whether block j of q in group i is hashed when it is full

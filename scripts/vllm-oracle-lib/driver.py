@@ -153,6 +153,8 @@ class Run:
         block_size, hash_size = math.lcm(*sizes), math.gcd(*sizes)  # resolve_kv_cache_block_sizes
         if not e["enable_prefix_caching"]:
             hash_size = block_size
+        if "hash_block_size" not in parameters((Scheduler,)):  # then the scheduler gets the size of the configuration
+            block_size = hash_size = e["block_size"]
         self.block_hasher = None
         if e["enable_prefix_caching"]:
             hash_function = get_hash_fn_by_name("sha256")
