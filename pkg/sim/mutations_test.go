@@ -3,6 +3,7 @@ package sim
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -273,11 +274,12 @@ func TestMutations(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		t.Skip("builds an engine with broken rules; run without -short and -race")
 	}
-	m := buildMutations(t, broken)
+	all := slices.Concat(broken, brokenRouters)
+	m := buildMutations(t, all)
 	if failed := runMutation(t, m.binary, -1, comparisons[0]); failed != nil {
 		t.Fatalf("without a mutation the tests fail: %v", failed)
 	}
-	for i, b := range broken {
+	for i, b := range all {
 		t.Run(b.rule, func(t *testing.T) {
 			t.Parallel()
 			binary := m.binary
@@ -289,7 +291,11 @@ func TestMutations(t *testing.T) {
 				}
 				buildOverlay(t, binary, map[string][]byte{b.path(t): []byte(strings.Replace(string(text), b.old, b.new, 1))})
 			}
-			failed := runMutation(t, binary, i, comparisons...)
+			patterns := comparisons
+			if i >= len(broken) {
+				patterns = []string{routerComparison}
+			}
+			failed := runMutation(t, binary, i, patterns...)
 			if failed == nil {
 				t.Fatalf("the tests pass without the rule")
 			}

@@ -194,7 +194,9 @@ func TestStories(t *testing.T) {
 func compare(t *testing.T, c reference.Config, requests []reference.Request) string {
 	t.Helper()
 	o := testOptions(c)
-	c.TieSeed, c.DrawSeed = dist.NewStream(o.Seed, "ties").Uint64(), dist.NewStream(o.Seed, "policy/routing").Uint64()
+	path := pickerPath(&c)
+	c.TieSeed = dist.NewStream(o.Seed, "ties"+path).Uint64()
+	c.DrawSeed = dist.NewStream(o.Seed, "policy/routing"+path).Uint64()
 	want := reference.Run(c, requests)
 	var out bytes.Buffer
 	if err := runCluster(context.Background(), clusterOf(c), testSpecs(c), bytes.NewReader(workloadOf(requests)), &out,
@@ -433,6 +435,7 @@ func clusterOf(c reference.Config) *cluster.Config {
 	if c.Routing != "round-robin" {
 		one.Policies.Routing.Params["tie"] = cmp.Or(c.Tie, "first")
 	}
+	setNamedRouter(one, &c)
 	one.Policies.Complete()
 	one.ControlPlane.Snapshots.SetDefaults()
 	return one

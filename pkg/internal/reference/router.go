@@ -14,16 +14,23 @@ type router struct {
 	// inflight counts the requests sent to each replica that have not left it.
 	inflight []int
 	indexes  []prefixIndex
-	// queued and running are the counts of each replica that the router saw last.
+	// queued and running are the counts of each replica that the router saw last, usage its used share of
+	// the blocks.
 	queued, running []int
+	usage           []float64
+	// variables are those of stateful.
+	variables variables
+	// requests are all of the workload.
+	requests []*request
 }
 
 // readSnapshots reads the queue and batch lengths.
 func (r *router) readSnapshots(replicas []*replica) {
-	r.queued, r.running = r.queued[:0], r.running[:0]
+	r.queued, r.running, r.usage = r.queued[:0], r.running[:0], r.usage[:0]
 	for _, x := range replicas {
 		r.queued = append(r.queued, len(x.waiting))
 		r.running = append(r.running, len(x.running))
+		r.usage = append(r.usage, 1-float64(len(x.cache.free))/float64(len(x.cache.blocks)))
 	}
 }
 
@@ -43,6 +50,12 @@ func (r *router) choose(q *request, replicas []*replica) (chosen, expected int) 
 		chosen = r.twoChoices(len(replicas))
 	case "prefix-affinity":
 		chosen = r.longestPrefix(q)
+	case "stateful":
+		chosen = r.stateful()
+	case "llm-d":
+		chosen, expected = r.llmd(q)
+	case "dynamo-kv":
+		chosen, expected = r.dynamo(q, replicas)
 	case "weighted":
 		var scores []float64
 		for i := range replicas {
@@ -53,12 +66,11 @@ func (r *router) choose(q *request, replicas []*replica) (chosen, expected int) 
 	r.inflight[chosen]++
 	if r.hasIndexes() {
 		hashes := r.hashes(q)
-		// The last prompt token is always computed.
-		matched := min(r.indexes[chosen].matched(hashes), (q.Input-1)/r.config.BlockSize)
-		expected = matched * r.config.BlockSize
+		expected = r.indexes[chosen].matched(hashes) * r.config.BlockSize
 		r.indexes[chosen].touch(hashes, r.capacity())
 	}
-	return chosen, expected
+	// The last prompt token is always computed.
+	return chosen, min(expected, (q.Input-1)/r.config.BlockSize*r.config.BlockSize)
 }
 
 // score is the weighted sum for replica i.

@@ -31,6 +31,8 @@ type request struct {
 	junction int
 	// inFlight is the number of tokens that those two will add to the output.
 	inFlight int
+	// uncached is the number of prompt tokens that were not cached when the router sent the request.
+	uncached int
 	// preemptedAt is the time of the preemption that the request has not recovered from, or Never.
 	preemptedAt int64
 }
@@ -89,6 +91,8 @@ func newSimulation(c Config, requests []Request) *simulation {
 		draws:    numberStream(c.DrawSeed),
 		inflight: make([]int, c.Replicas),
 		indexes:  make([]prefixIndex, c.Replicas),
+		// Until the first decision there is no last replica.
+		variables: variables{last: -1, mean: 2},
 	}
 	for _, r := range requests {
 		first := stagePending
@@ -239,7 +243,7 @@ func (s *simulation) admit(q *request, now int64) {
 
 func (s *simulation) route(q *request, now int64) {
 	q.outcome.RoutedUS = now
-	s.router.position = slices.Index(s.requests, q)
+	s.router.position, s.router.requests = slices.Index(s.requests, q), s.requests
 	q.outcome.Replica, q.outcome.ExpectedCached = s.router.choose(q, s.replicas)
 	q.stage, q.until = stageDelay, now+s.config.queueDelay(q.Input)
 }

@@ -1,0 +1,224 @@
+package reference
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// NamedRouter has the parameters of the routers llm-d and dynamo-kv.
+type NamedRouter struct {
+	// Credit, Decay, PrefillScale, RequestCost and Temperature are those of dynamo-kv:
+	// overlap_score_credit, overlap_score_credit_decay, prefill_load_scale,
+	// decode_active_request_weight and router_temperature.
+	Credit, Decay, PrefillScale, RequestCost, Temperature float64
+	// Capacity is how many blocks llm-d's index remembers for a replica.
+	Capacity int
+}
+
+// smallestBlock is the smallest block of llm-d's index in tokens.
+const smallestBlock = 64
+
+// promptBlocks are the hashes of a prompt's blocks for llm-d's index. The last one may be partly full.
+func (r *router) promptBlocks(q *request) (hashes []string, size int) {
+	size = max(smallestBlock, r.config.BlockSize)
+	for end := size; end < q.Input; end += size {
+		hashes = append(hashes, q.hash(end))
+	}
+	return append(hashes, q.hash(q.Input)), size
+}
+
+// indexMatches counts, for each replica, those of a prompt's blocks that it was sent. The blocks after
+// the first one that no replica was sent do not count.
+func (r *router) indexMatches(hashes []string) []int {
+	matches := make([]int, len(r.indexes))
+	for _, h := range hashes {
+		known := false
+		for i := range r.indexes {
+			if slices.Contains(r.indexes[i], h) {
+				matches[i]++
+				known = true
+			}
+		}
+		if !known {
+			break
+		}
+	}
+	return matches
+}
+
+// llmd chooses by llm-d's default profile and returns the tokens that it expects to be cached.
+func (r *router) llmd(q *request) (chosen, expected int) {
+	hashes, size := r.promptBlocks(q)
+	matches := r.indexMatches(hashes)
+	var scores []float64
+	for i := range matches {
+		queue := 2 * queueDepthScore(r.queued, i)
+		cache := 2 * (1 - r.usage[i])
+		prefix := 3 * (float64(matches[i]) / float64(len(hashes)))
+		scores = append(scores, queue+cache+prefix)
+	}
+	chosen = r.pick(scores)
+	index := &r.indexes[chosen]
+	for _, h := range hashes { // the most recent block last
+		*index = append(slices.DeleteFunc(*index, func(x string) bool { return x == h }), h)
+		if len(*index) > r.config.Named.Capacity {
+			*index = (*index)[1:]
+		}
+	}
+	return chosen, matches[chosen] * size
+}
+
+// load is what Dynamo's router counts at a replica: the prompt tokens without a first token that were
+// not cached when their request was sent, and the full prompt blocks of all requests, each once.
+func (r *router) load(replica int, x *replica) (prefill int, blocks []string) {
+	for _, q := range r.requests {
+		if q.outcome.Replica != replica || q.final() && !slices.Contains(x.running, q) {
+			continue
+		}
+		if q.outcome.Generated == 0 {
+			prefill += q.uncached
+		}
+		blocks = append(blocks, r.hashes(q)...)
+	}
+	slices.Sort(blocks)
+	return prefill, slices.Compact(blocks)
+}
+
+// dynamo chooses by Dynamo's cost and returns the tokens that it expects to be cached.
+func (r *router) dynamo(q *request, replicas []*replica) (chosen, expected int) {
+	n, size := r.config.Named, r.config.BlockSize
+	hashes := r.hashes(q)
+	var prefills, cached []int
+	var held [][]string
+	for i, x := range replicas {
+		tokens, blocks := r.load(i, x)
+		prefills, held = append(prefills, tokens), append(held, blocks)
+		hits := 0
+		for hits < len(hashes) && r.config.PrefixCaching && x.cache.has(q.blockHash(0, (hits+1)*size)) {
+			hits++
+		}
+		cached = append(cached, hits)
+	}
+	var costs []float64
+	for i := range replicas {
+		shared := 0
+		for shared < len(hashes) && slices.Contains(held[i], hashes[shared]) {
+			shared++
+		}
+		credit := n.Credit
+		if n.Decay > 0 {
+			prompt := float64((q.Input + size - 1) / size)
+			excess := float64(prefills[i]-slices.Min(prefills)) / float64(size) / prompt
+			credit *= 1 / (1 + float64(n.Decay*excess))
+		}
+		prefill := max(0, float64(prefills[i]+q.Input)/float64(size)-float64(credit*float64(cached[i])))
+		decode := float64(len(held[i]) + len(hashes) - shared)
+		costs = append(costs, float64(n.PrefillScale*prefill)+decode+float64(n.RequestCost*float64(r.inflight[i])))
+	}
+	chosen = r.cheapest(costs)
+	q.uncached = q.Input - cached[chosen]*size
+	return chosen, cached[chosen] * size
+}
+
+// cheapest takes the lowest cost or, with a temperature, draws by the softmax of the costs in a range
+// of 1.
+func (r *router) cheapest(costs []float64) int {
+	low, high := slices.Min(costs), slices.Max(costs)
+	if r.config.Named.Temperature == 0 {
+		negative := make([]float64, len(costs))
+		for i, c := range costs {
+			negative[i] = -c
+		}
+		return r.best(negative)
+	}
+	var weights []float64
+	sum := 0.0
+	for _, c := range costs {
+		w := 1.0
+		if high > low {
+			w = math.Exp((low - c) / ((high - low) * r.config.Named.Temperature))
+		}
+		weights = append(weights, w)
+		sum += w
+	}
+	stream := r.draws.forRequest(r.position)
+	left := stream.unit() * sum
+	for i, w := range weights {
+		if left < w {
+			return i
+		}
+		left -= w
+	}
+	return len(costs) - 1
+}
+
+// variables are what the router stateful remembers: the last replica, a moving average and a counter.
+type variables struct{ last, mean, turn float64 }
+
+// stateful explores in three of ten scores, and else prefers few requests in flight and, in two of three
+// decisions, the last replica. Then it updates all variables from their old values.
+func (r *router) stateful() int {
+	v, stream := r.variables, r.draws.forRequest(r.position)
+	var scores []float64
+	for i, n := range r.inflight {
+		switch {
+		case stream.unit() < 0.3:
+			scores = append(scores, stream.unit()*4)
+		case float64(i) == v.last && v.turn > 0:
+			scores = append(scores, v.mean-float64(n)+1)
+		default:
+			scores = append(scores, v.mean-float64(n))
+		}
+	}
+	chosen := r.best(scores)
+	x := float64(r.inflight[chosen]) + v.last
+	r.variables = variables{last: float64(chosen), mean: v.mean + (x-v.mean)/4, turn: math.Mod(v.turn+1, 3)}
+	return chosen
+}
+
+// has reports whether a block has the hash.
+func (c *cache) has(hash string) bool {
+	_, found := c.lookup(hash)
+	return found
+}
+
+// RandomRouters draws a case like Random, on several replicas with llm-d, dynamo-kv or stateful. Prompts, blocks
+// and budgets are longer by a factor, so that prompts have several of llm-d's blocks.
+func RandomRouters(seed uint64) (Config, []Request) {
+	c, requests := Random(seed)
+	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0x726f7574))}
+	c.Replicas, c.Scorers, c.ShadowBlocks = pick(d, 2, 3, 4, 8), nil, 0
+	c.Groups, c.Sparse, c.Interval, c.KeepUntilComputed, c.ReserveWindow = nil, false, 0, false, false
+	c.Named = NamedRouter{Credit: pick(d, 1, 1, 0.5, 2.0), Decay: pick(d, 0, 0, 1.0), PrefillScale: pick(d, 1, 1, 2.5),
+		RequestCost: pick(d, 0, 0, 1.5), Temperature: pick(d, 0, 0, 0.3), Capacity: c.usable()}
+	c.Tie, c.Picker = pick(d, "random", "random", "first", "least-inflight"), ""
+	if c.Routing = "dynamo-kv"; d.percent(20) {
+		c.Routing = "stateful"
+		return c, requests
+	}
+	if d.percent(50) {
+		c.Routing, c.Tie = "llm-d", "random"
+		c.Picker = pick(d, "max-score", "max-score", "random", "weighted-random")
+		longer(&c, requests, pick(d, 1, 9, 20, 20))
+		return c, requests
+	}
+	c.SnapshotUS = 0 // the caches that the router sees are current
+	return c, requests
+}
+
+// longer multiplies the lengths of prompts and what limits them.
+func longer(c *Config, requests []Request, factor int) {
+	c.BlockSize *= factor
+	c.MaxNumBatchedTokens *= factor
+	c.MaxModelLen *= factor
+	c.LongPrefillThreshold *= factor
+	for i := range requests {
+		r := &requests[i]
+		r.Input *= factor
+		r.Prompt = slices.Clone(r.Prompt)
+		for k := range r.Prompt {
+			r.Prompt[k].Tokens *= factor
+		}
+	}
+}
