@@ -88,7 +88,8 @@
 //	                   first run; "candidates" lists all. A missing metric is null
 //
 // Terms of the text, and flags that change it. --hints adds advice, with a command that simulates it where settings
-// can express it; the JSON document has these as objects under hints.
+// can express it; the JSON document has these as objects under hints. --try WORKLOAD simulates the first three
+// and reports the measured gain of each.
 //
 //	lost              a request that missed its SLO targets; without targets, one with regret; without
 //	                  regret, one with a TTFT above 5 times the median, or that did not complete

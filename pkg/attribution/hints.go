@@ -2,7 +2,6 @@ package attribution
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"strings"
 
@@ -26,8 +25,26 @@ type Hint struct {
 	Also []Change `json:"also,omitempty"`
 	// ExpectedGain is the share of the judged requests that the pattern explains: an upper bound of the gain.
 	ExpectedGain float64 `json:"expected_gain"`
-	// Command simulates it, on the same cluster file and workload.
+	// Command simulates it: the run again, on its workload, with other settings.
 	Command string `json:"command"`
+	// Measured is what the change did on the workload of the run; nil where that was not simulated.
+	Measured *Measured `json:"measured,omitempty"`
+}
+
+// Measured is the score with a hint and the gain over the score without it, or why it could not be simulated.
+type Measured struct {
+	Score float64 `json:"score"`
+	Gain  float64 `json:"gain"`
+	Error string  `json:"error,omitempty"`
+}
+
+// Settings are the changes as arguments of blis-sim --set.
+func (h *Hint) Settings() []string {
+	all := []string{h.setting()}
+	for i := range h.Also {
+		all = append(all, h.Also[i].setting())
+	}
+	return all
 }
 
 // findHints are the executable hints of the patterns, in their order.
@@ -43,23 +60,23 @@ func (a *Analyzer) findHints(f *Findings) (hints []Hint) {
 		}
 		h := Hint{Pattern: i + 1, Condition: p.Condition.Name, Component: p.Condition.Component.Name,
 			Change: changes[0], Also: changes[1:], ExpectedGain: float64(p.Lost) / float64(max(1, f.Loss.Judged))}
-		var settings []string
-		for _, c := range changes {
-			settings = append(settings, c.Setting())
+		h.Command = "blis-sim --replay RUN"
+		for _, s := range h.Settings() {
+			h.Command += " --set '" + s + "'"
 		}
-		h.Command = "blis-sim -c CLUSTER " + strings.Join(settings, " ") + " WORKLOAD"
+		h.Command += " WORKLOAD"
 		hints = append(hints, h)
 	}
 	return hints
 }
 
-// Setting is the change as an argument of blis-sim.
-func (c *Change) Setting() string {
+// setting is the change as an argument of blis-sim --set.
+func (c *Change) setting() string {
 	text, err := json.Marshal(c.To)
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("--set '%s=%s'", c.Path, text)
+	return c.Path + "=" + string(text)
 }
 
 // proposal is what the value of a hint is computed from.

@@ -123,8 +123,8 @@ func asJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-// simulate runs the fault, with settings (--set), and returns the file of the run.
-func (f *plantedFault) simulate(t *testing.T, dir, name string, fixed bool, settings ...string) string {
+// simulate runs the fault, or its fix, and returns the file of the run.
+func (f *plantedFault) simulate(t *testing.T, dir, name string, fixed bool) string {
 	t.Helper()
 	args := []string{"-c", filepath.Join(dir, "cluster.json")}
 	horizon := f.Horizon
@@ -142,9 +142,6 @@ func (f *plantedFault) simulate(t *testing.T, dir, name string, fixed bool, sett
 		for path, value := range f.WorkloadFix {
 			setPath(f.Workload, path, value)
 		}
-	}
-	for _, s := range settings {
-		args = append(args, "--set", s)
 	}
 	for file, v := range map[string]any{spec: f.Workload, filepath.Join(dir, "cluster.json"): f.Cluster} {
 		if err := os.WriteFile(file, []byte(asJSON(t, v)), 0o666); err != nil {
@@ -172,9 +169,9 @@ func pairs(args []string) []string {
 }
 
 // score is the fitness of a run, from 0 to 1.
-func (f *plantedFault) score(t *testing.T, run string) (score float64, envelope map[string]any) {
+func (f *plantedFault) score(t *testing.T, run string, flags ...string) (score float64, envelope map[string]any) {
 	t.Helper()
-	args := []string{"--format", "json", "--hints", run}
+	args := append([]string{"--format", "json", run}, flags...)
 	if f.Score != "" {
 		args = append(args, "--fitness", f.Score)
 	}
@@ -197,21 +194,16 @@ func namedCauses(envelope map[string]any) (names []string) {
 	return names
 }
 
-// firstHints are the settings of the first two hints.
-func firstHints(envelope map[string]any) (all [][]string) {
+// bestHint is the better score with one of the first two hints.
+func bestHint(envelope map[string]any) (best float64) {
 	hints, _ := envelope["hints"].([]any)
 	for _, h := range hints[:min(len(hints), 2)] {
-		command, _ := h.(map[string]any)["command"].(string)
-		var settings []string
-		for _, m := range setting.FindAllStringSubmatch(command, -1) {
-			settings = append(settings, m[1])
-		}
-		all = append(all, settings)
+		measured, _ := h.(map[string]any)["measured"].(map[string]any)
+		score, _ := measured["score"].(float64)
+		best = max(best, (score-0.1)/0.9)
 	}
-	return all
+	return best
 }
-
-var setting = regexp.MustCompile(`--set '([^']*)'`)
 
 // judged is how the text of a faulty run names its cause.
 type judged struct {
@@ -224,12 +216,8 @@ type judged struct {
 func (f *plantedFault) judge(t *testing.T, causes map[string][]string) (j judged) {
 	t.Helper()
 	dir := t.TempDir()
-	before, envelope := f.score(t, f.simulate(t, dir, "run", false))
-	j.before, j.conditions = before, namedCauses(envelope)
-	for i, hint := range firstHints(envelope) {
-		score, _ := f.score(t, f.simulate(t, dir, fmt.Sprint("hint", i), false, hint...))
-		j.hinted = max(j.hinted, score)
-	}
+	before, envelope := f.score(t, f.simulate(t, dir, "run", false), "--try", filepath.Join(dir, "workload.jsonl"))
+	j.before, j.conditions, j.hinted = before, namedCauses(envelope), bestHint(envelope)
 	j.after, _ = f.score(t, f.simulate(t, dir, "fixed", true)) // changes f.Workload
 	right := func(name string) bool { return slices.Contains(causes[f.Cause], name) }
 	j.named = slices.ContainsFunc(j.conditions, right)

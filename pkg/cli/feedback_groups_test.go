@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -79,4 +80,24 @@ func TestTextAboutSessions(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
+}
+
+// --try measures what the command of a hint gives.
+func TestTryMeasuresHints(t *testing.T) {
+	dir := t.TempDir()
+	workload, run, hinted := filepath.Join(dir, "w"), filepath.Join(dir, "run"), filepath.Join(dir, "hinted")
+	ran(t, Gen, "--scenario", "sanity", "--requests", "300", "-o", workload)
+	ran(t, Sim, "--set", "deployments.main.engine.max_num_seqs=3", "--seed", "5", workload, "-o", run)
+	text := ran(t, Summarize, "--try", workload, run)
+	setting := regexp.MustCompile(`--set '(.*)' WORKLOAD`).FindStringSubmatch(text)
+	if setting == nil {
+		t.Fatalf("no hint in\n%s", text)
+	}
+	ran(t, Sim, "--replay", run, "--set", setting[1], workload, "-o", hinted)
+	score := regexp.MustCompile(`fitness: (\S+)`).FindStringSubmatch(ran(t, Summarize, hinted))[1]
+	if want := "measured: fitness " + score + " (+"; !strings.Contains(text, want) {
+		t.Errorf("%q is not in\n%s", want, text)
+	}
+	piped(t, Summarize, nil, exitUsage, "--try", workload)
+	piped(t, Summarize, nil, exitUsage, "--try", workload, "--format", "csv", run)
 }

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
 	"blis/pkg/attribution"
 	"blis/pkg/report"
+	"blis/pkg/sim"
+	"blis/pkg/stream"
 	"blis/pkg/summarize"
 )
 
@@ -67,5 +70,34 @@ func (c *summarizeCommand) run(ctx context.Context, j stdio) error {
 		}
 		return openStream(ctx, name, warn)
 	}
+	o.WhatIf = func(ctx context.Context, run, workload string, settings []string) (io.ReadCloser, error) {
+		return whatIf(ctx, run, workload, settings, warn)
+	}
 	return summarize.Run(ctx, nil, j.out, o)
+}
+
+// whatIf simulates a run again, with other settings, into a file that the system deletes.
+func whatIf(ctx context.Context, run, workload string, settings []string, warn func(string) error) (io.ReadCloser,
+	error) {
+	in, err := openStream(ctx, workload, warn)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	file, err := os.CreateTemp("", "blis-")
+	if err != nil {
+		return nil, err
+	}
+	err = os.Remove(file.Name())
+	if err == nil {
+		err = sim.Run(ctx, in, file, sim.Options{Replay: run, Workload: workload, Set: settings, Plain: true,
+			Given: []string{"replay", "set"}, Version: stream.Version, Trace: "decisions", Format: "text"})
+	}
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }

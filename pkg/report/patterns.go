@@ -116,17 +116,34 @@ func formatLift(lift float64) string {
 
 var hints = section{name: "HINTS", explains: true, write: func(w *writer) {
 	for i, p := range w.Findings.Patterns {
-		if !w.Hints || !w.about(p.Condition.Component.Name) {
+		if !w.Hints && !w.tried() || !w.about(p.Condition.Component.Name) {
 			continue
 		}
 		w.line("P%d: %s", i+1, p.Condition.Hint)
 		for _, h := range w.Findings.Hints {
 			if h.Pattern == i+1 {
 				w.line("   up to %s of the requests: %s", percent(h.ExpectedGain), h.Command)
+				w.measured(h.Measured)
 			}
 		}
 	}
 }}
+
+// tried reports whether a hint was simulated: then hints are shown.
+func (w *writer) tried() bool {
+	return slices.ContainsFunc(w.Findings.Hints, func(h attribution.Hint) bool { return h.Measured != nil })
+}
+
+// measured says what a hint did when it was simulated.
+func (w *writer) measured(m *attribution.Measured) {
+	switch {
+	case m == nil:
+	case m.Error != "":
+		w.line("   not simulated: %s", short(m.Error, 160))
+	default:
+		w.line("   measured: fitness %.4f (%+.4f)", m.Score, m.Gain)
+	}
+}
 
 var conditions = section{name: "CONDITIONS", explains: true, write: func(w *writer) {
 	f := w.Findings

@@ -1,6 +1,7 @@
 package summarize
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,9 +32,12 @@ type Options struct {
 	Strict   bool              `help:"Treat warnings about the streams as errors."`
 	Explain  attribution.Query `placeholder:"WHAT" help:"Explain one decision (dec-000913), request (its id) or time window (11.8s:14.2s)."`
 	Report   report.Options    `embed:""`
+	Try      string            `placeholder:"WORKLOAD" help:"Simulate the first hints on the workload of the run, and report their measured gains."`
 
 	// Open opens the named streams, if there is more than one.
 	Open func(name string) (io.ReadCloser, error) `kong:"-"`
+	// WhatIf simulates a run again on its workload, with settings as in blis-sim --set.
+	WhatIf func(ctx context.Context, run, workload string, settings []string) (io.ReadCloser, error) `kong:"-"`
 	// Color: the output goes to a terminal.
 	Color bool `kong:"-"`
 	// Warn receives warnings about the call; nil is silent.
@@ -54,6 +58,9 @@ func (o *Options) Validate() error {
 		if _, file := splitName(data); file == "-" && (i > 0 || len(o.Streams) == 0) {
 			return fmt.Errorf("stdin (-) can only be the first stream; the others must be files")
 		}
+	}
+	if err := o.checkTry(); err != nil {
+		return err
 	}
 	if err := o.Report.Validate(); err != nil {
 		return err

@@ -40,6 +40,11 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if err != nil && o.Format != "json" {
 		return err
 	}
+	if err == nil {
+		if err := r.tryHints(ctx); err != nil {
+			return err
+		}
+	}
 	render, writing := Formats.Get("format", o.Format)
 	if writing != nil {
 		return errors.Join(err, writing)
