@@ -20,9 +20,17 @@
 //	               vary and that lowers the prediction error on held-out segments. alpha[3], the
 //	               delay of tokens per decoding sequence, is present if it lowers that error
 //
-// Repeated prompts are replayed as such. Seconds in which the server stalled to warm up, at the
-// start of a run, are excluded, with a warning. Batches of similar sizes barely constrain the
-// slope beta[2]. It is combined with the slope of a roofline model, weighted by their errors.
+// If there are tables of measured kernels of the model on the GPU, a fit with the simulator in the
+// loop gives factors for the latency model operators instead of beta: step_us, sequence_us and
+// context_us of decode steps as beta[0], beta[2] and beta[3], and prefill, which multiplies the
+// kernels' time of a step's chunks. --latency linear fits beta nevertheless.
+//
+// Repeated prompts are replayed as such. A prefix that all prompts share must be stated, in a column
+// shared_prefix_tokens of a table or by --shared-prefix N. If first tokens come much too early for
+// the kernels, a fit searches for it, uses what it finds, and warns. Seconds in which the server
+// stalled to warm up, at the start of a run, are excluded, with a warning. Batches of similar sizes
+// barely constrain the slope beta[2]. It is combined with the slope of a roofline model, and of
+// measured kernels if there are any, weighted by their errors.
 // Coefficients that are not identifiable are listed, with a benchmark that would identify them.
 //
 // --holdout 0.4 holds out the last 40 % of the time of each stage and reports errors on it;
@@ -55,7 +63,7 @@
 //	$ blis-gen --scenario sanity --print-spec | sed 's/^aggregate_rate: .*/aggregate_rate: 25/' >w.yaml
 //	$ blis-gen w.yaml --requests 800 -o w.jsonl.zst
 //	$ blis-sim --set deployments.main.replicas=1 w.jsonl.zst -o run.jsonl.zst
-//	$ blis-calibrate --model meta-llama/Llama-3.1-8B-Instruct --gpu H100 run.jsonl.zst -o c.yaml
+//	$ blis-calibrate --model meta-llama/Llama-3.1-8B-Instruct --gpu H100 --latency linear run.jsonl.zst -o c.yaml
 //	$ blis-gen w.yaml --requests 400 --seed 7 | blis-sim --set deployments.main.replicas=1 -o other.jsonl.zst
 //	$ blis-calibrate --model meta-llama/Llama-3.1-8B-Instruct --gpu H100 --evaluate c.yaml other.jsonl.zst
 package main

@@ -29,6 +29,7 @@
 //   - --repeat N repeats the trace, and --sample P keeps a random share of its arrivals.
 //   - --block-size N sets the number of tokens per hash id.
 //   - --output-tokens N sets the output length of every request, for clients that miscounted it.
+//   - --shared-prefix N lets all prompts of a recording begin with the same N tokens, such as a system prompt.
 //
 // --where CEL keeps the requests for which an expression is true; a session is kept or dropped by its first call.
 //

@@ -31,7 +31,9 @@ type Options struct {
 	Hardware     []string `sep:"none" placeholder:"PATH" help:"File or directory of your own GPUs. Repeatable."`
 	Holdout      string   `default:"0.4" placeholder:"DATA" help:"Held-out data: FRACTION of time, stage:NAME or FILE."`
 	OutputTokens int64    `placeholder:"N" help:"Every output has N tokens, whatever was recorded."`
+	SharedPrefix int64    `placeholder:"N" help:"All prompts begin with the same N tokens, such as a system prompt (0: none)."`
 	Evaluate     string   `placeholder:"COEFFICIENTS" help:"Fit nothing; report the errors of these coefficients."`
+	Latency      string   `enum:"auto,linear,operators" default:"auto" help:"linear, operators (with measured kernels), or auto: operators if known."`
 	Init         string   `placeholder:"COEFFICIENTS" help:"Start from the coefficients of an earlier fit."`
 	Residuals    string   `placeholder:"FILE" help:"Write measured and simulated times of each held-out request as CSV."`
 	Format       string   `enum:"text,json" default:"text" help:"text: YAML with the report as comments; json: the report."`
@@ -107,8 +109,9 @@ func (o *Options) calibrate(ctx context.Context) (*report, error) {
 		if s.given, err = s.deployment.ReadCoefficients(given, s.arch, o.Hardware...); err != nil {
 			return nil, err
 		}
-		if m := s.given.Latency.Model; o.Evaluate == "" && m != "linear" {
-			return nil, fmt.Errorf("%s: --init needs coefficients of the model linear, these are of %s", given, m)
+		if m := s.given.Latency.Model; o.Evaluate == "" && m != "linear" && s.given.Latency.Factors == nil {
+			return nil, fmt.Errorf("%s: --init needs coefficients of the model linear or factors of the model "+
+				"operators, these are of %s", given, m)
 		}
 	}
 	return s.newReport(ctx)
@@ -162,7 +165,9 @@ func (r *report) unusedFlags() (warnings []string) {
 		why    string
 	}{
 		{"holdout", steps && isFraction(o.Holdout), "on steps: every second step is held out"},
+		{"latency", !r.fit.simulated, "on steps, or spans without arrivals: these are fitted by a line or a table"},
 		{"init", !r.fit.simulated, "on steps or spans: a regression has no starting point"},
+		{"shared-prefix", len(r.setup.replays) == 0, "on steps: they have no prompts"},
 		{"output-tokens", len(r.setup.replays) == 0, "on steps: they have no outputs"},
 	} {
 		if f.unused && slices.Contains(o.Given, f.flag) {

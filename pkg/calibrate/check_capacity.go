@@ -14,7 +14,10 @@ func checkCapacity(r *report) {
 			r.setup.warnf("%s: %.0f sequences decode concurrently, but max_num_seqs is %d: "+
 				"the engine settings are not those recorded", run.name, n, run.engine.maxSeqs)
 		}
-		tokens := run.profile(run.measured, run.contextOf).Peak() / replicas
+		own := func(i int) float64 {
+			return run.contextOf(i) - float64(min(run.prefix, run.requests[i].InputTokens))
+		}
+		tokens := run.profile(run.measured, own).Peak() / replicas
 		if tokens > tolerance*float64(run.engine.kvTokens) && !run.hiddenPrefixes {
 			r.setup.warnf("%s: concurrent sequences hold %.0f KV blocks, but the engine has %d: "+
 				"set num_gpu_blocks_override or gpu_memory_utilization as recorded, by --cluster",

@@ -80,7 +80,8 @@ func (s *setup) suggestBenchmark(f *fitResult, constantLength bool) *suggestedBe
 	low, high := 4/(step*256), float64(s.deployment.Engine.MaxNumSeqs)/2/(2*step*256)
 	// Prompts and decoding take at most half of the time, without overload.
 	decoding := f.value[beta2] + f.value[beta3]*float64(128+longest+256)/2
-	busy := (f.value[beta1]*float64(128+longest)/2 + 256*decoding) * 1e-6
+	prompts := f.value[beta1] * f.shape.perToken(float64(128+longest)/2) * float64(128+longest) / 2
+	busy := (prompts + 256*decoding) * 1e-6
 	if busy > 0 {
 		high = min(high, 0.5/busy)
 	}

@@ -82,7 +82,7 @@ func TestMisfits(t *testing.T) {
 // decode alone.
 func TestStepKindErrors(t *testing.T) {
 	for beta, want := range map[float64]int{10000: 0, 15000: 1} {
-		m, err := (&coefficients{beta0: beta, 20, 50, 0}).model(nil)
+		m, err := shape{}.model(coefficients{beta0: beta, 20, 50, 0}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

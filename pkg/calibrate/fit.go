@@ -19,6 +19,7 @@ type intervals [len(names)]stat.Interval
 type fitResult struct {
 	value coefficients
 	table *latency.Table // instead of β; nil: none
+	shape shape
 	// ci are confidence intervals by the scatter of the data alone. uncertainty is that of the
 	// coefficients, with the error of the model and the prior: wider or narrower. It is ci
 	// where a regression gives both.
@@ -38,11 +39,11 @@ func (s *setup) newReport(ctx context.Context) (*report, error) {
 	var err error
 	if s.options.Evaluate == "" {
 		if err = r.fitAll(ctx); err == nil {
-			m, err = r.fit.value.model(r.fit.table)
+			m, err = r.fit.shape.model(r.fit.value, r.fit.table)
 		}
 	} else {
 		r.holdouts, r.Set = s.allStages(), s.given
-		if m, err = s.given.Latency.Build(nil, nil); err == nil && len(s.steps) > 0 {
+		if m, err = s.given.Latency.Build(nil, s.shape.operators); err == nil && len(s.steps) > 0 {
 			r.StepScore = newStepScore(fmt.Sprintf("%d steps", len(s.steps)), stepErrors(s.steps, m))
 			r.stepModel = m
 		}
@@ -123,18 +124,24 @@ func (r *report) fitClients(ctx context.Context, runs []*replay, known *coeffici
 		var c coefficients
 		copy(c[:beta0], s.given.Latency.AlphaUS)
 		copy(c[beta0:], s.given.Latency.BetaUS)
+		if o := s.given.Latency.Factors; o != nil {
+			c[beta0], c[beta1], c[beta2], c[beta3] = o.StepUS, o.Prefill, o.SequenceUS, o.ContextUS
+		}
 		guesses = append(guesses, c)
 	}
 	s.options.progress("fitting")
-	f, err := fitReplays(ctx, runs, s.prior(l), known, guesses...)
+	f, err := s.fitShape(ctx, runs, l, known, guesses)
 	if err == nil {
 		f, err = r.excludeWarmup(ctx, f)
+	}
+	if err == nil {
+		f, err = r.findSharedPrefix(ctx, f)
 	}
 	if err != nil {
 		return err
 	}
 	bySpans := r.fit
-	r.fit.value, r.fit.load = f.value, f.load
+	r.fit.value, r.fit.load, r.fit.shape = f.value, f.load, f.shape
 	r.fit.ci, r.fit.uncertainty = f.intervals()
 	r.describeSources(f)
 	if known != nil {
@@ -157,6 +164,21 @@ func (r *report) fitClients(ctx context.Context, runs []*replay, known *coeffici
 		"of blocks of time, and TTFT by prompt length and concurrency; Levenberg-Marquardt with Huber weights, "+
 		"then response surfaces; intervals from a jackknife over segments of time", len(runs))
 	return nil
+}
+
+// fitShape fits to client timings with the kernels' time of prefill, or with a line where it is unknown
+// or the fit starts from one.
+func (s *setup) fitShape(ctx context.Context, runs []*replay, l load, known *coefficients,
+	guesses []coefficients) (*simFit, error) {
+	prior := s.prior(l)
+	if s.shape.kernels == nil || s.given != nil && s.given.Latency.Factors == nil {
+		return fitReplays(ctx, runs, shape{}, prior, known, guesses...)
+	}
+	if known != nil {
+		guesses[0][beta1] /= s.shape.perToken(l.context)
+	}
+	prior = prior.withKernels(s.shape, l, s.deployment.Engine.MaxNumSeqs)
+	return fitReplays(ctx, runs, s.shape, prior, known, guesses...)
 }
 
 // looseWidth is the relative width of an interval above which a collinear coefficient counts

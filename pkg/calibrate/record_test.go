@@ -84,7 +84,7 @@ deployments: [{id: main, model: meta-llama/Llama-2-7b-hf, gpu: H100, engine: %s,
 			OutputTokens: l.output[0] + random.Int64N(l.output[1]-l.output[0]+1)})
 		r.fitted = append(r.fitted, true)
 	}
-	m, err := truth.model(nil)
+	m, err := shape{}.model(truth, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestIntervalsCover(t *testing.T) {
 		dataBefore, wideBefore := data, wide
 		for seed := range n {
 			s, r := c.load.record(t, uint64(seed), c.truth)
-			f, err := fitReplays(t.Context(), []*replay{r}, s.prior(loadOf([]*replay{r})), nil)
+			f, err := fitReplays(t.Context(), []*replay{r}, shape{}, s.prior(loadOf([]*replay{r})), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -63,6 +63,7 @@ type replay struct {
 	period                   int // with which prompts repeat; 0: they do not
 	// hiddenPrefixes: prompts hit the prefix cache, but the recording does not say which.
 	hiddenPrefixes bool
+	prefix         int64  // tokens with which all prompts begin
 	fitted         []bool // the requests that the fit uses
 	// concurrent is how many sequences per replica decoded while a request waited for its
 	// first token.
@@ -101,6 +102,8 @@ func (s *setup) readRequests(r *replay, run *recording.Run) {
 	} else if problem := run.OutputCounts(); problem != "" {
 		s.warnf("%s: %s", r.name, problem)
 	}
+	r.prefix = s.options.SharedPrefix
+	run.SetSharedPrefix(r.prefix)
 	share := 0.0
 	if r.period, share = run.Period(); r.period > 0 {
 		s.warnf("%s: %.0f %% of prompts are as long as the one %d requests before: replayed as repeated prompts "+
@@ -199,9 +202,14 @@ func (r *replay) fits(i int) bool { return r.fitted[i] && !math.IsNaN(r.measured
 
 // simulate replays the run.
 func (r *replay) simulate(ctx context.Context, m latency.Model) ([]timing, error) {
+	return r.simulateRequests(ctx, r.requests, m)
+}
+
+// simulateRequests replays requests in place of the run's, of which they differ in their prompts only.
+func (r *replay) simulateRequests(ctx context.Context, requests []stream.Request, m latency.Model) ([]timing, error) {
 	nan := math.NaN()
 	out := slices.Repeat([]timing{{nan, nan, nan}}, len(r.requests))
-	err := r.player.Play(ctx, r.requests[:r.requestsNeeded()], m, func(i int, o *stream.Outcome) {
+	err := r.player.Play(ctx, requests[:r.requestsNeeded()], m, func(i int, o *stream.Outcome) {
 		out[i] = timingOf(o)
 	})
 	return out, err

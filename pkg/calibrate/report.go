@@ -61,15 +61,35 @@ func (r *report) finish() {
 		if f.source[k] == "" {
 			continue // an evaluation, or alpha[3] without effect
 		}
-		c := fittedCoefficient{Name: names[k], Value: round(v, 5), CI: roundInterval(f.ci[k]), Source: f.source[k]}
+		c := fittedCoefficient{Name: f.shape.rename(names[k]), Value: round(v, 5), CI: roundInterval(f.ci[k]),
+			Source: f.shape.rename(f.source[k])}
 		if f.uncertainty != f.ci {
 			c.Uncertainty = roundInterval(f.uncertainty[k])
 		}
 		r.Fitted = append(r.Fitted, c)
 	}
 	r.runChecks()
+	for i := range r.Warnings {
+		r.Warnings[i] = f.shape.rename(r.Warnings[i])
+	}
+	for _, s := range r.Scores {
+		s.Why = f.shape.rename(s.Why)
+	}
 	if r.Fitted != nil {
+		f.renameIdentified()
 		r.Identifiability, r.Set = &f.id, r.set()
+	}
+}
+
+// renameIdentified names coefficients as files do.
+func (f *fitResult) renameIdentified() {
+	for _, list := range [][]string{f.id.Not, f.id.Weak} {
+		for i := range list {
+			list[i] = f.shape.rename(list[i])
+		}
+	}
+	for i := range f.id.VIF {
+		f.id.VIF[i].Coefficient = f.shape.rename(f.id.VIF[i].Coefficient)
 	}
 }
 
@@ -87,8 +107,14 @@ var layout string
 // text is the report for people.
 var text = template.Must(template.New("report").Funcs(template.FuncMap{
 	"number": func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) },
-	"deref":  func(v *float64) float64 { return *v },
-	"trim":   strings.TrimSpace,
+	"unit": func(name string) string {
+		if name == "prefill" { // a factor
+			return "  "
+		}
+		return "us"
+	},
+	"deref": func(v *float64) float64 { return *v },
+	"trim":  strings.TrimSpace,
 	"interval": func(i *stat.Interval) string {
 		if i == nil {
 			return ""

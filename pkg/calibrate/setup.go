@@ -32,6 +32,7 @@ type setup struct {
 	arch       *model.Architecture // nil if it is not in the catalog
 	routing    string
 	roofline   latency.Model
+	shape      shape // with the server's kernels, if they are known
 	files      []*recording.Recording
 	replays    []*replay
 	steps      []recording.Step
@@ -60,6 +61,9 @@ func newSetup(o *Options, files []*recording.Recording) (*setup, error) {
 		return nil, err
 	}
 	s.key = s.deployment.Key()
+	if s.shape, err = s.findKernels(); err != nil {
+		return nil, err
+	}
 	for _, name := range []string{s.deployment.Model, s.deployment.ModelConfig} {
 		if a, err := model.BuiltIn(name); err == nil {
 			s.key.Model, s.arch = a.Name, a // by its name in the catalog
@@ -109,6 +113,13 @@ func (s *setup) findTarget() (*cluster.Config, error) {
 			fmt.Sprintf("deployments.main={id: main, model: %q, gpu: %q, replicas: 1, "+
 				"engine: {tensor_parallel_size: %d}}", name, gpu, tp)}
 		c, err := s.cluster(0)
+		if err != nil { // a server with so little memory was started with a shorter max_model_len
+			shorter := fmt.Sprintf("deployments.main.engine.max_model_len=%d", s.longestRequest())
+			s.overrides = append(s.overrides, shorter)
+			if again, stillWrong := s.cluster(0); stillWrong == nil {
+				c, err = again, nil
+			}
+		}
 		if wrong := (*strictyaml.Error)(nil); errors.As(err, &wrong) { // it names no file
 			text := strings.TrimPrefix(wrong.Msg, "deployments[0].")
 			return nil, fmt.Errorf("%s on %d x %s: %s", name, tp, gpu, text)
@@ -129,6 +140,42 @@ func (s *setup) findTarget() (*cluster.Config, error) {
 	}
 	s.id = d.ID
 	return s.cluster(0)
+}
+
+// longestRequest is the tokens of the longest recorded request, at least 1.
+func (s *setup) longestRequest() int64 {
+	longest := int64(1)
+	for _, f := range s.files {
+		for _, run := range f.Runs {
+			for i := range run.Outcomes {
+				longest = max(longest, run.Outcomes[i].InputTokens+run.Outcomes[i].OutputTokens)
+			}
+		}
+	}
+	return longest
+}
+
+// findKernels finds the kernels of the deployment; none if the model or the GPU has no tables of them.
+func (s *setup) findKernels() (shape, error) {
+	if s.options.Latency == "linear" {
+		return shape{}, nil
+	}
+	load := func(override string) (*cluster.Config, error) {
+		all := append(slices.Clone(s.overrides), fmt.Sprintf("deployments.%s.%s", s.id, override))
+		return cluster.Load(s.options.Cluster, cluster.Options{Hardware: s.options.Hardware, Overrides: all})
+	}
+	c, err := load("latency.model=operators") // with the file's tables and kernels
+	if err != nil {
+		c, err = load("latency={model: operators}")
+	}
+	if err != nil && s.options.Latency == "operators" {
+		return shape{}, fmt.Errorf("--latency operators: %w", err)
+	}
+	if err != nil {
+		return shape{}, nil
+	}
+	i := slices.IndexFunc(c.Deployments, func(d cluster.Deployment) bool { return d.ID == s.id })
+	return newShape(c.Deployments[i].Computed.Operators)
 }
 
 // cluster loads the cluster with a number of replicas (0: as the file has).

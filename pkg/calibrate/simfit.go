@@ -14,6 +14,7 @@ type simFit struct {
 	problem  *leastsq.Problem
 	solution *leastsq.Solution
 	replays  []*replay
+	shape    shape
 	load     load // the mean batch is at its mean number of sequences
 	prior    coefficients
 	// known has the time before the queue where server timings give it; nil: it is fitted.
@@ -62,15 +63,16 @@ func (f *simFit) parametersAt(c coefficients) []float64 {
 }
 
 // newSimFit sets up the search.
-func newSimFit(replays []*replay, p coefficients, l load, known *coefficients) *simFit {
-	f := &simFit{replays: replays, prior: p, load: l, known: known}
+func newSimFit(replays []*replay, of shape, p coefficients, l load, known *coefficients) *simFit {
+	f := &simFit{replays: replays, shape: of, prior: p, load: l, known: known}
 	step := max(1, p[beta0]+l.sequences*(p[beta2]+p[beta3]*l.context))
+	token := of.perToken(l.context)
 	f.problem = &leastsq.Problem{
 		Kinds: features * len(replays), Pool: features,
 		Parameters: []leastsq.Parameter{
 			atAlpha0: {Max: 1e6, Step: 300, MaxStep: step},
 			atStep:   {Min: 1, Max: 1e8, Step: step / 100, MaxStep: step / 10},
-			atBeta1: {Max: 1e5, Step: max(1, p[beta1]/6), MaxStep: p[beta1] + 1,
+			atBeta1: {Max: 1e5, Step: max(1/token, p[beta1]/6), MaxStep: p[beta1] + 1/token,
 				Prior: p[beta1], PriorSD: p[beta1]},
 			atBeta2: {Max: 1e5, Step: max(1, p[beta2]/8), MaxStep: 2*p[beta2] + 20,
 				Prior: p[beta2], PriorSD: 10*p[beta2] + 100},
@@ -104,7 +106,7 @@ func newSimFit(replays []*replay, p coefficients, l load, known *coefficients) *
 
 // simulate replays all runs and compares them with what was measured.
 func (f *simFit) simulate(ctx context.Context, c coefficients) (all [][]timing, residuals []float64, err error) {
-	m, err := c.model(nil)
+	m, err := f.shape.model(c, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,12 +126,12 @@ const worseFactor = 1.5
 
 // fitReplays fits α0, α3 and β to replays. Initial guesses are added to those that the
 // concurrency of the recordings and the prior suggest.
-func fitReplays(ctx context.Context, replays []*replay, p coefficients, known *coefficients,
+func fitReplays(ctx context.Context, replays []*replay, of shape, p coefficients, known *coefficients,
 	guesses ...coefficients) (*simFit, error) {
 	for _, r := range replays {
 		r.makeBlocks()
 	}
-	f := newSimFit(replays, p, loadOf(replays), known)
+	f := newSimFit(replays, of, p, loadOf(replays), known)
 	return f, f.fit(ctx, append(guesses, f.initialGuesses()...))
 }
 
@@ -193,6 +195,7 @@ func (f *simFit) initialGuesses() []coefficients {
 		}
 		return steps*(p[beta0]+p[beta2]) + p[beta1]*float64(r.requests[i].InputTokens)
 	})
+	p[beta1] /= f.shape.perToken(f.load.context)
 	return []coefficients{c, withPrior, p}
 }
 
@@ -248,7 +251,7 @@ func (f *simFit) tryWithoutBeta3(ctx context.Context) error {
 	}
 	p := f.prior
 	p[beta2], p[beta3] = p[beta2]+perSequence, 0
-	without := newSimFit(f.replays, p, f.load, f.known)
+	without := newSimFit(f.replays, f.shape, p, f.load, f.known)
 	without.problem.Scale = f.problem.Scale
 	x := slices.Clone(f.solution.X)
 	x[atStep], x[atBeta2] = x[atStep]+f.load.sequences*perSequence, x[atBeta2]+perSequence

@@ -29,7 +29,7 @@ func TestBeta3IsFoundOrPhysics(t *testing.T) {
 		c.load.perRate = 160
 		truth := coefficients{5000, 0, 0, 0, 6200, 16, 60, c.beta3}
 		s, r := c.load.record(t, 3, truth)
-		f, err := fitReplays(t.Context(), []*replay{r}, s.prior(loadOf([]*replay{r})), nil)
+		f, err := fitReplays(t.Context(), []*replay{r}, shape{}, s.prior(loadOf([]*replay{r})), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestAlpha3IsFoundWherePresent(t *testing.T) {
 		us := c.us
 		truth := coefficients{5000, 0, 0, us, 6200, 16, 22, 0.1565}
 		s, r := synthetic(t, 7, truth, c.requests)
-		f, err := fitReplays(t.Context(), []*replay{r}, s.prior(loadOf([]*replay{r})), nil)
+		f, err := fitReplays(t.Context(), []*replay{r}, shape{}, s.prior(loadOf([]*replay{r})), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestNearOverloadIsFitted(t *testing.T) {
 		t.Errorf("the regression on prompts gives %v, %v", c, ok)
 	}
 	for _, guesses := range [][]coefficients{nil, {truth}} {
-		f, err := fitReplays(t.Context(), []*replay{r}, s.prior(loadOf([]*replay{r})), nil, guesses...)
+		f, err := fitReplays(t.Context(), []*replay{r}, shape{}, s.prior(loadOf([]*replay{r})), nil, guesses...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestResponseSurfaceMatchesRefit(t *testing.T) {
 	var steps, refits, both [atAlpha3]float64 // sums of squares and of products
 	for seed := range uint64(4) {
 		s, r := synthetic(t, seed, truth, 400)
-		f, err := fitReplays(ctx, []*replay{r}, s.prior(loadOf([]*replay{r})), nil)
+		f, err := fitReplays(ctx, []*replay{r}, shape{}, s.prior(loadOf([]*replay{r})), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

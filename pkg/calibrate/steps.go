@@ -43,7 +43,7 @@ func (r *report) fitSteps(alphaKnown bool) error {
 	if err := r.tryTable(steps, fit, heldOut); err != nil {
 		return err
 	}
-	if r.stepModel, err = r.fit.value.model(r.fit.table); err == nil && gpuOnly {
+	if r.stepModel, err = r.fit.shape.model(r.fit.value, r.fit.table); err == nil && gpuOnly {
 		r.addHost()
 	}
 	return err
@@ -95,7 +95,7 @@ func (r *report) tryTable(steps, fit, heldOut []recording.Step) error {
 	if t == nil {
 		return nil
 	}
-	m, err := r.fit.value.model(t)
+	m, err := shape{}.model(r.fit.value, t)
 	if err != nil {
 		return err
 	}

@@ -159,6 +159,11 @@ func (r *report) addHost() {
 // slopePriorError is the relative standard deviation of a roofline's time per sequence.
 const slopePriorError = 0.2
 
+// irregular is how far steps of single batch sizes deviate from a line at least, as a fraction, where the
+// prior comes from kernels, too: tuned kernels' times jump from one batch size to the next, and a slope
+// of similar batches then says little of others, although the times of requests hardly scatter.
+const irregular = 0.0125
+
 // slopeData is what the data say of β2, its standard error, the deviation of step times from
 // a line as a fraction of a step, and the time of a step at the mean batch in µs.
 type slopeData struct{ beta2, err, nonlinearity, step float64 }
@@ -190,10 +195,14 @@ func (f *simFit) weightSlope(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if f.shape.kernels != nil {
+		nonlinearity = max(irregular, nonlinearity)
+	}
 	influences, _ := f.influences(f.problem, f.dataOnly)
 	stdErr := leastsq.StandardError(influences, atBeta2)
-	f.slope = estimateSlope(f.prior, slopeData{beta2: x[atBeta2], err: stdErr, nonlinearity: nonlinearity,
-		step: x[atStep] + f.prior[beta3]*f.load.sequences*f.load.context}, f.load)
+	f.slope = estimateSlope(f.prior, slopeData{beta2: x[atBeta2], err: stdErr,
+		nonlinearity: nonlinearity,
+		step:         x[atStep] + f.prior[beta3]*f.load.sequences*f.load.context}, f.load)
 	q := &f.problem.Parameters[atBeta2]
 	q.Prior, q.PriorSD = f.slope.beta2, max(0.01, f.slope.beta2/1000)
 	if math.Abs(f.slope.beta2-x[atBeta2]) <= max(q.Step, 2*stdErr) {

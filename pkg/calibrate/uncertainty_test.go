@@ -121,7 +121,7 @@ func TestHostTimeByHand(t *testing.T) {
 		r.addHost()
 		l := load{sequences: 100, lo: 0, hi: 200}
 		r.fit.load = l
-		m, err := r.fit.value.model(nil)
+		m, err := r.fit.shape.model(r.fit.value, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestHostTimeByHand(t *testing.T) {
 			t.Errorf("async %v: uncertainty %g, want %g", c.async, d.total(), 400/c.step)
 		}
 		r.fit.value[beta0] = -1
-		if _, err := r.fit.value.model(nil); err == nil {
+		if _, err := r.fit.shape.model(r.fit.value, nil); err == nil {
 			t.Error("a negative step time is no error")
 		}
 	}

@@ -96,7 +96,7 @@ func (r *report) excludeWarmup(ctx context.Context, f *simFit) (*simFit, error) 
 	if err := r.setup.checkEnough(f.replays); err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(texts, "; "), err)
 	}
-	without := newSimFit(f.replays, f.prior, loadOf(f.replays), f.known)
+	without := newSimFit(f.replays, f.shape, f.prior, loadOf(f.replays), f.known)
 	if err := without.fit(ctx, []coefficients{f.value}); err != nil {
 		return nil, err
 	}

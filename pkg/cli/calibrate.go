@@ -30,9 +30,11 @@ func (c *calibrateCommand) checkFlags() error {
 		switch {
 		case flag == "output-tokens" && c.OutputTokens < 1:
 			return fmt.Errorf("--output-tokens must be above 0, is %d", c.OutputTokens)
+		case flag == "shared-prefix" && c.SharedPrefix < 0:
+			return fmt.Errorf("--shared-prefix must be at least 0, is %d", c.SharedPrefix)
 		case flag == "tp" && c.TP < 1:
 			return fmt.Errorf("--tp must be at least 1, is %d", c.TP)
-		case (flag == "holdout" || flag == "init") && c.Evaluate != "":
+		case (flag == "holdout" || flag == "init" || flag == "latency") && c.Evaluate != "":
 			return fmt.Errorf("--%s has no effect with --evaluate, which fits nothing", flag)
 		}
 	}

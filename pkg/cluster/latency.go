@@ -25,12 +25,17 @@ func (c *resolver) latency(d *Deployment, at string, arch *model.Architecture, g
 	if err := l.Kernels.check(at+".latency.kernels", c.errorf); err != nil {
 		return err
 	}
-	if l.Model == "" && (l.Table != nil || l.BetaUS != nil) {
-		l.Model = "linear"
-		if l.Table != nil {
+	if l.Model == "" && (l.Table != nil || l.BetaUS != nil || l.Factors != nil) {
+		switch l.Model = "linear"; {
+		case l.Table != nil:
 			l.Model = "table"
+		case l.Factors != nil:
+			l.Model = "operators"
 		}
 		d.markDerived("latency.model")
+	}
+	if l.Factors != nil && l.Model != "operators" {
+		return c.errorf(at+".latency.factors", "must not be set with the model %s: factors adjust operators", l.Model)
 	}
 	if l.Model == "" && arch != nil && gpu != nil {
 		if err := c.chooseModel(d, at, arch, gpu); err != nil {
@@ -111,8 +116,8 @@ func (c *resolver) chooseModel(d *Deployment, at string, arch *model.Architectur
 // useCoefficientFile uses the coefficients of the file latency.from.
 func (c *resolver) useCoefficientFile(d *Deployment, at string, arch *model.Architecture) error {
 	l, at := &d.Latency, at+".latency.from"
-	if l.Model != "" || l.BetaUS != nil || l.Table != nil {
-		return c.errorf(at, "cannot be combined with model, beta_us or table; set only one of them")
+	if l.Model != "" || l.BetaUS != nil || l.Table != nil || l.Factors != nil {
+		return c.errorf(at, "cannot be combined with model, beta_us, table or factors; set only one of them")
 	}
 	path := l.From
 	if !filepath.IsAbs(path) {
@@ -153,9 +158,12 @@ func (c *resolver) useCoefficients(d *Deployment, set *hardware.Set) {
 	alpha := l.AlphaUS
 	l.Latency, l.Source = set.Latency, "measured with "+set.Engine
 	d.markDerived("latency.model", "latency.source")
-	if l.Table != nil {
+	switch {
+	case l.Table != nil:
 		d.markDerived("latency.table")
-	} else {
+	case l.Factors != nil:
+		d.markDerived("latency.factors")
+	default:
 		d.markDerived("latency.beta_us")
 	}
 	if alpha != nil {

@@ -59,7 +59,8 @@ func newMergedTraces(in io.Reader, o Options) (*mergedTraces, error) {
 			return nil, err
 		}
 		options := trace.Options{BlockSize: cmp.Or(int64(o.BlockSize), format.BlockSize), Seed: o.seed(),
-			EvenlySpaced: o.Rate != 0, OutputTokens: int64(o.OutputTokens)}
+			EvenlySpaced: o.Rate != 0, OutputTokens: int64(o.OutputTokens),
+			SharedPrefix: int64(o.SharedPrefix)}
 		i := &input{format: format}
 		if len(o.Import) > 1 {
 			i.prefix = strconv.Itoa(at+1) + ":"
@@ -230,11 +231,12 @@ func (o *Options) importDigest() string {
 		Rate         Factor  `json:"rate,omitempty"`
 		BlockSize    Count   `json:"block_size,omitempty"`
 		OutputTokens Count   `json:"output_tokens,omitempty"`
+		SharedPrefix Count   `json:"shared_prefix,omitempty"`
 		Limit        Count   `json:"limit,omitempty"`
 		Where        string  `json:"where,omitempty"`
 		Loop         Count   `json:"repeat,omitempty"`
 		Sample       Share   `json:"sample,omitempty"`
 		Seed         *uint64 `json:"seed,omitempty"`
-	}{strings.Join(formats, ","), o.TimeScale, o.Rate, o.BlockSize, o.OutputTokens, o.Limit, o.Where.text, o.Repeat,
-		o.Sample, o.Seed})
+	}{strings.Join(formats, ","), o.TimeScale, o.Rate, o.BlockSize, o.OutputTokens, o.SharedPrefix, o.Limit,
+		o.Where.text, o.Repeat, o.Sample, o.Seed})
 }

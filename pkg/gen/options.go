@@ -26,6 +26,7 @@ type Options struct {
 	Sample       Share    `placeholder:"P" help:"Keep each imported arrival with probability P (see --seed)."`
 	BlockSize    Count    `placeholder:"N" help:"Tokens per hash id of an import (mooncake: 512, bailian: 16)."`
 	OutputTokens Count    `placeholder:"N" help:"Set the output tokens of every imported request to N."`
+	SharedPrefix Count    `placeholder:"N" help:"All prompts of a recording begin with the same N tokens (a system prompt)."`
 	Where        Filter   `placeholder:"CEL" help:"Keep only requests for which this is true: 'input_tokens < 8192'."`
 	List         string   `enum:"scenarios,importers," default:"" placeholder:"WHAT" help:"List these and exit: scenarios, importers."`
 	PrintSpec    bool     `help:"Print the spec that would be used and exit."`
@@ -143,9 +144,9 @@ func (o *Options) Validate() error {
 	case imports && (o.Requests != 0 || o.PrintSpec):
 		return errors.New("--requests and --print-spec are for specs, not for --import (use --limit)")
 	case !imports && (o.Limit != 0 || o.TimeScale != 0 || o.Rate != 0 || o.Repeat != 0 || o.Sample != 0 ||
-		o.BlockSize != 0 || o.OutputTokens != 0):
-		return errors.New("--limit, --time-scale, --rate, --repeat, --sample, --block-size and --output-tokens are " +
-			"for --import only (use --requests with a spec)")
+		o.BlockSize != 0 || o.OutputTokens != 0 || o.SharedPrefix != 0):
+		return errors.New("--limit, --time-scale, --rate, --repeat, --sample, --block-size, --output-tokens and " +
+			"--shared-prefix are for --import only (use --requests with a spec)")
 	case o.Rate != 0 && o.TimeScale != 0:
 		return errors.New("give one of --rate and --time-scale")
 	case imports:
@@ -169,6 +170,7 @@ func (o *Options) validateImports() error {
 		}
 	}
 	hasBlocks := func(f trace.Format) bool { return f.BlockSize != 0 }
+	isRecorded := func(f trace.Format) bool { return f.Recorded }
 	isDrawn := func(f trace.Format) bool { return f.Sampled }
 	isUntimed := func(f trace.Format) bool { return f.Untimed }
 	isTimed := func(f trace.Format) bool { return !f.Untimed }
@@ -177,6 +179,8 @@ func (o *Options) validateImports() error {
 		return errors.New("--import can read stdin only once")
 	case o.BlockSize != 0 && !slices.ContainsFunc(used, hasBlocks):
 		return fmt.Errorf("--block-size is only for formats with hash ids: %s", formatsThat(hasBlocks))
+	case o.SharedPrefix != 0 && !slices.ContainsFunc(used, isRecorded):
+		return fmt.Errorf("--shared-prefix is only for recordings: %s", formatsThat(isRecorded))
 	case o.Seed != nil && o.Sample == 0 && !slices.ContainsFunc(used, isDrawn):
 		return fmt.Errorf("--seed has no effect on an import without --sample, except for %s", formatsThat(isDrawn))
 	case o.Rate != 0 && slices.ContainsFunc(used, isUntimed) && slices.ContainsFunc(used, isTimed):

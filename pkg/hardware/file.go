@@ -182,8 +182,12 @@ func (c *Catalog) checkSet(s *Set, at string, errorf strictyaml.Errorf) error {
 		return errorf(at+".latency", "beta_us has no effect on a table")
 	case l.Model != "table" && l.Table != nil:
 		return errorf(at+".latency", "a table has no effect on the model %s", l.Model)
+	case l.Model == "operators" && l.Factors == nil:
+		return errorf(at+".latency", "the model operators needs factors")
+	case l.Model != "operators" && l.Factors != nil:
+		return errorf(at+".latency", "factors have no effect on the model %s", l.Model)
 	}
-	if _, err := l.Build(nil, nil); err != nil {
+	if err := l.check(); err != nil {
 		return errorf(at+".latency", "%v", err)
 	}
 	if strings.TrimSpace(s.Source) == "" {
@@ -201,6 +205,19 @@ func (c *Catalog) checkSet(s *Set, at string, errorf strictyaml.Errorf) error {
 		return err
 	}
 	return s.checkIntervals(at+".uncertainty", &s.Uncertainty, errorf)
+}
+
+// check returns an error about the first invalid coefficient.
+func (l *Latency) check() error {
+	if l.Factors == nil {
+		_, err := l.Build(nil, nil)
+		return err
+	}
+	line := Latency{Model: "linear", AlphaUS: l.AlphaUS, BetaUS: []float64{0, 0, 0}}
+	if _, err := line.Build(nil, nil); err != nil { // the kernels are those of the deployment
+		return err
+	}
+	return l.Factors.Check()
 }
 
 func (s *Set) checkIntervals(at string, of *Intervals, errorf strictyaml.Errorf) error {
@@ -223,6 +240,11 @@ func (s *Set) checkIntervals(at string, of *Intervals, errorf strictyaml.Errorf)
 			if len(r) != 2 || !(r[0] <= r[1]) {
 				return errorf(fmt.Sprintf("%s.%s[%d]", at, v.name, i), "must be [lo, hi], is %v", r)
 			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(of.Factors)) {
+		if r := of.Factors[name]; len(r) != 2 || !(r[0] <= r[1]) {
+			return errorf(at+".factors."+name, "must be [lo, hi], is %v", r)
 		}
 	}
 	return nil

@@ -83,6 +83,8 @@ type Latency struct {
 	AlphaUS []float64      `yaml:"alpha_us" json:"alpha_us"`
 	BetaUS  []float64      `yaml:"beta_us" json:"beta_us,omitempty"`
 	Table   *latency.Table `yaml:"table" json:"table,omitempty"`
+	// Factors adjust the operators model.
+	Factors *latency.Factors `yaml:"factors" json:"factors,omitempty"`
 }
 
 // Build makes the latency model; replica is the input of the roofline model, o that of the operators
@@ -93,7 +95,7 @@ func (l *Latency) Build(replica *latency.Replica, o *latency.Operators) (latency
 		return nil, err
 	}
 	return build(latency.Coefficients{Alpha: l.AlphaUS, Beta: l.BetaUS, Table: l.Table, Replica: replica,
-		Operators: o})
+		Operators: o, Factors: l.Factors})
 }
 
 // Recording is a file that was fitted to; Runs are the fitted ones, if it names them.
@@ -109,6 +111,8 @@ type Intervals struct {
 	Level   float64     `yaml:"level" json:"level,omitempty"`
 	AlphaUS [][]float64 `yaml:"alpha_us" json:"alpha_us,omitempty"`
 	BetaUS  [][]float64 `yaml:"beta_us" json:"beta_us,omitempty"`
+	// Factors has those of the factors by their names.
+	Factors map[string][]float64 `yaml:"factors" json:"factors,omitempty"`
 }
 
 // Error is the error of a simulated metric in percent of the measured one, positive if it is

@@ -43,8 +43,9 @@ type Coefficients struct {
 	Beta  []float64
 	// Replica is the input of the roofline model.
 	Replica *Replica
-	// Operators is the input of the operators model.
+	// Operators is the input of the operators model; Factors adjust it, nil does not.
 	Operators *Operators
+	Factors   *Factors
 	// Table is the input of the table model.
 	Table *Table
 }
@@ -55,7 +56,7 @@ var Models = registry.Table[func(Coefficients) (Model, error)]{
 		Doc: "queueing = α0 + α1·input; step = β0 + β1·prefill + β2·decode [+ β3·context]; output = α2 [+ α3·decode]"},
 	{Name: "roofline", Value: newRoofline,
 		Doc: "step from the FLOPs, bytes and collectives of the model on its GPUs; α as in linear"},
-	{Name: "operators", Value: newOperators,
+	{Name: "operators", Value: newAdjustedOperators,
 		Doc: "step from measured kernels of the model's shapes on its GPUs, and a model of the host; α as in linear"},
 	{Name: "table", Value: newTable,
 		Doc: "step interpolated in a measured grid of prefill, decode and context; α as in linear"},

@@ -69,6 +69,8 @@ type Run struct {
 	// Stages are intervals with their own rates, if the file names them, in order.
 	Stages   []Stage
 	Warnings []string
+	// sharedPrefix is the number of tokens with which all prompts begin.
+	sharedPrefix int64
 	// info holds further properties of requests by id, if the file has them.
 	info map[string]requestInfo
 }

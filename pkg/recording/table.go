@@ -20,8 +20,8 @@ var (
 )
 
 // tableColumns lists them for help and errors.
-const tableColumns = "arrival_s, input_tokens, output_tokens, ttft_s, e2e_s; optional status or success, request_id, " +
-	"stage, tenant, slo_class, model, gpu, tp, replicas, target_qps"
+const tableColumns = "arrival_s, input_tokens, output_tokens, ttft_s, e2e_s; optional status or success, " +
+	"request_id, shared_prefix_tokens, stage, tenant, slo_class, model, gpu, tp, replicas, target_qps"
 
 // setup are the columns that distinguish the runs of a table, in order of preference in run names.
 var setup = []string{"target_qps", "replicas", "model", "tp", "gpu", "scenario", "group"}
@@ -43,6 +43,7 @@ type table struct {
 	// Column indices; -1 means absent.
 	at, ttft, e2e, end                                       int
 	input, output, id, errorText, stage, tenant, class, user int
+	prefix                                                   int
 	// statuses are the columns that say whether a request completed.
 	statuses []int
 	setup    []int
@@ -101,6 +102,7 @@ func (t *table) find() {
 	t.id, t.errorText, t.stage = t.Column("request_id", "id", "request_index"), t.Column("error", "error_message"),
 		t.Column("stage")
 	t.tenant, t.class, t.user = t.Column("tenant"), t.Column("slo_class"), t.Column("session", "user_id")
+	t.prefix = t.Column("shared_prefix_tokens")
 	used := []int{t.at, t.ttft, t.e2e, t.end, t.input, t.output, t.id, t.errorText, t.stage, t.tenant, t.class, t.user}
 	for _, name := range []string{"status", "status_code", "success"} {
 		if at := t.Column(name); at >= 0 {
@@ -110,7 +112,7 @@ func (t *table) find() {
 	for _, column := range setup {
 		t.setup = append(t.setup, t.Column(column))
 	}
-	used = slices.Concat(used, t.statuses, t.setup)
+	used = slices.Concat(used, []int{t.prefix}, t.statuses, t.setup)
 	for _, name := range ignoredColumns {
 		used = append(used, t.Column(name))
 	}
@@ -126,6 +128,12 @@ func (t *table) row() error {
 	c.InputTokens = t.Integer(t.input)
 	c.ID, c.Tenant, c.SLOClass, c.Session = t.Value(t.id), t.Value(t.tenant), t.Value(t.class), t.Value(t.user)
 	c.Step = strings.Clone(t.Value(t.stage))
+	if n := t.Optional(t.prefix); n < 0 || n > c.InputTokens {
+		return t.Errorf("%s must be between 0 and %s (%d), is %d", t.Header[t.prefix], t.Header[t.input],
+			c.InputTokens, n)
+	} else if n > 0 {
+		c.info.prompt = SharedPrefix(c.InputTokens, n)
+	}
 	t.times(&c)
 	if err := c.check(&t.Position, t.names); err != nil {
 		return err

@@ -39,14 +39,34 @@ func (r *Run) Requests(period int) []stream.Request {
 				q.DeadlineUS = o.ArrivalUS + stream.Micros(f.deadline+0.5)
 			}
 		}
-		if period > 0 && len(q.Prompt) == 0 {
-			if at := nearestPrompt(prompts, i%period, o.InputTokens); at >= 0 {
-				q.Prompt = []stream.Segment{{ID: fmt.Sprintf("prompt-%d", at), Tokens: o.InputTokens}}
+		if len(q.Prompt) == 0 {
+			own := q.InputTokens
+			if r.sharedPrefix > 0 {
+				q.Prompt = SharedPrefix(own, r.sharedPrefix)
+				for _, s := range q.Prompt {
+					own -= s.Tokens
+				}
+			}
+			if at := nearestPrompt(prompts, i%max(1, period), o.InputTokens); at >= 0 {
+				q.Prompt = append(q.Prompt, stream.Segment{ID: fmt.Sprintf("prompt-%d", at), Tokens: own})
 			}
 		}
 		list = append(list, q)
 	}
 	return list
+}
+
+// SetSharedPrefix says that all prompts of the run begin with the same n tokens, such as a system
+// prompt, unless the file has prompts.
+func (r *Run) SetSharedPrefix(n int64) { r.sharedPrefix = n }
+
+// SharedPrefix is a prompt of the given number of tokens, of which all requests share the first n; at
+// least one is its own.
+func SharedPrefix(tokens, n int64) []stream.Segment {
+	if n = min(n, tokens-1); n <= 0 {
+		return nil
+	}
+	return []stream.Segment{{ID: "shared-prefix", Tokens: n}}
 }
 
 // HasArrivalTimes reports whether the arrivals, or at least the scheduling times, are known.
@@ -75,6 +95,9 @@ const maxShift = 5
 
 // nearestPrompt returns the place of the nearest prompt of the given length; -1 if there is none.
 func nearestPrompt(prompts []int64, place int, length int64) int {
+	if len(prompts) == 0 {
+		return -1
+	}
 	for d := 0; d <= min(maxShift, len(prompts)/2); d++ {
 		for _, at := range []int{place - d, place + d} {
 			if at = (at + len(prompts)) % len(prompts); prompts[at] == length {

@@ -90,6 +90,7 @@ func openRecorded(in Input, o Options, format string) (Reader, error) {
 	if !p.hasArrivals && !o.EvenlySpaced {
 		return nil, p.Position.Errorf("has no arrival times; --rate R spaces requests evenly, R per second")
 	}
+	run.SetSharedPrefix(o.SharedPrefix)
 	p.requests = run.Requests(period)
 	if left := len(run.Outcomes) - len(p.requests); left > 0 {
 		p.Warnf("left out %d requests that failed without output", left)

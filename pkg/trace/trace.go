@@ -52,6 +52,8 @@ type Options struct {
 	EvenlySpaced bool
 	// OutputTokens overrides the output tokens of a recording's requests; 0 keeps them.
 	OutputTokens int64
+	// SharedPrefix is the number of tokens with which all prompts of a recording begin.
+	SharedPrefix int64
 }
 
 // HasArrivals is a Reader that finds out from the trace whether it has arrival times; otherwise all
