@@ -24,7 +24,8 @@ var presetValues = []string{
 	"engine.enable_chunked_prefill", "engine.enable_prefix_caching", "engine.async_scheduling",
 	"engine.reserve_full_sequence", "engine.watermark", "engine.free_order", "engine.long_prefill_token_threshold_lone",
 	"engine.after_self_preemption", "engine.idle_victim_skips_next",
-	"engine.prefix_cache_retention_interval", "engine.window_release", "engine.window_reserve", "engine.kv_group_ratio",
+	"engine.prefix_cache_retention_interval", "engine.hashed_blocks", "engine.window_release", "engine.window_reserve",
+	"engine.kv_group_ratio",
 }
 
 // derivable are the values that may be derived, in the order of Derived.Values.

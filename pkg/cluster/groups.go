@@ -14,6 +14,9 @@ type Groups struct {
 	// PrefixCacheRetentionInterval says which full blocks of sliding windows are hashed: all if it is -1 (vLLM's
 	// None). Otherwise those at the end of each prompt, where prompts part and, if it is not 0, at its multiples.
 	PrefixCacheRetentionInterval int `yaml:"prefix_cache_retention_interval" json:"prefix_cache_retention_interval"`
+	// HashedBlocks says which full blocks are hashed if groups have blocks of different sizes and
+	// PrefixCacheRetentionInterval is -1: HashAll or hashReachable.
+	HashedBlocks string `yaml:"hashed_blocks" json:"hashed_blocks"`
 	// WindowRelease says when blocks that a sliding window has left are freed: releaseScheduled or
 	// ReleaseComputed. WindowReserve says what ReserveFullSequence counts for a window: reserveAll or
 	// ReserveWindow.
@@ -24,15 +27,17 @@ type Groups struct {
 	KVGroupRatio float64 `yaml:"kv_group_ratio" json:"kv_group_ratio"`
 }
 
-// The values of Groups.WindowRelease and Groups.WindowReserve.
+// The values of Groups.HashedBlocks, Groups.WindowRelease and Groups.WindowReserve.
 const (
+	HashAll          = "all"       // all, before vLLM 0.24
+	hashReachable    = "reachable" // up to where all groups end a block and, of a window, those that a hit can need
 	releaseScheduled = "scheduled" // when the next tokens are scheduled, before vLLM 0.28
 	ReleaseComputed  = "computed"  // when the step that needs them has ended
 	reserveAll       = "all"       // blocks for all tokens, before vLLM 0.24
 	ReserveWindow    = "window"    // blocks for the window and for the tokens of steps in flight
 )
 
-var defaultGroups = Groups{PrefixCacheRetentionInterval: -1, WindowRelease: releaseScheduled,
+var defaultGroups = Groups{PrefixCacheRetentionInterval: -1, HashedBlocks: HashAll, WindowRelease: releaseScheduled,
 	WindowReserve: reserveAll, KVGroupRatio: 1.5}
 
 // validate returns an error for the first invalid value.
@@ -41,6 +46,8 @@ func (g *Groups) validate(path string, errorf strictyaml.Errorf) error {
 	case g.PrefixCacheRetentionInterval < -1:
 		return errorf(path+".prefix_cache_retention_interval", "must be at least 0, or -1 to hash all blocks, is %d",
 			g.PrefixCacheRetentionInterval)
+	case g.HashedBlocks != HashAll && g.HashedBlocks != hashReachable:
+		return errorf(path+".hashed_blocks", "must be %s or %s, is %q", HashAll, hashReachable, g.HashedBlocks)
 	case g.WindowRelease != releaseScheduled && g.WindowRelease != ReleaseComputed:
 		return errorf(path+".window_release", "must be %s or %s, is %q", releaseScheduled, ReleaseComputed,
 			g.WindowRelease)
@@ -75,6 +82,8 @@ func (d *Deployment) KVRules() kv.GroupRules {
 	r := kv.GroupRules{KeepUntilComputed: e.WindowRelease == ReleaseComputed, MaxLength: e.MaxModelLen}
 	if i := e.PrefixCacheRetentionInterval; i >= 0 {
 		r.Sparse, r.Interval = true, i
+	} else {
+		r.HashAll = e.HashedBlocks == HashAll
 	}
 	if e.WindowReserve == ReserveWindow {
 		r.MaxWindowTokens = e.inFlightTokens()
@@ -122,6 +131,13 @@ func (c *resolver) groupRules(d *Deployment, at string) error {
 		if !windows && !d.isDerived("engine."+name) {
 			c.warnf(d, "engine.%s has no effect: the model has no layers with a sliding window", name)
 		}
+	}
+	switch {
+	case d.isDerived("engine.hashed_blocks"):
+	case d.HitSize() == d.Engine.BlockSize:
+		c.warnf(d, "engine.hashed_blocks has no effect: all blocks of the model have the same number of tokens")
+	case d.Engine.PrefixCacheRetentionInterval >= 0:
+		c.warnf(d, "engine.hashed_blocks has no effect: it needs engine.prefix_cache_retention_interval -1")
 	}
 	if len(d.Computed.KVGroups) < 2 && !d.isDerived("engine.kv_group_ratio") {
 		c.warnf(d, "engine.kv_group_ratio has no effect: all layers of the model are of one kind")

@@ -134,7 +134,7 @@ func vllm20(e *Engine, g *hardware.GPU) {
 
 func vllm24(e *Engine, g *hardware.GPU) {
 	vllm20(e, g)
-	e.FreeOrder, e.WindowReserve = UnhashedFirst, ReserveWindow
+	e.FreeOrder, e.HashedBlocks, e.WindowReserve = UnhashedFirst, hashReachable, ReserveWindow
 }
 
 func vllm28(e *Engine, g *hardware.GPU) {

@@ -16,23 +16,23 @@ func TestPresets(t *testing.T) {
 	// Of each version: seqs, tokens, async, reserve, memory, order, threshold for lone requests, after
 	// self-preemption, idle victim, retention, release and reserve of windows, ratio.
 	for _, x := range []struct{ preset, gpu, want string }{
-		{"vllm-0.8", "A100-80GB", "1024 8192 false false 0.9 append true stop true -1 scheduled all 1.25"},
-		{"vllm-0.8", "L40S", "256 2048 false false 0.9 append true stop true -1 scheduled all 1.25"},
-		{"vllm-0.11", "A100-80GB", "256 2048 false false 0.9 append true stop true -1 scheduled all 1.25"},
-		{"vllm-0.11", "A100-PCIe", "256 2048 false false 0.9 append true stop true -1 scheduled all 1.25"},
-		{"vllm-0.11", "H100", "1024 8192 false false 0.9 append true stop true -1 scheduled all 1.25"},
-		{"vllm-0.15", "H100", "1024 8192 true false 0.9 append true stop true -1 scheduled all 1.25"},
-		{"vllm-0.15", "A100-40GB", "256 2048 true false 0.9 append true stop true -1 scheduled all 1.25"},
-		{"vllm-0.19", "RTX-PRO-6000", "1024 8192 true true 0.9 append true stop true -1 scheduled all 1.5"},
-		{"vllm-0.20", "RTX-4090", "256 2048 true true 0.92 append true stop true -1 scheduled all 1.5"},
-		{"vllm-0.24", "MI300X", "1024 8192 true true 0.92 unhashed-first true stop true -1 scheduled window 1.5"},
-		{"vllm-0.24", "", "256 2048 true true 0.92 unhashed-first true stop true -1 scheduled window 1.5"},
-		{"vllm-0.28", "MI300X", "1024 16384 true true 0.92 unhashed-first true stop false -1 computed window 1.5"},
-		{"vllm-0.28", "H200", "1024 8192 true true 0.92 unhashed-first true stop false -1 computed window 1.5"},
-		{"vllm-0.31", "B200", "1024 16384 true true 0.92 unhashed-first false stop false 0 computed window 1.5"},
-		{"vllm-0.31", "GB10", "1024 8192 true true 0.92 unhashed-first false stop false 0 computed window 1.5"},
-		{"vllm-0.33", "GB10", "256 2048 true true 0.92 unhashed-first false continue false 0 computed window 1.5"},
-		{"vllm-0.33", "H100", "1024 8192 true true 0.92 unhashed-first false continue false 0 computed window 1.5"},
+		{"vllm-0.8", "A100-80GB", "1024 8192 false false 0.9 append true stop true -1 a scheduled all 1.25"},
+		{"vllm-0.8", "L40S", "256 2048 false false 0.9 append true stop true -1 a scheduled all 1.25"},
+		{"vllm-0.11", "A100-80GB", "256 2048 false false 0.9 append true stop true -1 a scheduled all 1.25"},
+		{"vllm-0.11", "A100-PCIe", "256 2048 false false 0.9 append true stop true -1 a scheduled all 1.25"},
+		{"vllm-0.11", "H100", "1024 8192 false false 0.9 append true stop true -1 a scheduled all 1.25"},
+		{"vllm-0.15", "H100", "1024 8192 true false 0.9 append true stop true -1 a scheduled all 1.25"},
+		{"vllm-0.15", "A100-40GB", "256 2048 true false 0.9 append true stop true -1 a scheduled all 1.25"},
+		{"vllm-0.19", "RTX-PRO-6000", "1024 8192 true true 0.9 append true stop true -1 a scheduled all 1.5"},
+		{"vllm-0.20", "RTX-4090", "256 2048 true true 0.92 append true stop true -1 a scheduled all 1.5"},
+		{"vllm-0.24", "MI300X", "1024 8192 true true 0.92 unhashed-first true stop true -1 r scheduled window 1.5"},
+		{"vllm-0.24", "", "256 2048 true true 0.92 unhashed-first true stop true -1 r scheduled window 1.5"},
+		{"vllm-0.28", "MI300X", "1024 16384 true true 0.92 unhashed-first true stop false -1 r computed window 1.5"},
+		{"vllm-0.28", "H200", "1024 8192 true true 0.92 unhashed-first true stop false -1 r computed window 1.5"},
+		{"vllm-0.31", "B200", "1024 16384 true true 0.92 unhashed-first false stop false 0 r computed window 1.5"},
+		{"vllm-0.31", "GB10", "1024 8192 true true 0.92 unhashed-first false stop false 0 r computed window 1.5"},
+		{"vllm-0.33", "GB10", "256 2048 true true 0.92 unhashed-first false continue false 0 r computed window 1.5"},
+		{"vllm-0.33", "H100", "1024 8192 true true 0.92 unhashed-first false continue false 0 r computed window 1.5"},
 	} {
 		p, err := Presets.Get("preset", x.preset) // by its own name
 		if err != nil {
@@ -50,7 +50,7 @@ func TestPresets(t *testing.T) {
 		p.apply(&e, g)
 		if got := strings.TrimSpace(fmt.Sprintln(e.MaxNumSeqs, e.MaxNumBatchedTokens, e.AsyncScheduling,
 			e.ReserveFullSequence, e.GPUMemoryUtilization, e.FreeOrder, e.LongPrefillTokenThresholdLone,
-			e.AfterSelfPreemption, e.IdleVictimSkipsNext, e.PrefixCacheRetentionInterval,
+			e.AfterSelfPreemption, e.IdleVictimSkipsNext, e.PrefixCacheRetentionInterval, e.HashedBlocks[:1],
 			e.WindowRelease, e.WindowReserve, e.KVGroupRatio)); got != x.want {
 			t.Errorf("%s on %q: %s, want %s", x.preset, x.gpu, got, x.want)
 		}

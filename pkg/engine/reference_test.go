@@ -188,8 +188,8 @@ func groupsOf(c reference.Config) []kv.Group {
 }
 
 func rulesOf(c reference.Config) kv.GroupRules {
-	r := kv.GroupRules{Sparse: c.Sparse, Interval: c.Interval, KeepUntilComputed: c.KeepUntilComputed,
-		MaxLength: c.MaxModelLen}
+	r := kv.GroupRules{HashAll: c.HashAll, Sparse: c.Sparse, Interval: c.Interval,
+		KeepUntilComputed: c.KeepUntilComputed, MaxLength: c.MaxModelLen}
 	if c.ReserveWindow {
 		r.MaxWindowTokens = c.MaxNumBatchedTokens
 		if c.Async && c.KeepUntilComputed {

@@ -27,10 +27,12 @@ type Group struct {
 
 // GroupRules are the rules for groups in which versions of vLLM differ.
 type GroupRules struct {
+	// HashAll hashes all full blocks. Otherwise, if groups have blocks of different sizes, those before the last
+	// multiple of all sizes are hashed, and of a window those that a hit can need.
+	HashAll bool
 	// Sparse hashes the blocks of windows only where a later prompt is expected to continue: at the end of
 	// the prompt, where a request was found to leave a prompt that is cached in other groups, and at each
-	// multiple of Interval tokens, if that is not 0 (prefix_cache_retention_interval). Otherwise all full
-	// blocks are hashed.
+	// multiple of Interval tokens, if that is not 0 (prefix_cache_retention_interval).
 	Sparse   bool
 	Interval int
 	// KeepUntilComputed keeps the blocks of a window until no token that is being computed needs them. Earlier

@@ -217,7 +217,9 @@ func (g *groupStore) releaseAll(s Seq) {
 // (HybridKVCacheCoordinator.cache_blocks).
 func (g *groupStore) publishTokens(s Seq, n int32) {
 	q, path := &g.seqs[s], g.c.seqs[s].path
-	n -= n % g.layout.alignment
+	if !g.rules.HashAll {
+		n -= n % g.layout.alignment
+	}
 	for i := range g.groups {
 		table, size := &q.tables[i], int32(g.groups[i].BlockSize)
 		full := min(n/size, int32(len(table.blocks)))
@@ -255,7 +257,7 @@ func (g *groupStore) publishSpan(s Seq, i int, n Node, hi int32) {
 // (SlidingWindowManager.reachable_block_mask).
 func (g *groupStore) isKept(q *groupSequence, i int, j int32) bool {
 	group := &g.groups[i]
-	if group.Kind != SlidingWindow {
+	if group.Kind != SlidingWindow || g.rules.HashAll {
 		return true
 	}
 	size, tail := int32(group.BlockSize), group.tail()

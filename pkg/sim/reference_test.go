@@ -458,6 +458,9 @@ func setGroups(d *cluster.Deployment, c *reference.Config) {
 	if e.PrefixCacheRetentionInterval = -1; c.Sparse {
 		e.PrefixCacheRetentionInterval = c.Interval
 	}
+	if c.HashAll {
+		e.HashedBlocks = cluster.HashAll
+	}
 	if c.KeepUntilComputed {
 		e.WindowRelease = cluster.ReleaseComputed
 	}

@@ -185,7 +185,7 @@ func (r *replica) slide(q *request) {
 // keeps reports whether the block of a group that ends at token n is hashed: always, or with Sparse only if
 // a window needs it where a later prompt can continue.
 func (c *Config) keeps(q *request, g Group, n int) bool {
-	if g.Window == 0 {
+	if g.Window == 0 || c.HashAll {
 		return true
 	}
 	ends := []int{q.Input - 1, q.junction}

@@ -175,6 +175,7 @@ func (d *generator) groups(c *Config) {
 	}
 	c.NumBlocks = 1 + max(c.NumBlocks*len(c.Groups)/pick(d, 1, 1, 2, 3),
 		c.lone(d.input+d.output)-pick(d, 0, 0, 0, 2), 1)
+	c.HashAll = !c.Sparse && d.percent(50)
 }
 
 // policies draws a queue order and a preemption policy for some of the cases, and the age of what

@@ -104,6 +104,8 @@ type Switches struct {
 	// SkipAfterIdle skips the request behind one that preempted an earlier one of which the batch
 	// computes nothing.
 	SkipAfterIdle bool
+	// HashAll hashes every full block, also after the last multiple of all block sizes. Not with Sparse.
+	HashAll bool
 	// Sparse hashes blocks of windows only where a later prompt can continue: at the end of the prompt, where
 	// the request left a cached prefix, and at multiples of Interval tokens, unless it is 0.
 	Sparse   bool

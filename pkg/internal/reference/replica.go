@@ -133,7 +133,9 @@ func (r *replica) register(q *request, n int) (registered int) {
 	if !r.config.PrefixCaching {
 		return 0
 	}
-	n -= n % r.config.alignment()
+	if !r.config.HashAll {
+		n -= n % r.config.alignment()
+	}
 	for k, g := range r.config.groups() {
 		for i := range n / g.BlockSize {
 			b, end := q.tables[k][i], (i+1)*g.BlockSize

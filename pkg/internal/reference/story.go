@@ -120,6 +120,8 @@ func (c *Config) set(key, value string) (err error) {
 	case "retention":
 		c.Sparse = true
 		c.Interval, err = strconv.Atoi(value)
+	case "hashed_blocks":
+		c.HashAll, err = value == "all", oneOf(value, "all", "reachable")
 	case "window_release":
 		c.KeepUntilComputed, err = value == "computed", oneOf(value, "scheduled", "computed")
 	case "window_reserve":
