@@ -3,6 +3,7 @@ package attribution
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 
 	"blis/pkg/stream"
@@ -17,7 +18,7 @@ type Change struct {
 
 // Hint is a change that may remove what a pattern says, with other changes that it needs.
 type Hint struct {
-	// Pattern is its number, from 1.
+	// Pattern is its number, from 1; 0 where other patterns explain what the condition holds for.
 	Pattern   int    `json:"pattern"`
 	Condition string `json:"condition"`
 	Component string `json:"component"`
@@ -47,27 +48,56 @@ func (h *Hint) Settings() []string {
 	return all
 }
 
-// findHints are the executable hints of the patterns, in their order.
+// findHints are the executable hints of the patterns, in their order, then those of other conditions about capacity or
+// order that hold for at least half of the loss.
 func (a *Analyzer) findHints(f *Findings) (hints []Hint) {
 	for i := range f.Patterns {
-		p := &f.Patterns[i]
-		if p.Condition.change == nil {
+		if h := a.hint(&f.Patterns[i], f); h != nil {
+			h.Pattern = i + 1
+			hints = append(hints, *h)
+		}
+	}
+	if f.Loss.TooSmall() {
+		return hints
+	}
+	for i, c := range conditions {
+		isPattern := func(p Pattern) bool { return p.Condition == c }
+		if c.rank != rankCapacity || slices.ContainsFunc(f.Patterns, isPattern) {
 			continue
 		}
-		changes := p.Condition.change(&proposal{a, p, f})
-		if len(changes) == 0 {
-			continue
+		p := Pattern{Condition: c}
+		for _, r := range a.requests {
+			if r.lost() && r.verdict.conditions&(1<<i) != 0 {
+				p.losing = append(p.losing, r)
+				p.Loss += r.verdict.loss / f.Loss.Total
+			}
 		}
-		h := Hint{Pattern: i + 1, Condition: p.Condition.Name, Component: p.Condition.Component.Name,
-			Change: changes[0], Also: changes[1:], ExpectedGain: float64(p.Lost) / float64(max(1, f.Loss.Judged))}
-		h.Command = "blis-sim --replay RUN"
-		for _, s := range h.Settings() {
-			h.Command += " --set '" + s + "'"
+		if p.Lost = int64(len(p.losing)); p.Loss >= minCapacitySupport {
+			if h := a.hint(&p, f); h != nil {
+				hints = append(hints, *h)
+			}
 		}
-		h.Command += " WORKLOAD"
-		hints = append(hints, h)
 	}
 	return hints
+}
+
+// hint is that of a pattern, without its number; nil if settings cannot say it.
+func (a *Analyzer) hint(p *Pattern, f *Findings) *Hint {
+	if p.Condition.change == nil {
+		return nil
+	}
+	changes := p.Condition.change(&proposal{a, p, f})
+	if len(changes) == 0 {
+		return nil
+	}
+	h := &Hint{Condition: p.Condition.Name, Component: p.Condition.Component.Name, Change: changes[0],
+		Also:         changes[1:],
+		ExpectedGain: float64(p.Lost) / float64(max(1, f.Loss.Judged)), Command: "blis-sim --replay RUN"}
+	for _, s := range h.Settings() {
+		h.Command += " --set '" + s + "'"
+	}
+	h.Command += " WORKLOAD"
+	return h
 }
 
 // setting is the change as an argument of blis-sim --set.

@@ -120,14 +120,26 @@ var hints = section{name: "HINTS", explains: true, write: func(w *writer) {
 			continue
 		}
 		w.line("P%d: %s", i+1, p.Condition.Hint)
-		for _, h := range w.Findings.Hints {
-			if h.Pattern == i+1 {
-				w.line("   up to %s of the requests: %s", percent(h.ExpectedGain), h.Command)
-				w.measured(h.Measured)
-			}
-		}
+		w.hintsOf(i + 1)
+	}
+	if w.Hints || w.tried() {
+		w.hintsOf(0)
 	}
 }}
+
+// hintsOf lists the settings that a pattern suggests, or those of other conditions (0).
+func (w *writer) hintsOf(pattern int) {
+	for _, h := range w.Findings.Hints {
+		if h.Pattern != pattern || !w.about(h.Component) {
+			continue
+		}
+		if pattern == 0 {
+			w.line("also %s:", h.Condition)
+		}
+		w.line("   up to %s of the requests: %s", percent(h.ExpectedGain), h.Command)
+		w.measured(h.Measured)
+	}
+}
 
 // tried reports whether a hint was simulated: then hints are shown.
 func (w *writer) tried() bool {

@@ -144,8 +144,8 @@ func (o *Options) Validate() error {
 // Strategies select sections and their order.
 var Strategies = registry.Table[[]section]{
 	{Name: "issue_focused", Doc: "the largest problems, with an example of each",
-		Value: []section{headline, score, comparison, setup, loss, byClass, byTenant, byDeployment, byReplica, sessions,
-			byScenario, patterns, hints, worst, strengths, anomalies, headroom, more, notes}},
+		Value: []section{headline, score, hints, comparison, setup, loss, patterns, byClass, byTenant, byDeployment,
+			byReplica, sessions, byScenario, worst, strengths, anomalies, headroom, more, notes}},
 	{Name: "decision_audit", Doc: "decisions by rule, and a sample of them with their outcomes",
 		Value: []section{headline, setup, decisions, sample, patterns, hints, strengths, anomalies, more, notes}},
 	{Name: "counterfactual", Doc: "what other choices would have changed",
