@@ -51,7 +51,7 @@ type progress struct {
 	tokens []float64
 }
 
-// add makes the progress of prefills.
+// newProgress returns the progress of prefills, each of which computes its tokens at an even rate.
 func newProgress(prefills []*request) (p progress) {
 	type change struct {
 		at   stream.Micros

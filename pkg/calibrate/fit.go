@@ -210,14 +210,18 @@ func (r *report) describeSources(f *simFit) {
 	if f.value[alpha3] > 0 {
 		source[alpha3] = "fitted: held-out segments are predicted clearly better with it"
 	}
+	prior := map[int]string{beta1: "roofline prior", beta2: "roofline prior"}
+	if f.shape.kernels != nil {
+		prior = map[int]string{beta1: "prior of kernels", beta2: "prior of roofline and kernels"}
+	}
 	for _, k := range []int{beta1, beta2} {
 		if id.Has(names[k]) && loose(k) {
-			source[k] = fmt.Sprintf("data and roofline prior %.4g: not identifiable from data alone", f.prior[k])
+			source[k] = fmt.Sprintf("data and %s %.4g: not identifiable from data alone", prior[k], f.prior[k])
 		}
 	}
 	if w := f.slope.dataWeight; w < 0.9 && !id.Has(names[beta2]) {
-		source[beta2] = fmt.Sprintf("%.0f %% data (%.3g), %.0f %% roofline prior (%.3g): batches vary by only %.2g "+
-			"sequences", 100*w, f.dataOnly.X[atBeta2], 100*(1-w), f.prior[beta2], f.load.sd)
+		source[beta2] = fmt.Sprintf("%.0f %% data (%.3g), %.0f %% %s (%.3g): batches vary by only %.2g "+
+			"sequences", 100*w, f.dataOnly.X[atBeta2], 100*(1-w), prior[beta2], f.prior[beta2], f.load.sd)
 	}
 	r.fit.source = source
 }

@@ -117,14 +117,15 @@ func (s *setup) findTarget() (*cluster.Config, error) {
 			shorter := fmt.Sprintf("deployments.main.engine.max_model_len=%d", s.longestRequest())
 			s.overrides = append(s.overrides, shorter)
 			if again, stillWrong := s.cluster(0); stillWrong == nil {
+				s.warnf("max_model_len is assumed to be %d, the longest recorded request: %s", s.longestRequest(),
+					withoutPath(err))
 				c, err = again, nil
 			}
 		}
-		if wrong := (*strictyaml.Error)(nil); errors.As(err, &wrong) { // it names no file
-			text := strings.TrimPrefix(wrong.Msg, "deployments[0].")
-			return nil, fmt.Errorf("%s on %d x %s: %s", name, tp, gpu, text)
+		if err != nil {
+			return nil, fmt.Errorf("%s on %d x %s: %s", name, tp, gpu, withoutPath(err))
 		}
-		return c, err
+		return c, nil
 	}
 	c, err := cluster.Load(o.Cluster, cluster.Options{Hardware: o.Hardware})
 	if err != nil {
@@ -140,6 +141,14 @@ func (s *setup) findTarget() (*cluster.Config, error) {
 	}
 	s.id = d.ID
 	return s.cluster(0)
+}
+
+// withoutPath is the text of an error about the deployment that the flags describe: it is in no file.
+func withoutPath(err error) string {
+	if wrong := (*strictyaml.Error)(nil); errors.As(err, &wrong) {
+		return strings.TrimPrefix(wrong.Msg, "deployments[0].")
+	}
+	return err.Error()
 }
 
 // longestRequest is the tokens of the longest recorded request, at least 1.

@@ -200,9 +200,8 @@ func (f *simFit) weightSlope(ctx context.Context) error {
 	}
 	influences, _ := f.influences(f.problem, f.dataOnly)
 	stdErr := leastsq.StandardError(influences, atBeta2)
-	f.slope = estimateSlope(f.prior, slopeData{beta2: x[atBeta2], err: stdErr,
-		nonlinearity: nonlinearity,
-		step:         x[atStep] + f.prior[beta3]*f.load.sequences*f.load.context}, f.load)
+	f.slope = estimateSlope(f.prior, slopeData{beta2: x[atBeta2], err: stdErr, nonlinearity: nonlinearity,
+		step: x[atStep] + f.prior[beta3]*f.load.sequences*f.load.context}, f.load)
 	q := &f.problem.Parameters[atBeta2]
 	q.Prior, q.PriorSD = f.slope.beta2, max(0.01, f.slope.beta2/1000)
 	if math.Abs(f.slope.beta2-x[atBeta2]) <= max(q.Step, 2*stdErr) {
