@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 
 	files "blis/hardware/operators"
 )
@@ -55,8 +56,17 @@ func load(folder, gpu string) (*Tables, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w of %s", ErrNone, gpu)
 	}
-	return decode(system, packed)
+	once, _ := builtIn.LoadOrStore(system, sync.OnceValues(func() (*Tables, error) { return decode(system, packed) }))
+	t, err := once.(func() (*Tables, error))()
+	if err != nil {
+		return nil, err
+	}
+	return &Tables{System: system, series: t.series, axes: map[string][2][]float64{}}, nil
 }
+
+// builtIn has the built-in tables of systems that were asked for, as functions that decode them once. Their
+// series do not change.
+var builtIn sync.Map
 
 // ErrNone: there are no tables of a GPU.
 var ErrNone = errors.New("there are no tables of measured kernels")
