@@ -14,7 +14,7 @@ import (
 
 // A shared prefix that a recording does not state is searched for if prompts take less than
 // maxPrefillFactor of their kernels' time: fits to servers with known prompts find 0.6 to 1.1. It has
-// at least minPrefix tokens, and with it they take prefillFactorOf that time, give or take prefillFactorSD.
+// at least minPrefix tokens, and with it they take prefillFactor of that time, give or take prefillFactorSD.
 const (
 	maxPrefillFactor = 0.55
 	minPrefix        = 64
