@@ -71,6 +71,22 @@ var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMe
 		return expected && (lost || !r.longerQueue()) && !r.prefixIgnored() && r.recomputes()
 	}}
 
+var prefixCachingOff = Condition{Name: "prefix_caching_off", Component: cacheComponent, rank: rankMechanism,
+	parts: afterAdmitted,
+	Doc: "waited behind at least 2000 tokens, most of them of prompts, on a replica without prefix caching; no" +
+		" queue was much shorter",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("prefix caching is off; waited behind %s prompt tokens (mean); whether prompts repeat is"+
+			" not recorded", p.mean(promptsAhead))
+	},
+	Hint:   "set enable_prefix_caching if prompts share prefixes (blis-summarize WORKLOAD says so)",
+	change: setEngine("enable_prefix_caching", true),
+	holds: func(a *Analyzer, r *request) bool {
+		on := a.topology.deploymentOf(r.replica).Engine.PrefixCaching
+		return on != nil && !*on && !r.longerQueue() && r.evidence.promptsAhead >= manyTokensAhead &&
+			2*r.evidence.promptsAhead >= allAhead(r)
+	}}
+
 var preempted = Condition{Name: "preempted", Component: cacheComponent, rank: rankMechanism, parts: afterAdmitted,
 	Doc: "preempted at least once",
 	cause: func(p *Pattern) string {

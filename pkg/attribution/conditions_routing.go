@@ -150,3 +150,25 @@ func (r *request) recomputes() bool {
 	own := r.contention.recomputed
 	return own >= minPrefixTokens && 10*own >= 3*int64(r.tokens.input) || r.mostlyBehind(r.contention.ahead.recomputed)
 }
+
+var prefixForgotten = Condition{Name: "prefix_index_small", Component: routingComponent, rank: rankMechanism,
+	parts: afterAdmitted,
+	Doc: "the router's prefix index (shadow_blocks) is at most half as large as the cache of a replica, and the" +
+		" router expected nothing; recomputed at least 256 tokens and 30 % of its prompt (by what the best tenth of" +
+		" its tenant finds cached), or waited behind such tokens",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("the router's index expected %s of %s prompt tokens; %s found; waited behind %s tokens, %s"+
+			" recomputed (means)", p.mean(expectedTokens), p.mean(inputTokens), p.mean(cachedTokens), p.mean(allAhead),
+			p.mean(recomputedAhead))
+	},
+	Hint:   "enlarge the router's prefix index: control_plane.shadow_blocks as large as the cache of a replica",
+	change: (*proposal).largerIndex,
+	holds: func(a *Analyzer, r *request) bool {
+		return a.indexSmall(r) && !r.prefixIgnored() && r.tokens.expected < minPrefixTokens && r.recomputes()
+	}}
+
+// indexSmall reports whether the router's prefix index is much smaller than the cache of the replica of r.
+func (a *Analyzer) indexSmall(r *request) bool {
+	index := a.topology.ControlPlane.ShadowBlocks
+	return index > 0 && 2*index <= a.topology.deploymentOf(r.replica).usableBlocks()
+}

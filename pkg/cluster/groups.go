@@ -114,12 +114,24 @@ func (d *Deployment) HitSize() int {
 // SequenceBlocks returns a function that says how many blocks must be free for a lone request with a number of
 // tokens to run.
 func (d *Deployment) SequenceBlocks() func(tokens int) int {
-	groups, rules, size := d.KVGroups(), d.KVRules(), d.Engine.BlockSize
+	if d.Engine.ReserveFullSequence {
+		return d.blocksBy(d.KVRules())
+	}
+	return d.heldBlocks()
+}
+
+// heldBlocks returns a function that says how many KV blocks a lone request with a number of tokens holds at most.
+func (d *Deployment) heldBlocks() func(tokens int) int {
+	rules := d.KVRules()
+	rules.MaxWindowTokens = d.Engine.inFlightTokens()
+	return d.blocksBy(rules)
+}
+
+// blocksBy returns a function that says how many blocks a lone request with a number of tokens has by some rules.
+func (d *Deployment) blocksBy(rules kv.GroupRules) func(tokens int) int {
+	groups, size := d.KVGroups(), d.Engine.BlockSize
 	if groups == nil {
 		return func(tokens int) int { return (tokens + size - 1) / size }
-	}
-	if !d.Engine.ReserveFullSequence {
-		rules.MaxWindowTokens = d.Engine.inFlightTokens()
 	}
 	return func(tokens int) int { return kv.Blocks(groups, rules, tokens) }
 }

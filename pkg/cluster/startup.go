@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sort"
 
-	"blis/pkg/kv"
 	"blis/pkg/model"
 )
 
@@ -63,22 +62,12 @@ func (c *resolver) checkBlockSize(d *Deployment, at string, arch *model.Architec
 		e.BlockSize)
 }
 
-// blocksOf returns how many KV blocks a lone request of n tokens holds at most.
-func (d *Deployment) blocksOf(n int) int {
-	groups, rules := d.KVGroups(), d.KVRules()
-	if groups == nil {
-		return (n + d.Engine.BlockSize - 1) / d.Engine.BlockSize
-	}
-	rules.MaxWindowTokens = d.Engine.inFlightTokens()
-	return kv.Blocks(groups, rules, n)
-}
-
 // longestRequest returns an error if the KV cache does not hold a request of max_model_len tokens, a
 // warning if num_gpu_blocks_override says how large it is. The null block holds nothing; vLLM before 0.31
 // starts if only that block is missing, and a request of max_model_len then waits forever.
 func (c *resolver) longestRequest(d *Deployment, at string, arch *model.Architecture, p model.MemoryPlan) error {
-	e := &d.Engine
-	need, have := d.blocksOf(e.MaxModelLen), d.UsableBlocks()
+	e, held := &d.Engine, d.heldBlocks()
+	need, have := held(e.MaxModelLen), d.UsableBlocks()
 	if need <= have {
 		return nil
 	}
@@ -87,7 +76,7 @@ func (c *resolver) longestRequest(d *Deployment, at string, arch *model.Architec
 			"vLLM 0.24 and newer do not start; requests that do not fit are rejected", e.MaxModelLen, need, have)
 		return nil
 	}
-	longest := sort.Search(e.MaxModelLen, func(n int) bool { return d.blocksOf(n+1) > have })
+	longest := sort.Search(e.MaxModelLen, func(n int) bool { return held(n+1) > have })
 	remedy := fmt.Sprintf("decrease max_model_len to at most %d", longest)
 	if u := enoughUtilization(p, int64(need+1)); u > 0 {
 		remedy += fmt.Sprintf(", increase gpu_memory_utilization to %g", u)
@@ -104,7 +93,7 @@ func (c *resolver) longestRequest(d *Deployment, at string, arch *model.Architec
 func (c *resolver) doesNotFit(d *Deployment, at string, arch *model.Architecture, p model.MemoryPlan,
 	m model.Memory) error {
 	remedy := "it does not fit with any tensor_parallel_size"
-	if tp := enoughTensorParallelism(arch, p, int64(max(minBlocks, d.blocksOf(d.Engine.MaxModelLen)+1))); tp > 0 {
+	if tp := enoughTensorParallelism(arch, p, int64(max(minBlocks, d.heldBlocks()(d.Engine.MaxModelLen)+1))); tp > 0 {
 		remedy = fmt.Sprintf("it needs tensor_parallel_size %d", tp)
 	} else if tp = enoughTensorParallelism(arch, p, minBlocks); tp > 0 {
 		remedy = fmt.Sprintf("it needs tensor_parallel_size %d and a smaller max_model_len", tp)

@@ -144,8 +144,7 @@ func (c *compiler) collective(name string, gpus int) (func(elements float64) flo
 
 // expertExchange adds the exchange after the experts: a sum over the tensor-parallel group or, where
 // data-parallel ranks share experts, an all-gather before and a reduce-scatter after them, vLLM's
-// default (AgRsAll2AllManager in
-// vllm/distributed/device_communicators/all2all.py, v0.15.1).
+// default (AgRsAll2AllManager in vllm/distributed/device_communicators/all2all.py, v0.15.1).
 func (c *compiler) expertExchange(count float64) error {
 	m := c.machine
 	if m.DataParallel == 1 {

@@ -81,25 +81,25 @@ func policiesText(policies tree) string {
 			rest = params
 		}
 		if len(rest) > 0 {
-			parts = append(parts, fmt.Sprintf("%s %v %s", stage, p["type"], flowText(rest)))
+			parts = append(parts, fmt.Sprintf("%s %v %s", stage, p["type"], inline(rest)))
 		}
 	}
 	return strings.Join(parts, "; ")
 }
 
-// flowText is a value in one line, with sorted keys.
-func flowText(v any) string {
+// inline is a value in one line, with sorted keys.
+func inline(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
-		return flowText(tree(v))
+		return inline(tree(v))
 	case tree:
 		var parts []string
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			parts = append(parts, k+": "+flowText(v[k]))
+			parts = append(parts, k+": "+inline(v[k]))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	case []any:
-		return "[" + list(v, flowText) + "]"
+		return "[" + list(v, inline) + "]"
 	}
 	return fmt.Sprint(v)
 }
@@ -143,7 +143,7 @@ func controlText(c tree) string {
 		}
 	}
 	if flow := c["flow_control"]; flow != nil {
-		text += "; flow control " + flowText(flow)
+		text += "; flow control " + inline(flow)
 	} else {
 		text += "; no flow control"
 	}

@@ -76,34 +76,31 @@ func followers(seed uint64) (reference.Config, []reference.Request) {
 	return c, all
 }
 
-// TestReference compares the simulator with the plain reference on random small clusters: all times,
-// counts and steps must be equal.
-func TestReference(t *testing.T) {
-	cases := uint64(5000)
+// compareSeeds compares the simulator with the reference on the cases of this many seeds, of fewer in short tests and
+// under the race detector.
+func compareSeeds(t *testing.T, cases, fewer uint64, draw func(uint64) (reference.Config, []reference.Request)) {
+	t.Helper()
 	if raceEnabled || testing.Short() {
-		cases = 300
+		cases = fewer
 	}
 	for seed := range cases {
-		c, requests := reference.Random(seed)
+		c, requests := draw(seed)
 		if diff := compare(t, c, requests); diff != "" {
 			t.Fatalf("seed %d: the reference (-) and the simulator (+) differ:\n%+v\n%s", seed, c, diff)
 		}
 	}
 }
 
+// TestReference compares the simulator with the plain reference on random small clusters: all times,
+// counts and steps must be equal.
+func TestReference(t *testing.T) {
+	compareSeeds(t, 5000, 300, reference.Random)
+}
+
 // TestReferenceOnSessions is TestReference with steps of sessions, issued when others have
 // completed.
 func TestReferenceOnSessions(t *testing.T) {
-	cases := uint64(3000)
-	if raceEnabled || testing.Short() {
-		cases = 200
-	}
-	for seed := range cases {
-		c, requests := reference.RandomSessions(seed)
-		if diff := compare(t, c, requests); diff != "" {
-			t.Fatalf("seed %d: the reference (-) and the simulator (+) differ:\n%+v\n%s", seed, c, diff)
-		}
-	}
+	compareSeeds(t, 3000, 200, reference.RandomSessions)
 }
 
 // TestSessionCutByHorizon has a session of two steps, one of which would be issued after the horizon. The run ends

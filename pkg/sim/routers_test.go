@@ -12,16 +12,7 @@ import (
 // TestReferenceOnRouters is TestReference with the routers of llm-d and Dynamo, and with an expression that
 // has variables and random numbers.
 func TestReferenceOnRouters(t *testing.T) {
-	cases := uint64(300)
-	if raceEnabled || testing.Short() {
-		cases = 60
-	}
-	for seed := range cases {
-		c, requests := reference.RandomRouters(seed)
-		if diff := compare(t, c, requests); diff != "" {
-			t.Fatalf("seed %d: the reference (-) and the simulator (+) differ:\n%+v\n%s", seed, c, diff)
-		}
-	}
+	compareSeeds(t, 300, 60, reference.RandomRouters)
 }
 
 // setNamedRouter sets the parameters of the routers with the names of other projects.
