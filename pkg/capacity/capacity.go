@@ -165,12 +165,16 @@ func (m *servedModel) load() Model {
 	part := Model{Model: m.name, Calls: int64(len(m.calls))}
 	for i, e := range m.engines {
 		part.Replicas += e.replicas
-		perSecond, limit := e.capacity(m.calls, e.caching)
+		calls := m.calls
+		if len(m.engines) > 1 { // others may have accepted some
+			calls = slices.DeleteFunc(slices.Clone(calls), func(c lengths) bool { return !e.accepts(c) })
+		}
+		perSecond, limit := e.capacity(calls, e.caching)
 		part.Capacity += perSecond
 		if i == 0 {
 			part.Limit = limit
 		}
-		perSecond, _ = e.capacity(m.calls, false)
+		perSecond, _ = e.capacity(calls, false)
 		part.CapacityUncached += perSecond
 	}
 	return part

@@ -24,7 +24,7 @@ type engine struct {
 	kvTokens          float64 // capacity of all KV caches of a replica
 
 	window      int64                // of the model's sliding-window layers; 0: none
-	groups      []kv.Group           // of the KV cache
+	groups      []kv.Group           // of the KV cache, nil if there is one of full attention only
 	needed      func(tokens int) int // blocks for a lone call
 	asyncBubble float64              // steps for which a batch slot stays empty between two calls
 }
@@ -42,9 +42,6 @@ func newEngine(d *cluster.Deployment) (*engine, error) {
 		maxChunk: int64(c.MaxNumBatchedTokens), maxLength: int64(c.MaxModelLen),
 		blockSize: int64(c.BlockSize), blocks: int64(d.UsableBlocks()), window: int64(d.Computed.WindowTokens),
 		groups: d.KVGroups(), needed: d.SequenceBlocks(),
-	}
-	if e.groups == nil {
-		e.groups = []kv.Group{{BlockSize: c.BlockSize}}
 	}
 	e.kvTokens = float64(e.blocks * e.blockSize * cores)
 	if threshold := int64(max(c.LongPrefillTokenThreshold, c.ChunkSize)); threshold > 0 {
@@ -82,9 +79,7 @@ type totals struct {
 func (e *engine) total(calls []lengths, cached bool, chunk float64) totals {
 	var t totals
 	for _, c := range calls {
-		if e.accepts(c) {
-			e.add(&t, c, cached, chunk)
-		}
+		e.add(&t, c, cached, chunk)
 	}
 	return t
 }
@@ -122,6 +117,13 @@ func (e *engine) add(t *totals, c lengths, cached bool, chunk float64) {
 // of them are computed: on average its last block is half full. Layers with a window hold
 // it and the chunk, and on average half a block before the window.
 func (e *engine) allocated(n, chunk float64) float64 {
+	if e.groups == nil {
+		return n + float64(e.blockSize)/2
+	}
+	return e.allocatedGroups(n, chunk)
+}
+
+func (e *engine) allocatedGroups(n, chunk float64) float64 {
 	sum := 0.0
 	for _, g := range e.groups {
 		size := float64(g.BlockSize)
@@ -165,8 +167,8 @@ const (
 	limitKV     = "kv_cache"
 )
 
-// capacity is how many calls like these all replicas serve per second, and what
-// limits their steps.
+// capacity is how many calls like these, which the engine accepts, all replicas serve
+// per second, and what limits their steps.
 func (e *engine) capacity(calls []lengths, cached bool) (perSecond float64, limit string) {
 	// The tokens that a step has left for a prompt depend on how many sequences decode,
 	// and that number depends on how long prompts take. The iteration converges because

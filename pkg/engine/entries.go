@@ -12,12 +12,10 @@ func (e *Engine) keep(b *batch, q *sequence, n int) {
 	}
 }
 
-// keepDecoding adds a token of each decoding sequence to the entries of b.
+// keepDecoding adds a token of each decoding sequence to the entries of b. KeepBatches must be set.
 func (e *Engine) keepDecoding(b *batch) {
-	if e.cfg.KeepBatches {
-		for d := range e.decoding.All() {
-			e.keep(b, &e.seqs[d.Slot], 1)
-		}
+	for d := range e.decoding.All() {
+		e.keep(b, &e.seqs[d.Slot], 1)
 	}
 }
 

@@ -60,7 +60,9 @@ func (e *Engine) form(b *batch) bool {
 	if len(b.Preempted) == 0 {
 		e.admit(b, &budget)
 	}
-	b.sortEntries()
+	if e.cfg.KeepBatches {
+		b.sortEntries()
+	}
 	e.advance(b)
 	e.count(b)
 	e.formed = append(e.formed, &b.Step)
@@ -167,7 +169,9 @@ func (e *Engine) scheduleRunning(b *batch, budget *int) bool {
 func (e *Engine) tick(b *batch) {
 	n, t := e.decoding.Len(), e.cache.Ticks()
 	b.ticked, b.decoding, b.tick = true, n, t+1
-	e.keepDecoding(b)
+	if e.cfg.KeepBatches {
+		e.keepDecoding(b)
+	}
 	e.newestTicked = b.number
 	b.Decode, b.Context, b.WindowContext = int64(n), e.context+int64(n)*t, e.window.total(t)
 	e.cache.Tick()

@@ -53,7 +53,7 @@ func (g *groupStore) stopGrowing(s Seq) {
 // tickNeed returns how many blocks the events of the next tick take. They may free some before.
 func (g *groupStore) tickNeed() int { return int(g.events.need[g.c.tick%int64(len(g.events.need))]) }
 
-// tick makes the events of the tick pending. settle must be called before anything else is done, except that
+// tick makes the events of the tick pending. They must be settled before anything else is done, except that
 // extend may be called for sequences that do not grow.
 func (g *groupStore) tick() {
 	slot := g.c.tick % int64(len(g.events.due))
@@ -62,14 +62,6 @@ func (g *groupStore) tick() {
 	if len(g.events.pending) > 1 {
 		slices.SortFunc(g.events.pending, func(a, b Seq) int { return cmp.Compare(g.seqs[a].order, g.seqs[b].order) })
 	}
-}
-
-// settle does all pending events.
-func (g *groupStore) settle() {
-	for _, s := range g.events.pending {
-		g.advance(s)
-	}
-	g.events.pending = g.events.pending[:0]
 }
 
 // catchUpBefore publishes the blocks of the growing sequence w that it fills before s publishes one. At a tick,
@@ -82,10 +74,10 @@ func (g *groupStore) catchUpBefore(w, s Seq) {
 	g.publishTokens(w, int32(q.base+tick)-q.lag)
 }
 
-// settleBefore does the pending events of sequences that were admitted before s.
-func (g *groupStore) settleBefore(s Seq) {
+// settleBefore does the pending events of sequences of lower order.
+func (g *groupStore) settleBefore(order int64) {
 	done := 0
-	for done < len(g.events.pending) && g.seqs[g.events.pending[done]].order < g.seqs[s].order {
+	for done < len(g.events.pending) && g.seqs[g.events.pending[done]].order < order {
 		g.advance(g.events.pending[done])
 		done++
 	}

@@ -145,7 +145,7 @@ func (g *groupStore) needed(s Seq, n int32, whole bool) int32 {
 // many of these are still being computed. It then gives s the blocks that it lacks for its first n tokens, and
 // returns false if there are too few.
 func (g *groupStore) extend(s Seq, n, scheduled, inFlight int32) bool {
-	g.settleBefore(s)
+	g.settleBefore(g.seqs[s].order)
 	q := &g.seqs[s]
 	if g.rules.KeepUntilComputed {
 		scheduled -= inFlight

@@ -1,5 +1,7 @@
 package kv
 
+import "math"
+
 // While a replica only decodes, every sequence gets one token a step. The cache then advances a clock
 // instead of visiting the sequences. Tick t is the call of Tick that advances the clock from t to t+1.
 // Its phase is t % blockSize. A growing sequence needs a new block at the ticks of one phase, and the
@@ -63,7 +65,7 @@ func (c *Cache) Tick() {
 // Settle completes a Tick. Only Extend, for sequences that do not grow, may be called between the two.
 func (c *Cache) Settle() {
 	if c.groups != nil {
-		c.groups.settle()
+		c.groups.settleBefore(math.MaxInt64)
 	}
 }
 

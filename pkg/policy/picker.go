@@ -42,15 +42,16 @@ func (p *picker) pick(v *View, scores []float64) Choice {
 		i := proportional(&r, scores)
 		return Choice{Candidate: i, Score: scores[i], Reason: "at random by score"}
 	}
-	c, n := Choice{Score: scores[0], Reason: "highest score"}, 0
+	first, best, n := 0, scores[0], 0
 	for i, s := range scores {
-		if s > c.Score {
-			c.Candidate, c.Score, n = i, s, 0
+		if s > best {
+			first, best, n = i, s, 0
 		}
-		if s == c.Score {
+		if s == best {
 			n++
 		}
 	}
+	c := Choice{Candidate: first, Score: best, Reason: "highest score"}
 	p.ties.settle(&c, v, n, func(i int) bool { return scores[i] == c.Score })
 	return c
 }

@@ -65,18 +65,18 @@ func (l *loadMetric) value(r *Replica) int32 {
 
 // leastLoaded returns the candidate with the least load.
 func (l *loadMetric) leastLoaded(v *View, t *ties) Choice {
-	best, lowest, n := 0, l.value(&v.Replicas[0]), 0
+	best, least, n := 0, l.value(&v.Replicas[0]), 0
 	for i := range v.Replicas {
 		x := l.value(&v.Replicas[i])
-		if x < lowest {
-			best, lowest, n = i, x, 0
+		if x < least {
+			best, least, n = i, x, 0
 		}
-		if x == lowest {
+		if x == least {
 			n++
 		}
 		v.Trace.RecordLoad(i, float64(x))
 	}
-	c := Choice{Candidate: best, Score: float64(lowest), Reason: "least load"}
+	c, lowest := Choice{Candidate: best, Score: float64(least), Reason: "least load"}, least
 	t.settle(&c, v, n, func(i int) bool { return l.value(&v.Replicas[i]) == lowest })
 	return c
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -17,6 +18,9 @@ import (
 	"blis/pkg/latency"
 	"blis/pkg/stream"
 )
+
+// benchTie makes runs comparable with those of revisions that have no such parameter.
+var benchTie = flag.String("benchtie", "", "the `RULE` of ties in routing, if not the default")
 
 // BenchmarkSim simulates whole workloads, from a compressed stream in memory to a run at trace level
 // minimal. It reports the CPU time of all threads per request, including the reader's.
@@ -122,10 +126,14 @@ func must(err error) {
 }
 
 func benchCluster(b *testing.B, replicas int, routing string) string {
-	spec := "{type: least-loaded}"
+	spec, params := "least-loaded", ""
 	if routing == "prefix" {
-		spec = "{type: weighted, params: {prefix-affinity: 3, queue-depth: 2}}"
+		spec, params = "weighted", "prefix-affinity: 3, queue-depth: 2, "
 	}
+	if *benchTie != "" {
+		params += "tie: " + *benchTie
+	}
+	spec = fmt.Sprintf("{type: %s, params: {%s}}", spec, params)
 	return benchFile(b, replicas, spec, "{model: linear, alpha_us: [2000, 0, 30], beta_us: [12200, 35, 14]}")
 }
 

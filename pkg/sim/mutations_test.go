@@ -250,7 +250,7 @@ var broken = []mutation{
 	{"sequences free and take blocks in order of admission", "kv/groupevents.go",
 		"cmp.Compare(g.seqs[a].order, g.seqs[b].order)", "cmp.Compare(g.seqs[b].order, g.seqs[a].order)"},
 	{"also those that compute prompts", "kv/groupstore.go",
-		"\tg.settleBefore(s)\n", ""},
+		"\tg.settleBefore(g.seqs[s].order)\n", ""},
 	{"the end of a prompt is hashed when it fills a block in all groups", "kv/groupevents.go",
 		"next = min(next, shared)", "next += 0 * min(next, shared)"},
 	{"of a decoding writer and follower the one admitted first hashes first", "kv/groupevents.go",

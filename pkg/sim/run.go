@@ -226,7 +226,6 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a *arriva
 type plugins struct {
 	metrics *metricsSink
 	used    coverages
-	unknown unserved
 	regrets *regretRecorder
 }
 
@@ -238,7 +237,6 @@ func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) 
 	if slices.ContainsFunc(s.deployments, func(d deployment) bool { return d.measuredRange != nil }) {
 		s.observers.add(p.used)
 	}
-	s.observers.add(&p.unknown)
 	p.regrets = o.Counterfactual.plugIn(s, w, p.metrics.Accumulator)
 	if o.Check {
 		s.observers.add(checker{})
@@ -262,7 +260,7 @@ func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) 
 
 // warn reports the warnings of a finished run. With --strict those about the workload are errors.
 func (p *plugins) warn(s *simulation, workload *stream.Reader, o *Options) error {
-	for _, warning := range slices.Concat(workload.Warnings(), p.unknown.warnings(s)) {
+	for _, warning := range slices.Concat(workload.Warnings(), s.unserved.warnings(s)) {
 		if o.Strict {
 			return errors.New(warning)
 		}

@@ -78,6 +78,7 @@ type simulation struct {
 	requests requestTable
 	sessions sessionTable
 	counts   stream.Counts
+	unserved unserved
 
 	decisions decisions
 	observers observers

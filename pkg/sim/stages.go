@@ -41,6 +41,9 @@ func (s *simulation) arrive(slot int32) error {
 	}
 	s.router.countArrival(r, s.now)
 	if r.rejectReason != "" {
+		if r.model < 0 {
+			s.unserved.count(r.out.Model)
+		}
 		r.deadline = des.Time(stream.Never)
 		return s.drop(slot, stream.StateRejected, r.rejectReason)
 	}

@@ -18,21 +18,15 @@ type modelCount struct {
 // maxUnserved is the maximum number of models that warnings name.
 const maxUnserved = 10
 
-func (*unserved) hooks() []hook { return []hook{onArrival} }
-
-func (u *unserved) observe(s *simulation, _ hook, i int32) error {
-	r := s.request(i)
-	if r.model >= 0 {
-		return nil
-	}
-	at := slices.IndexFunc(*u, func(c modelCount) bool { return c.model == r.out.Model })
+// count counts a request.
+func (u *unserved) count(model string) {
+	at := slices.IndexFunc(*u, func(c modelCount) bool { return c.model == model })
 	switch {
 	case at >= 0:
 		(*u)[at].requests++
 	case len(*u) < maxUnserved:
-		*u = append(*u, modelCount{r.out.Model, 1})
+		*u = append(*u, modelCount{model, 1})
 	}
-	return nil
 }
 
 // warnings names each model.
