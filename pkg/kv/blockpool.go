@@ -8,10 +8,11 @@ type blockPool struct {
 	blocks []block
 	// The free queue is a list of the free blocks.
 	freeHead, freeTail int32
-	// hashed has the hashed blocks of each node that has any, at the index that byNode gives. The elements
-	// in spare are not in use.
+	// hashed has the nodes with hashed blocks, at the index that byNode gives, and lists their blocks for each
+	// group (see list). The elements of hashed in spare are not in use.
 	byNode nodeTable
-	hashed []nodeBlocks
+	hashed []hashedNode
+	lists  []hashedList
 	spare  []int32
 }
 
@@ -25,14 +26,21 @@ type block struct {
 	prevCopy, nextCopy int32
 }
 
-// nodeBlocks is the hashed blocks of a node: oldest[g][i] is the oldest copy of block first[g]+i for group
-// g, or none. Its length can be shorter than the node's.
-type nodeBlocks struct {
-	node   Node
-	count  int32
-	first  []int32
-	oldest [][]int32
+// hashedNode is a node and how many contents of its blocks are hashed, in all groups.
+type hashedNode struct {
+	node  Node
+	count int32
 }
+
+// hashedList is the hashed blocks of a node for a group: oldest[i] is the oldest copy of block first+i, or none.
+// Its length can be shorter than the node's.
+type hashedList struct {
+	first  int32
+	oldest []int32
+}
+
+// list returns the list of a node, by its index in hashed, for group g.
+func (p *blockPool) list(node int32, g int) *hashedList { return &p.lists[int(node)*p.groups+g] }
 
 // newBlockPool returns a pool of free blocks, in ascending order.
 func newBlockPool(c *Cache, groups int) blockPool {
@@ -54,9 +62,9 @@ func (p *blockPool) find(g int, n Node, j int32) int32 {
 	if at == none {
 		return none
 	}
-	x := &p.hashed[at]
-	if i := j - x.first[g]; 0 <= i && i < int32(len(x.oldest[g])) {
-		return x.oldest[g][i]
+	x := p.list(at, g)
+	if i := j - x.first; 0 <= i && i < int32(len(x.oldest)) {
+		return x.oldest[i]
 	}
 	return none
 }
@@ -150,12 +158,12 @@ func (p *blockPool) unqueue(b int32) {
 
 // publish makes b, which is not hashed, the newest copy of block j of the node at an index in hashed, for group g.
 func (p *blockPool) publish(b int32, g int, node, j int32) {
-	x := &p.hashed[node]
-	for int32(len(x.oldest[g])) <= j-x.first[g] {
-		x.oldest[g] = append(x.oldest[g], none)
+	x := p.list(node, g)
+	i := int(j - x.first)
+	for len(x.oldest) <= i {
+		x.oldest = append(x.oldest, none)
 	}
-	oldest := &x.oldest[g][j-x.first[g]]
-	q := &p.blocks[b]
+	oldest, q := &x.oldest[i], &p.blocks[b]
 	q.node, q.index, q.group, q.nextCopy = node, j, int32(g), none
 	if *oldest != none {
 		last := p.blocks[*oldest].prevCopy
@@ -163,8 +171,10 @@ func (p *blockPool) publish(b int32, g int, node, j int32) {
 		return
 	}
 	q.prevCopy, *oldest = b, b
-	x.count++
-	p.notify(q, true)
+	p.hashed[node].count++
+	if p.c.watcher != nil {
+		p.notify(q, true)
+	}
 }
 
 // indexOf returns the index in hashed of node n.
@@ -182,14 +192,15 @@ func (p *blockPool) addNode(n Node) int32 {
 		at, p.spare = p.spare[last], p.spare[:last]
 	} else {
 		at = int32(len(p.hashed))
-		p.hashed = append(p.hashed, nodeBlocks{first: make([]int32, p.groups), oldest: make([][]int32, p.groups)})
+		p.hashed, p.lists = append(p.hashed, hashedNode{}), append(p.lists, make([]hashedList, p.groups)...)
 	}
 	p.byNode.set(n, at)
 	p.c.tree.ref(n)
-	x, start := &p.hashed[at], p.c.tree.nodes[n].key.start
-	x.node = n
-	for g := range x.first {
-		x.first[g], x.oldest[g] = start/int32(p.c.groups.groups[g].BlockSize), x.oldest[g][:0]
+	p.hashed[at].node = n
+	start := p.c.tree.nodes[n].key.start
+	for g := range p.groups {
+		x := p.list(at, g)
+		x.first, x.oldest = start/int32(p.c.groups.groups[g].BlockSize), x.oldest[:0]
 	}
 	return at
 }
@@ -198,8 +209,8 @@ func (p *blockPool) addNode(n Node) int32 {
 func (p *blockPool) evict(b int32) {
 	q := &p.blocks[b]
 	at := q.node
-	x := &p.hashed[at]
-	oldest := &x.oldest[q.group][q.index-x.first[q.group]]
+	list := p.list(at, int(q.group))
+	oldest := &list.oldest[q.index-list.first]
 	q.node = none
 	switch {
 	case *oldest != b:
@@ -220,6 +231,7 @@ func (p *blockPool) evict(b int32) {
 		gone.node = at
 		p.notify(&gone, false)
 	}
+	x := &p.hashed[at]
 	if x.count--; x.count == 0 {
 		p.byNode.remove(x.node)
 		p.spare = append(p.spare, at)
@@ -227,13 +239,9 @@ func (p *blockPool) evict(b int32) {
 	}
 }
 
-// notify notifies the watcher that a content got its first copy or lost its last one.
+// notify notifies the watcher, which there is, that a content got its first copy or lost its last one.
 func (p *blockPool) notify(q *block, inserted bool) {
-	c := p.c
-	if c.watcher == nil {
-		return
-	}
-	n := p.hashed[q.node].node
+	c, n := p.c, p.hashed[q.node].node
 	switch {
 	case !c.tree.nodes[n].named:
 	case inserted:

@@ -36,10 +36,9 @@ func (g *groupStore) clone(c *Cache) *groupStore {
 	d := *g
 	d.c, d.freed = c, nil
 	d.blocks, d.spare, d.byNode.slots = slices.Clone(g.blocks), slices.Clone(g.spare), slices.Clone(g.byNode.slots)
-	d.hashed = slices.Clone(g.hashed)
-	for i := range d.hashed {
-		x := &d.hashed[i]
-		x.first, x.oldest = slices.Clone(x.first), cloneLists(x.oldest)
+	d.hashed, d.lists = slices.Clone(g.hashed), slices.Clone(g.lists)
+	for i := range d.lists {
+		d.lists[i].oldest = slices.Clone(d.lists[i].oldest)
 	}
 	d.seqs = slices.Clone(g.seqs)
 	for i := range d.seqs {

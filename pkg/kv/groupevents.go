@@ -1,14 +1,12 @@
 package kv
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // groupEvents says at which ticks growing sequences take or free blocks. At the other ticks, nothing is done
 // for them.
 type groupEvents struct {
-	// due[t % len(due)] is the sequences with an event at tick t, which is less than len(due) ticks ahead.
+	// due[t % len(due)] is the sequences with an event at tick t, which is less than len(due) ticks ahead, in the
+	// order of their admission.
 	// need has the number of blocks that these take.
 	due  [][]Seq
 	need []int32
@@ -36,7 +34,11 @@ func (g *groupStore) schedule(s Seq, at int64) {
 	q := &g.seqs[s]
 	slot := at % int64(len(g.events.due))
 	q.due = at
-	g.events.due[slot] = append(g.events.due[slot], s)
+	list := append(g.events.due[slot], s)
+	for i := len(list) - 1; i > 0 && q.order < g.seqs[list[i-1]].order; i-- { // most lists are short
+		list[i], list[i-1] = list[i-1], s
+	}
+	g.events.due[slot] = list
 	g.events.need[slot] += g.lacks(q, int32(g.c.seqs[s].base+at)+1)
 }
 
@@ -59,9 +61,6 @@ func (g *groupStore) tick() {
 	slot := g.c.tick % int64(len(g.events.due))
 	g.events.pending = append(g.events.pending[:0], g.events.due[slot]...)
 	g.events.due[slot], g.events.need[slot] = g.events.due[slot][:0], 0
-	if len(g.events.pending) > 1 {
-		slices.SortFunc(g.events.pending, func(a, b Seq) int { return cmp.Compare(g.seqs[a].order, g.seqs[b].order) })
-	}
 }
 
 // catchUpBefore publishes the blocks of the growing sequence w that it fills before s publishes one. At a tick,
