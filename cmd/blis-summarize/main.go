@@ -43,17 +43,22 @@
 //	soft(x, limit, k)   1 up to the limit, then exp(-k*(x/limit - 1))
 //	wmean(w, x, ...)    mean of the values x with the weights w; wgeo(w, x, ...) is the geometric mean
 //	lex(x, y, ...)      orders by x, rounded down to 0.01, then by y: lex(0.519, 0.4) = 0.51 + 0.004
+//	served(m.ttft.p99)  the percentile of the served requests alone; see below
 //	worst(x, ...) (the minimum), clamp(x, lo, hi), min, max, abs, exp, log, sqrt, pow
 //
-// Rejecting slow requests does not improve a score. A score can contain a latency only inside ratio or soft. Both are
-// multiplied by the latency's coverage (m.ttft.coverage), the share of requests that have the latency. If a call of a
-// session (a conversation or an agent) fails, later calls are not issued (m.requests.not_issued). They lower the
-// coverage and count as missed in m.goodput.ratio. Gates, objectives and features can contain any latency; requests
-// without it do not count there. A fitness file:
+// Serving less does not improve a score. Scores, gates and objectives read TTFT, TPOT and E2E of the requests whose
+// class has a target for them, or of all if no class has one (m.targeted.ttft has these numbers where they differ from
+// m.ttft). In percentiles, requests that were not served (rejected, timed out, failed, unfinished), and calls of a
+// session that were not issued after one failed (m.requests.not_issued), count as infinite: a term is then 0, a gate
+// fails, and an objective has no value. In means they count as long as the whole run. served(m.ttft.p99) is that of the
+// served requests of all classes. A score can contain a latency only inside ratio or soft, which multiply it by the
+// share of the requests that have it. There are warnings about terms that are easy to improve: m.queue does not contain
+// delays before the queue, cost falls if less is served, and so on. Keep a gate on what is served. A fitness file:
 //
 //	version: 1
 //	slo: {interactive: {ttft_ms: 500, tpot_ms: 50}}   # replaces the workload's targets of this class
-//	gates: [{name: served, expr: m.requests.completed >= 0.95 * base.requests.completed}]
+//	weights: {interactive: 2}   # of classes in m.goodput.ratio; default 1
+//	gates: [{name: served, expr: m.requests.completed >= base.requests.completed}]
 //	score: wmean(0.6, m.goodput.ratio, 0.4, ratio(base.ttft.p99, m.ttft.p99))
 //	aggregate: worst   # combines scenarios: mean (default), geo, worst or cvar (mean of the worst)
 //	cvar_share: 0.25   # share of the scenarios that cvar averages
@@ -110,7 +115,12 @@
 //	$ blis-summarize --component routing --focus queue --examples 2 --max-tokens 500 run.jsonl.zst
 //	$ blis-gen --scenario retrieval | blis-summarize -c ""
 //	$ blis-gen --requests 500 | blis-sim --set routing='{type: random}' -o old.jsonl.zst
-//	$ blis-summarize --fitness 'ratio(base.ttft.p99, m.ttft.p99)' --baseline old.jsonl.zst run.jsonl.zst
+//	$ cat >fitness.yaml <<'END'
+//	version: 1
+//	gates: [{name: served, expr: m.requests.completed >= base.requests.completed}]
+//	score: ratio(base.ttft.p99, m.ttft.p99)
+//	END
+//	$ blis-summarize --fitness fitness.yaml --baseline old.jsonl.zst run.jsonl.zst
 //	$ blis-summarize --format csv new=run.jsonl.zst old=old.jsonl.zst
 //
 // -o FILE writes a file that appears only when it is complete. --strict turns warnings about the streams into errors.

@@ -1,10 +1,8 @@
 package fitness
 
 import (
-	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"blis/pkg/expr"
 	"blis/pkg/metrics"
@@ -101,7 +99,7 @@ func (f *Fitness) checkLiterals(path string, tree *expr.Node) error {
 				return at(1, "the lower bound %v is above the upper one, %v", lo, hi)
 			}
 		case "wmean", "wgeo":
-			if err := f.checkWeights(path, n); err != nil {
+			if err := f.checkLiteralWeights(path, n); err != nil {
 				return err
 			}
 		}
@@ -115,8 +113,8 @@ func literal(n *expr.Node, i int) (x float64, ok bool) {
 	return x, ok
 }
 
-// checkWeights checks that weights are literals, not negative, and not all 0.
-func (f *Fitness) checkWeights(path string, n *expr.Node) error {
+// checkLiteralWeights checks that weights are literals, not negative, and not all 0.
+func (f *Fitness) checkLiteralWeights(path string, n *expr.Node) error {
 	sum := 0.0
 	for i := 0; i < len(n.Args); i += 2 {
 		w, ok := literal(n, i)
@@ -160,43 +158,3 @@ func (f *Fitness) expressions() []expression {
 }
 
 func (f *Fitness) scoreExpression() expression { return expression{"score", "score", f.score} }
-
-// sampleWarnings report the percentiles in expressions that have too few samples, and the times that
-// do not cover all offered requests: in the score these reduce the term, elsewhere they do not.
-func (f *Fitness) sampleWarnings(r *Run) (warnings []string) {
-	seen := map[string]bool{}
-	for name, at := range reads(append([]expression{f.scoreExpression()}, f.expressions()...)...) {
-		tree, path := splitName(name)
-		if cut := strings.LastIndexByte(path, '.'); cut > 0 && !seen[tree+path] {
-			seen[tree+path] = true
-			warnings = append(warnings, r.sampleWarnings(name, tree, path[:cut], path[cut+1:],
-				at.of.path == "score")...)
-		}
-	}
-	return warnings
-}
-
-// sampleWarnings are those about one statistic of the distribution at path; score says whether the score
-// reads it.
-func (r *Run) sampleWarnings(name, tree, path, statistic string, score bool) (warnings []string) {
-	count, ok := r.value(tree, path+".count")
-	if !ok || statistic == "count" || statistic == "coverage" {
-		return nil
-	}
-	percent := map[string]int64{"p50": 50, "p90": 90, "p95": 95, "p99": 99}[statistic]
-	if needs := metrics.MinSamples(percent); percent > 0 && count < float64(needs) {
-		warnings = append(warnings, fmt.Sprintf("%s has %.0f samples and needs %d", name, count, needs))
-	}
-	if covered, ok := r.value(tree, path+".coverage"); ok && covered < fullCoverage {
-		effect := "the others do not count here"
-		if score && tree == ownTree {
-			effect = "its terms are multiplied by that share"
-		}
-		warnings = append(warnings, fmt.Sprintf("%s covers %s %% of the offered requests: %s", name,
-			formatNumber(100*covered), effect))
-	}
-	return warnings
-}
-
-// fullCoverage is the share of the offered requests below which a time has a warning.
-const fullCoverage = 0.99

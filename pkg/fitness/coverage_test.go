@@ -17,13 +17,18 @@ func TestCoverageReducesTerms(t *testing.T) {
 	m.E2E = &metrics.Distribution{P50: 300, P99: 600, Coverage: ptr(0.5)}
 	m.TailBlowup = ptr(2)
 	for src, want := range map[string]float64{
-		"ratio(base.ttft.p99, m.ttft.p99)":                             0.375,
-		"soft(m.ttft.p99, 1000, 3)":                                    0.75,
-		"soft(max(m.ttft.p99, m.e2e.p99), 600, 3)":                     0.5,
-		"ratio(2, m.tail_blowup)":                                      0.25,
-		"soft(base.ttft.p99, 1000, 3) * 0.5":                           0.5,
-		"wmean(1, soft(m.ttft.p99, 1000, 3), 1, m.goodput.ratio)":      0.825,
-		"soft(m.requests.rejected, 9, 1) * soft(p99_ttft_ms, 1000, 1)": 0.75,
+		"ratio(base.ttft.p50, m.ttft.p50)":                                0.375,
+		"soft(m.ttft.mean, 1000, 3)":                                      0.75,
+		"soft(max(m.ttft.p50, m.e2e.p50), 600, 3)":                        0.5,
+		"ratio(2, served(m.tail_blowup))":                                 0.25,
+		"soft(base.ttft.p99, 1000, 3) * 0.5":                              0.5,
+		"wmean(1, soft(m.ttft.p50, 1000, 3), 1, m.goodput.ratio)":         0.825,
+		"soft(m.requests.rejected, 9, 1) * soft(median_ttft_ms, 1000, 1)": 0.75,
+		// A quarter is infinite: so are the percentiles above the 75th, unless only the served count.
+		"soft(m.ttft.p99, 1000, 3)":         0,
+		"ratio(base.ttft.p99, m.ttft.p90)":  0,
+		"ratio(2, m.tail_blowup)":           0,
+		"soft(served(m.ttft.p99), 1000, 3)": 0.75,
 	} {
 		if r := evaluate(t, src, runOf(m, b)); math.Abs(r.Value-want) > 1e-8 {
 			t.Errorf("%s is %v, want %v", src, r.Value, want)
@@ -37,9 +42,9 @@ func TestSampleWarnings(t *testing.T) {
 	m.Requests.Offered, m.TTFT.Count = 4000, 3000
 	m.Cls["critical"].Requests.Offered, m.Cls["critical"].TTFT.Count = 12, 12
 	m.TTFT.Coverage = ptr(0.75)
-	r := evaluate(t, `wmean(1, soft(m.ttft.p99, 9, 1), 1, soft(p99_ttft_ms, 9, 1),
+	r := evaluate(t, `wmean(1, soft(m.ttft.p50, 9, 1), 1, soft(median_ttft_ms, 9, 1),
 		1, soft(m.cls["critical"].ttft.p90, 9, 1), 1, soft(m.cls["critical"].ttft.mean, 9, 1))`, runOf(m, nil))
-	want := []string{"m.ttft.p99 covers 75 % of the offered requests: its terms are multiplied by that share",
+	want := []string{"m.ttft.p50 covers 75 % of the offered requests: its terms are multiplied by that share",
 		`m.cls["critical"].ttft.p90 has 12 samples and needs 100`}
 	if d := cmp.Diff(want, r.Warnings); d != "" {
 		t.Error(d)

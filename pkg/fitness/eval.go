@@ -13,7 +13,7 @@ import (
 // number is the value of an expression.
 type number struct {
 	x float64
-	// missing is the name of a time that it depends on and that does not exist, "" if there is none.
+	// missing says that a time which it depends on does not exist, "" if there is none.
 	missing string
 	// uncovered is the share of the offered requests that the times in it do not cover.
 	uncovered float64
@@ -27,6 +27,8 @@ type evaluator struct {
 	run     *Run
 	path    string // of the current expression
 	err     error
+	// served: latencies are those of the requests that have them, whatever their class.
+	served bool
 	// warnings are about missing numbers.
 	warnings []string
 }
@@ -50,6 +52,12 @@ func (e *evaluator) number(n *expr.Node) number {
 		return number{x: n.Value.(float64)}
 	case n.Op == "attained":
 		return e.name(n, attainedName(n))
+	case n.Op == "served":
+		outer := e.served
+		e.served = true
+		x := e.number(n.Args[0])
+		e.served = outer
+		return x
 	case n.Op == "?:":
 		c := e.condition(n.Args[0])
 		if c.missing != "" {
@@ -69,12 +77,24 @@ func (e *evaluator) number(n *expr.Node) number {
 
 // name looks up a number.
 func (e *evaluator) name(n *expr.Node, name string) number {
-	x, absence, ok := e.run.lookup(name)
+	if x, ok := e.run.weightedAttainment(name, e.fitness.Weights); ok {
+		return number{x: x}
+	}
+	tree, path := splitName(name)
+	if !e.served {
+		path = e.run.targetedPath(tree, path)
+	}
+	x, absence, ok := e.run.lookup(tree, path)
+	uncovered := e.run.uncoveredShare(tree, path)
 	switch {
+	case ok && !e.served && uncovered > 0 && isInfinite(path, uncovered):
+		return number{x: math.Inf(1), missing: infiniteText(name, uncovered)}
 	case ok:
-		return number{x: x, uncovered: e.run.uncoveredShare(name)}
+		return number{x: x, uncovered: uncovered}
+	case absence == metrics.MissingIsWorst && uncovered > 0 && uncovered < 1:
+		return number{x: math.Inf(1), missing: infiniteText(name, uncovered)}
 	case absence == metrics.MissingIsWorst:
-		return number{x: math.Inf(1), missing: name}
+		return number{x: math.Inf(1), missing: name + " is missing"}
 	case absence == metrics.MissingIsUnknown:
 		e.fail(n, "the run has no %s%s", name, missingHint(name))
 		return number{}
@@ -123,7 +143,7 @@ func (e *evaluator) apply(n *expr.Node, args []number) number {
 	f := functionsByName[n.Op]
 	if result.missing != "" {
 		if f.acceptsMissing {
-			e.warn("%s is missing: %s counts as 0", result.missing, n)
+			e.warn("%s: %s counts as 0", result.missing, n)
 			return number{}
 		}
 		return number{x: math.Inf(1), missing: result.missing}

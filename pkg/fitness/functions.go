@@ -14,7 +14,7 @@ type function struct {
 	variadic bool // params may repeat
 	// acceptsMissing: an argument may be a missing time, which makes the value 0.
 	acceptsMissing bool
-	// eval computes the value; nil for attained.
+	// eval computes the value; nil for attained and served.
 	eval func(x []float64) float64
 }
 
@@ -28,6 +28,8 @@ var functions = registry.Table[function]{
 		Value: function{params: numbers(3), acceptsMissing: true, eval: soft}},
 	{Name: "attained", Doc: `attained("class") = share of the offered requests of the class that met its targets`,
 		Value: function{params: []expr.Type{expr.Text}}},
+	{Name: "served", Doc: "served(m.ttft.p99) = the percentile of the served requests alone, of all classes",
+		Value: function{params: numbers(1)}},
 	{Name: "wmean", Doc: "wmean(weight, x, weight, x, ...) = weighted mean",
 		Value: function{params: numbers(2), variadic: true, eval: weighted(wmean)}},
 	{Name: "wgeo", Doc: "wgeo(weight, x, weight, x, ...) = weighted geometric mean",

@@ -10,7 +10,7 @@ import (
 )
 
 // conditionResult is the value of a condition. distance is how far it is from holding, 0 if it
-// holds. missing is the name of a missing time that it depends on; then it does not hold.
+// holds. missing says that a time which it depends on does not exist; then it does not hold.
 type conditionResult struct {
 	holds    bool
 	distance float64
@@ -86,8 +86,8 @@ func (e *evaluator) logical(n *expr.Node) conditionResult {
 func (e *evaluator) compare(n *expr.Node) conditionResult {
 	a, b := e.number(n.Args[0]), e.number(n.Args[1])
 	if a.missing != "" || b.missing != "" {
-		name := cmp.Or(a.missing, b.missing)
-		return conditionResult{distance: 1, missing: name, detail: name + " is missing"}
+		why := cmp.Or(a.missing, b.missing)
+		return conditionResult{distance: 1, missing: why, detail: why}
 	}
 	holds := map[string]bool{"<": a.x < b.x, "<=": a.x <= b.x, ">": a.x > b.x, ">=": a.x >= b.x, "==": a.x == b.x,
 		"!=": a.x != b.x}[n.Op]

@@ -72,36 +72,6 @@ func (r *Run) value(tree, path string) (float64, bool) {
 	return x, ok
 }
 
-// uncoveredShare is the share of the offered requests that a time of the run itself does not cover: 0
-// for other numbers and for references. It removes the gain of not serving slow requests.
-func (r *Run) uncoveredShare(name string) float64 {
-	tree, path := splitName(name)
-	at := coveragePath(path)
-	if tree != ownTree || at == "" {
-		return 0
-	}
-	if covered, ok := r.value(tree, at); ok {
-		return 1 - covered
-	}
-	return 0
-}
-
-// coveragePath is the path of the coverage of the time at path, "" if that is not a time.
-func coveragePath(path string) string {
-	cut := strings.LastIndexByte(path, '.')
-	if p, _ := metrics.LookupPath(path); p.Missing != metrics.MissingIsWorst || cut < 0 && path != "tail_blowup" {
-		return ""
-	}
-	at := path[:max(cut, 0)] + ".coverage"
-	if strings.HasSuffix(path, "tail_blowup") {
-		at = strings.TrimSuffix(path, "tail_blowup") + "e2e.coverage"
-	}
-	if _, ok := metrics.LookupPath(at); !ok {
-		return ""
-	}
-	return at
-}
-
 // MetricPaths are the paths that the score and the gates read, of any tree.
 func (f *Fitness) MetricPaths() (paths []string) {
 	for name := range reads(append(slices.Clone(f.gates), f.scoreExpression())...) {
@@ -109,12 +79,14 @@ func (f *Fitness) MetricPaths() (paths []string) {
 			paths = append(paths, path)
 		}
 	}
+	for _, class := range slices.Sorted(maps.Keys(f.Weights)) {
+		paths = append(paths, metrics.SubPath("cls", class)+"."+attainmentPath)
+	}
 	return paths
 }
 
-// lookup returns the number called name and, if it is missing, what that means.
-func (r *Run) lookup(name string) (x float64, absence metrics.Missing, ok bool) {
-	tree, path := splitName(name)
+// lookup returns the number at path and, if it is missing, what that means.
+func (r *Run) lookup(tree, path string) (x float64, absence metrics.Missing, ok bool) {
 	if x, ok = r.value(tree, path); ok {
 		return x, 0, true
 	}
@@ -204,6 +176,9 @@ func (f *Fitness) checkRun(r *Run) error {
 		if err := r.checkKeys(ownTree + "." + metrics.SubPath("cls", class)); err != nil {
 			return f.errorAt("slo", 0, 0, "%s", err)
 		}
+	}
+	if err := f.checkWeightedClasses(r); err != nil {
+		return err
 	}
 	for name, at := range reads(f.expressions()...) {
 		if err := r.checkKeys(name); err != nil {

@@ -25,7 +25,8 @@ func (f *Fitness) Evaluate(r *Run) (*Result, error) {
 		return nil, e.err
 	}
 	result.Warnings = append(result.Warnings, e.warnings...)
-	result.Warnings = deduplicate(append(result.Warnings, f.sampleWarnings(r)...))
+	result.Warnings = deduplicate(slices.Concat(result.Warnings, f.sampleWarnings(r), f.cheapWarnings(),
+		f.untargetedWarnings(r)))
 	result.Score = gatedScore(result.Gates, result.Value)
 	return result, nil
 }
@@ -103,7 +104,7 @@ func (e *evaluator) values(of []expression) []Value {
 		case quiet.err != nil:
 			e.warn("%s is missing: %v", x.path, quiet.err)
 		case n.missing != "":
-			e.warn("%s is missing because %s is", x.path, n.missing)
+			e.warn("%s is missing: %s", x.path, n.missing)
 		case n.bad != nil:
 			e.warn("%s is missing: %s is undefined", x.path, n.bad)
 		default:

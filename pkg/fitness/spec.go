@@ -17,6 +17,8 @@ type Spec struct {
 	Version int64 `yaml:"version" json:"version"`
 	// SLO overrides the workload's targets of these classes.
 	SLO map[string]stream.Targets `yaml:"slo" json:"slo,omitempty"`
+	// Weights of classes in m.goodput.ratio; 1 by default.
+	Weights map[string]float64 `yaml:"weights" json:"weights,omitempty"`
 	// Gates must hold: the score of a run that fails one is at most 0.1.
 	Gates []GateSpec `yaml:"gates" json:"gates,omitempty"`
 	// Score is to be maximized, in [0, 1).
@@ -145,7 +147,7 @@ func (f *Fitness) checkTables() error {
 			return f.errorAt("slo."+class, 0, 0, "has no target; give ttft_ms, tpot_ms or e2e_ms")
 		}
 	}
-	return nil
+	return f.checkWeights()
 }
 
 // parseAll parses named expressions, in the order of the names.

@@ -15,20 +15,25 @@ type latency struct {
 	name         string
 	// eligible counts the offered requests that can have this latency.
 	eligible func(*totals) int64
+	// promised is how it is recorded over the requests that it is promised to.
+	promised
 }
 
 var latencies = []latency{
 	{func(r *row) (uint64, bool) { return uint64(r.ttft), r.ttft != missing }, microsDistribution,
-		func(g *Group) **Distribution { return &g.TTFT }, "ttft", offeredRequests},
+		func(g *Group) **Distribution { return &g.TTFT }, "ttft", offeredRequests,
+		promised{millisOfMicros, func(o *Targeted) **TargetedLatency { return &o.TTFT }}},
 	{func(r *row) (uint64, bool) {
 		ms, ok := tpot(r.ttft, r.e2e, int64(r.output))
 		return math.Float64bits(ms), ok
 	}, millisDistribution, func(g *Group) **Distribution { return &g.TPOT }, "tpot",
-		func(t *totals) int64 { return t.multiToken }},
+		func(t *totals) int64 { return t.multiToken },
+		promised{math.Float64frombits, func(o *Targeted) **TargetedLatency { return &o.TPOT }}},
 	{func(r *row) (uint64, bool) { return uint64(r.e2e), r.e2e != missing }, microsDistribution,
-		func(g *Group) **Distribution { return &g.E2E }, "e2e", offeredRequests},
+		func(g *Group) **Distribution { return &g.E2E }, "e2e", offeredRequests,
+		promised{millisOfMicros, func(o *Targeted) **TargetedLatency { return &o.E2E }}},
 	{func(r *row) (uint64, bool) { return uint64(r.queue), r.queue != missing }, microsDistribution,
-		func(g *Group) **Distribution { return &g.Queue }, "queue", offeredRequests},
+		func(g *Group) **Distribution { return &g.Queue }, "queue", offeredRequests, promised{}},
 }
 
 func offeredRequests(t *totals) int64 { return t.requests.Offered }
@@ -57,7 +62,12 @@ func (a *Accumulator) fillDistributions(whole *Group, all *totals, groupings []*
 		}
 		*m.field(whole) = m.withCoverage(m.distribution(keys), all)
 		for _, p := range groupings {
-			p.distribute(samples, keys, &m)
+			p.distribute(samples, keys, nil, func(g int, sorted []uint64) {
+				*m.field(p.groups[g]) = m.withCoverage(m.distribution(sorted), &p.totals[g])
+			})
+		}
+		if m.at != nil {
+			a.fillTargeted(&m, samples, keys, append(groupings, a.wholeRun(whole)))
 		}
 	}
 	for _, g := range allGroups(whole, groupings) {

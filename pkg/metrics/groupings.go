@@ -58,12 +58,12 @@ func (p *grouping) tree() map[string]*Group {
 	return tree
 }
 
-// distribute sets the distribution of the latency for each group. samples are sorted;
-// keys has the same length and is scratch memory.
-func (p *grouping) distribute(samples []stat.Keyed, keys []uint64, m *latency) {
+// distribute calls use for each group with the keys of its samples, those whose tags are included; nil
+// includes all. samples are sorted; keys has the same length and is scratch memory.
+func (p *grouping) distribute(samples []stat.Keyed, keys []uint64, included []bool, use func(g int, sorted []uint64)) {
 	ends := make([]int, len(p.groups)+1)
 	for i := range samples {
-		if g := p.groupIndex[samples[i].Tag]; g != noGroup {
+		if g := p.groupIndex[samples[i].Tag]; g != noGroup && (included == nil || included[samples[i].Tag]) {
 			ends[g+1]++
 		}
 	}
@@ -71,14 +71,14 @@ func (p *grouping) distribute(samples []stat.Keyed, keys []uint64, m *latency) {
 		ends[g+1] += ends[g]
 	}
 	for i := range samples {
-		if g := p.groupIndex[samples[i].Tag]; g != noGroup {
+		if g := p.groupIndex[samples[i].Tag]; g != noGroup && (included == nil || included[samples[i].Tag]) {
 			keys[ends[g]] = samples[i].Key
 			ends[g]++
 		}
 	}
 	from := 0
-	for g, group := range p.groups {
-		*m.field(group) = m.withCoverage(m.distribution(keys[from:ends[g]]), &p.totals[g])
+	for g := range p.groups {
+		use(g, keys[from:ends[g]])
 		from = ends[g]
 	}
 }

@@ -61,7 +61,7 @@ func meets(ms, target float64) bool { return target == 0 || ms <= target }
 // the metrics of the same requests under other targets.
 func (r *Raw) WithTargets(by *Raw) *Raw {
 	judged := *r
-	judged.Goodput = by.Goodput
+	judged.Goodput, judged.Targeted = by.Goodput, by.Targeted
 	if r.Sessions != nil && by.Sessions != nil {
 		sessions := *r.Sessions
 		sessions.Attainment = by.Sessions.Attainment
@@ -76,9 +76,9 @@ func groupsWithTargets(groups, by map[string]*Group) map[string]*Group {
 	groups = maps.Clone(groups)
 	for name, g := range groups {
 		group := *g
-		group.Goodput = nil
+		group.Goodput, group.Targeted = nil, nil
 		if other := by[name]; other != nil {
-			group.Goodput = other.Goodput
+			group.Goodput, group.Targeted = other.Goodput, other.Targeted
 		}
 		groups[name] = &group
 	}

@@ -131,6 +131,7 @@ func slowGroup(outcomes []stream.Outcome, sessions []stream.SessionOutcome, clas
 		slowDistribution(values["tpot"], multiToken+r.NotIssued)
 	g.E2E, g.Queue = slowDistribution(values["e2e"], r.Offered+r.NotIssued),
 		slowDistribution(values["queue"], r.Offered+r.NotIssued)
+	g.Targeted = slowTargeted(outcomes, sessions, classes, seconds, keep)
 	g.AdmissionRate, g.KV.PrefixHitRatio, g.PreemptionRate = slowRatio(admitted, r.Offered), slowRatio(cached, prompt),
 		slowRatio(preemptions, scheduled)
 	r.Admitted, g.KV.Preemptions = &admitted, &preemptions
@@ -151,6 +152,82 @@ func slowGroup(outcomes []stream.Outcome, sessions []stream.SessionOutcome, clas
 		}
 	}
 	return g
+}
+
+// slowTargeted lists for each latency the requests whose class has a target for it, or all if there is none,
+// and lets those without the latency be later than all others.
+func slowTargeted(outcomes []stream.Outcome, sessions []stream.SessionOutcome, classes []stream.SLOClass,
+	seconds *big.Rat, keep func(*stream.Outcome) bool) *Targeted {
+	offered := &Targeted{}
+	for name, at := range map[string]**TargetedLatency{"ttft": &offered.TTFT, "tpot": &offered.TPOT,
+		"e2e": &offered.E2E} {
+		promised := func(class string) bool {
+			for _, c := range classes {
+				if c.Name == class {
+					return map[string]float64{"ttft": c.Targets.TTFTMS, "tpot": c.Targets.TPOTMS,
+						"e2e": c.Targets.E2EMS}[name] > 0
+				}
+			}
+			return false
+		}
+		var values, all []*big.Rat // nil: it has none
+		for _, only := range []bool{false, true} {
+			values = nil
+			for i := range outcomes {
+				o := &outcomes[i]
+				if keep(o) && (!only || promised(o.SLOClass)) && (name != "tpot" || o.OutputTokens > 1) {
+					values = append(values, slowValues[name](o))
+				}
+			}
+			for _, s := range sessions {
+				if s.State == "broken" && keep(&stream.Outcome{SLOClass: s.SLOClass, Tenant: s.Tenant}) &&
+					(!only || promised(s.SLOClass)) {
+					values = append(values, make([]*big.Rat, s.Calls-s.Offered)...)
+				}
+			}
+			if !only {
+				all = values
+			} else if len(values) == 0 {
+				values = all
+			}
+		}
+		if len(values) < len(all) || slices.Contains(values, nil) {
+			*at = slowTargetedLatency(values, seconds)
+		}
+	}
+	if *offered == (Targeted{}) {
+		return nil
+	}
+	return offered
+}
+
+func slowTargetedLatency(values []*big.Rat, seconds *big.Rat) *TargetedLatency {
+	n, known, sum := int64(len(values)), []*big.Rat{}, new(big.Rat)
+	for _, v := range values {
+		if v == nil {
+			sum.Add(sum, new(big.Rat).Mul(seconds, big.NewRat(1000, 1)))
+		} else {
+			sum.Add(sum, v)
+			known = append(known, v)
+		}
+	}
+	slices.SortFunc(known, func(a, b *big.Rat) int { return a.Cmp(b) })
+	at := func(percent int64) *float64 {
+		place := new(big.Rat).Mul(big.NewRat(percent, 100), big.NewRat(n-1, 1))
+		below := new(big.Int).Div(place.Num(), place.Denom()).Int64()
+		above := below
+		if !place.IsInt() {
+			above++
+		}
+		if above >= int64(len(known)) {
+			return nil
+		}
+		step := new(big.Rat).Sub(known[above], known[below])
+		x := float(step.Add(known[below], step.Mul(step, new(big.Rat).Sub(place, big.NewRat(below, 1)))))
+		return &x
+	}
+	return &TargetedLatency{Count: n, Coverage: float64(len(known)) / float64(n),
+		Mean: float(sum.Quo(sum, big.NewRat(n, 1))), P50: at(50), P90: at(90), P95: at(95), P99: at(99), Max: at(100)}
 }
 
 func slowRatio(a, b int64) *float64 {

@@ -79,6 +79,9 @@ type Group struct {
 	TPOT          *Distribution `json:"tpot,omitempty"`
 	E2E           *Distribution `json:"e2e,omitempty"`
 	Queue         *Distribution `json:"queue,omitempty"`
+	// Targeted is what scores, gates and objectives read instead of TTFT, TPOT and E2E; absent where it
+	// is the same.
+	Targeted *Targeted `json:"targeted,omitempty"`
 	// TailBlowup is p99/p50 of E2E.
 	TailBlowup *float64 `json:"tail_blowup,omitempty"`
 	// Throughput is absent if the run has no duration.

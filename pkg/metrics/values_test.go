@@ -77,7 +77,8 @@ func TestLookupPath(t *testing.T) {
 		"kv.util_mean": MissingIsUnknown, "kv.prefix_hit_ratio": MissingIsZero, "kv.preemptions": MissingIsZero,
 		"cost.gpu_s": MissingIsUnknown, "cost.per_million_tokens": MissingIsWorst,
 		"regret.avoidable_ms": MissingIsUnknown, "sessions.offered": MissingIsUnknown,
-		"sessions.e2e.p50":       MissingIsWorst,
+		"sessions.e2e.p50": MissingIsWorst, "targeted.ttft.p99": MissingIsWorst,
+		"targeted.e2e.coverage":  MissingIsZero,
 		"anomalies.hol_blocking": MissingIsZero, "fairness.jain": MissingIsZero,
 		"replicas[7].utilization": MissingIsUnknown, "control.delays": MissingIsZero,
 		"shadow.diverged": MissingIsUnknown} {
@@ -119,7 +120,8 @@ func TestHigherIsBetter(t *testing.T) {
 		"anomalies.*",
 		"sessions.offered", "sessions.broken", "sessions.unfinished"}
 	for _, d := range []string{"ttft", "tpot", "e2e", "queue", "itl", "sessions.e2e", "sessions.critical_path",
-		"sessions.tool_wait", "sessions.steps", "sessions.iterations"} {
+		"sessions.tool_wait", "sessions.steps", "sessions.iterations", "targeted.ttft", "targeted.tpot",
+		"targeted.e2e"} {
 		higher = append(higher, d+".count", d+".coverage")
 		for _, v := range []string{".mean", ".p50", ".p90", ".p95", ".p99", ".max"} {
 			lower = append(lower, d+v)

@@ -175,6 +175,19 @@ type Targets struct {
 	E2EMS float64 `json:"e2e_ms,omitempty" yaml:"e2e_ms"`
 }
 
+// Of returns the target in ms of a latency: ttft, tpot or e2e. It is 0 if there is none.
+func (t Targets) Of(latency string) float64 {
+	switch latency {
+	case "ttft":
+		return t.TTFTMS
+	case "tpot":
+		return t.TPOTMS
+	case "e2e":
+		return t.E2EMS
+	}
+	return 0
+}
+
 // ErrorRecord is an error that a stream carries instead of results.
 //
 //wire:record error

@@ -109,9 +109,9 @@ var metricLines = []struct {
 	decimals   int
 	key        bool
 }{
-	{"requests offered", "requests.offered", 0, true}, {"completed", "requests.completed", 0, false},
-	{"rejected", "requests.rejected", 0, false},
-	{"timed out", "requests.timed_out", 0, false}, {"failed", "requests.failed", 0, false},
+	{"requests offered", "requests.offered", 0, true}, {"completed", "requests.completed", 0, true},
+	{"rejected", "requests.rejected", 0, true},
+	{"timed out", "requests.timed_out", 0, true}, {"failed", "requests.failed", 0, false},
 	{"unfinished", "requests.unfinished", 0, false},
 	{"met targets, %", "goodput.ratio", -1, true}, {"goodput, requests/s", "goodput.rps", 2, false},
 	{"TTFT mean, ms", "ttft.mean", 2, false}, {"TTFT p50, ms", "ttft.p50", 2, false},
@@ -155,6 +155,9 @@ func (r *analysis) lines(columns []column) []line {
 	for _, m := range metricLines {
 		add(m.name, m.path, m.decimals, m.key)
 	}
+	if slices.ContainsFunc(columns, func(c column) bool { return c.raw != nil && len(c.raw.Replicas) > 1 }) {
+		lines = append(lines, line{name: "least-most requests of a replica, %", key: true, text: replicaShares})
+	}
 	for _, path := range paths(columns) {
 		key := strings.TrimPrefix(strings.TrimSuffix(path, ".requests.offered"), "cls")
 		if class, err := strconv.Unquote(strings.Trim(key, "[]")); err == nil {
@@ -163,4 +166,18 @@ func (r *analysis) lines(columns []column) []line {
 		}
 	}
 	return lines
+}
+
+// replicaShares is the smallest and the largest share of the requests that a replica received, in percent.
+func replicaShares(c *column) string {
+	if c.raw == nil || len(c.raw.Replicas) == 0 {
+		return "-"
+	}
+	least, most, all := int64(math.MaxInt64), int64(0), int64(0)
+	for i := range c.raw.Replicas {
+		n := c.raw.Replicas[i].Requests
+		least, most, all = min(least, n), max(most, n), all+n
+	}
+	percent := func(n int64) float64 { return 100 * float64(n) / float64(max(all, 1)) }
+	return fmt.Sprintf("%.1f-%.1f", percent(least), percent(most))
 }

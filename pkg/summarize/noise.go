@@ -152,6 +152,15 @@ func (k *rows) inOrder(order []string) []*resample.Request {
 // metrics of the run have.
 func (s *summary) statistics(run *resample.Run, order, paths []string) map[string][]float64 {
 	known := metrics.ByPath(s.raw)
+	targets := map[string]stream.Targets{}
+	classes := s.header.SLOClasses
+	if s.fitness != nil {
+		classes = s.fitness.Classes(classes)
+	}
+	for _, c := range classes {
+		targets[c.Name] = c.Targets
+	}
+	of := func(i int32) *row { return &s.rows.all[s.rows.index[order[i]]] }
 	all, done := map[string][]float64{}, map[string]bool{}
 	for _, path := range paths {
 		prefix, selects := groupOf(path)
@@ -159,10 +168,22 @@ func (s *summary) statistics(run *resample.Run, order, paths []string) map[strin
 			continue
 		}
 		done[prefix] = true
-		rows := run.Rows(func(i int) bool { return selects(&s.rows.all[s.rows.index[order[i]]]) })
-		for name, of := range run.Statistics(rows, !strings.HasPrefix(prefix, "models[")) { // into a map
+		rows := run.Rows(func(i int) bool { return selects(of(int32(i))) })
+		notIssued := !strings.HasPrefix(prefix, "models[")
+		for name, values := range run.Statistics(rows, notIssued) { // into a map
 			if _, ok := known[prefix+name]; ok {
-				all[prefix+name] = of
+				all[prefix+name] = values
+			}
+		}
+		for _, l := range resample.Latencies {
+			_, differs := known[prefix+"targeted."+l.Name+".count"]
+			read := func(p string) bool { return strings.HasPrefix(p, prefix+l.Name) }
+			if !differs || !slices.ContainsFunc(paths, read) {
+				continue
+			}
+			promised := func(i int32) bool { return targets[of(i).class].Of(l.Name) > 0 }
+			for name, values := range run.Targeted(l.Name, rows, notIssued, promised) { // into a map
+				all[prefix+name] = values
 			}
 		}
 	}

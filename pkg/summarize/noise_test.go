@@ -9,6 +9,7 @@ import (
 
 	"blis/pkg/metrics"
 	"blis/pkg/resample"
+	"blis/pkg/stream"
 
 	"pgregory.net/rapid"
 )
@@ -21,7 +22,8 @@ func TestIdentitySampleMatchesMetrics(t *testing.T) {
 		a := metrics.New(classes)
 		r.fill(a)
 		raw := a.Raw()
-		x := &runDoc{summary: &summary{raw: raw, rows: &rows{index: map[string]int32{}}}}
+		x := &runDoc{summary: &summary{raw: raw, rows: &rows{index: map[string]int32{}},
+			header: &stream.Header{SLOClasses: classes}}}
 		for i := range r.outcomes {
 			o := &r.outcomes[i]
 			x.rows.addOutcome(o, metrics.SLOMet(o, a.Targets(o.SLOClass)))
@@ -31,7 +33,7 @@ func TestIdentitySampleMatchesMetrics(t *testing.T) {
 		turn := func(n int) int { next++; return next % n }
 		run := resample.New(turn, x.rows.inOrder(order)).Run(0, raw)
 		paths := []string{"goodput.ratio", `cls["critical"].goodput.ratio`, `tenants["t1"].ttft.p99`,
-			`models["m"].ttft.p99`, "replicas[0].utilization"}
+			`models["m"].ttft.p99`, "replicas[0].utilization", "ttft.p99", "tpot.p50", `tenants["t1"].e2e.p90`}
 		found, all := 0, x.statistics(run, order, paths)
 		for _, v := range metrics.Values(raw) {
 			of := all[v.Path]
