@@ -128,7 +128,11 @@ func (e *engine) allocatedGroups(n, chunk float64) float64 {
 	for _, g := range e.groups {
 		size := float64(g.BlockSize)
 		tokens := n
-		if g.Kind != kv.FullAttention {
+		switch g.Kind {
+		case kv.FullAttention:
+		case kv.RecurrentState:
+			tokens = size / 2 // one block
+		default:
 			tokens = min(n, float64(g.Window)-1+chunk+size/2)
 		}
 		sum += (tokens + size/2) * (float64(e.blockSize) / size)

@@ -25,7 +25,8 @@ var presetValues = []string{
 	"engine.reserve_full_sequence", "engine.watermark", "engine.free_order", "engine.long_prefill_token_threshold_lone",
 	"engine.after_self_preemption", "engine.idle_victim_skips_next",
 	"engine.prefix_cache_retention_interval", "engine.hashed_blocks", "engine.window_release", "engine.window_reserve",
-	"engine.kv_group_ratio",
+	"engine.kv_group_ratio", "engine.mamba_cache_mode", "engine.mamba_chunks", "engine.num_prefill_checkpoint_blocks",
+	"engine.mamba_fresh_hits", "engine.mamba_release",
 }
 
 // derivable are the values that may be derived, in the order of Derived.Values.

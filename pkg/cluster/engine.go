@@ -82,6 +82,8 @@ type Memory struct {
 	FreeOrder string `yaml:"free_order" json:"free_order"`
 	// Groups are the rules for models with several KV cache groups.
 	Groups `yaml:",inline"`
+	// Mamba are the rules for models with recurrent states.
+	Mamba `yaml:",inline"`
 	// NumGPUBlocksOverride is the number of KV blocks, of which one is the null block;
 	// 0 computes it from the GPU's memory, of which the engine uses the fraction
 	// GPUMemoryUtilization.
@@ -136,7 +138,7 @@ func defaultEngine() Engine {
 		Batching: Batching{MaxNumSeqs: 256, MaxNumBatchedTokens: 2048, EnableChunkedPrefill: true,
 			LongPrefillTokenThresholdLone: true, PreemptionMode: "recompute", AfterSelfPreemption: stopScheduling},
 		Memory: Memory{BlockSize: 16, EnablePrefixCaching: true, FreeOrder: appendFreed, Groups: defaultGroups,
-			GPUMemoryUtilization: 0.9},
+			Mamba: defaultMamba, GPUMemoryUtilization: 0.9},
 	}
 }
 

@@ -66,7 +66,11 @@ const maxGroupRatio = 1000
 func (d *Deployment) KVGroups() []kv.Group {
 	var groups []kv.Group
 	for _, g := range d.Computed.KVGroups {
-		groups = append(groups, kv.Group{Kind: groupKinds[g.Kind], BlockSize: g.BlockSize, Window: g.WindowTokens})
+		k := kv.Group{Kind: groupKinds[g.Kind], BlockSize: g.BlockSize, Window: g.WindowTokens}
+		if g.Kind == model.KVState {
+			k = kv.StateGroup(g.BlockSize)
+		}
+		groups = append(groups, k)
 	}
 	return groups
 }
@@ -74,12 +78,15 @@ func (d *Deployment) KVGroups() []kv.Group {
 // groupKinds are the kinds of groups as the cache names them.
 var groupKinds = map[model.KVKind]kv.GroupKind{
 	model.KVFull: kv.FullAttention, model.KVWindow: kv.SlidingWindow, model.KVChunked: kv.LocalChunks,
+	model.KVState: kv.RecurrentState,
 }
 
 // KVRules returns the rules for groups.
 func (d *Deployment) KVRules() kv.GroupRules {
 	e := &d.Engine
-	r := kv.GroupRules{KeepUntilComputed: e.WindowRelease == ReleaseComputed, MaxLength: e.MaxModelLen}
+	r := kv.GroupRules{KeepUntilComputed: e.WindowRelease == ReleaseComputed, MaxLength: e.MaxModelLen,
+		Checkpoints: e.NumPrefillCheckpointBlocks, DeferFresh: e.MambaFreshHits == FreshNextStep,
+		LastStateOnly: e.MambaRelease == mambaReleaseLast}
 	if i := e.PrefixCacheRetentionInterval; i >= 0 {
 		r.Sparse, r.Interval = true, i
 	} else {
@@ -105,6 +112,9 @@ func (e *Engine) inFlightTokens() int {
 func (d *Deployment) HitSize() int {
 	size := d.Engine.BlockSize
 	for _, g := range d.Computed.KVGroups {
+		if g.Kind == model.KVState && !d.Engine.EnablePrefixCaching {
+			continue // a block for a whole sequence, in which nothing is hit
+		}
 		for most := size; size%g.BlockSize != 0; size += most { // sizes are small multiples of each other
 		}
 	}
@@ -139,8 +149,10 @@ func (d *Deployment) blocksBy(rules kv.GroupRules) func(tokens int) int {
 // groupRules warns of rules for groups that have no effect, and returns an error for those that vLLM refuses.
 func (c *resolver) groupRules(d *Deployment, at string) error {
 	windows := slices.ContainsFunc(d.Computed.KVGroups, func(g model.KVGroup) bool { return g.Kind == model.KVWindow })
+	sparse := windows || d.StateBlock() > 0
 	for _, name := range []string{"prefix_cache_retention_interval", "window_release", "window_reserve"} {
-		if !windows && !d.isDerived("engine."+name) {
+		has := sparse && name != "window_reserve" || windows
+		if !has && !d.isDerived("engine."+name) {
 			c.warnf(d, "engine.%s has no effect: the model has no layers with a sliding window", name)
 		}
 	}
@@ -154,7 +166,7 @@ func (c *resolver) groupRules(d *Deployment, at string) error {
 	if len(d.Computed.KVGroups) < 2 && !d.isDerived("engine.kv_group_ratio") {
 		c.warnf(d, "engine.kv_group_ratio has no effect: all layers of the model are of one kind")
 	}
-	if i := d.Engine.PrefixCacheRetentionInterval; windows && i > 0 && i%d.HitSize() != 0 {
+	if i := d.Engine.PrefixCacheRetentionInterval; sparse && i > 0 && i%d.HitSize() != 0 {
 		return c.errorf(at+".prefix_cache_retention_interval",
 			"must be a multiple of the block size, %d tokens, is %d", d.HitSize(), i)
 	}
@@ -169,9 +181,11 @@ func checkGroups(k *Computed, at string, errorf strictyaml.Errorf) error {
 	for i, g := range k.KVGroups {
 		group := fmt.Sprintf("%s.kv_groups[%d]", at, i)
 		if _, ok := groupKinds[g.Kind]; !ok {
-			return errorf(group+".kind", "must be full-attention, sliding-window or chunked-local, is %q", g.Kind)
+			return errorf(group+".kind", "must be full-attention, sliding-window, chunked-local or mamba, is %q",
+				g.Kind)
 		}
-		if g.BlockSize < 1 || g.Layers < 1 || g.WindowTokens < 1 && g.Kind != model.KVFull {
+		windowed := g.Kind == model.KVWindow || g.Kind == model.KVChunked
+		if g.BlockSize < 1 || g.Layers < 1 || windowed && g.WindowTokens < 1 {
 			return errorf(group, "must have at least 1 as block_size, layers and window_tokens")
 		}
 	}

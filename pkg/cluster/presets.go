@@ -125,6 +125,7 @@ func vllm14(e *Engine, g *hardware.GPU) {
 func vllm19(e *Engine, g *hardware.GPU) {
 	vllm14(e, g)
 	e.ReserveFullSequence, e.KVGroupRatio = true, defaultGroups.KVGroupRatio
+	e.MambaChunks, e.MambaFreshHits = "recomputed", FreshNextStep
 }
 
 func vllm20(e *Engine, g *hardware.GPU) {
@@ -135,6 +136,7 @@ func vllm20(e *Engine, g *hardware.GPU) {
 func vllm24(e *Engine, g *hardware.GPU) {
 	vllm20(e, g)
 	e.FreeOrder, e.HashedBlocks, e.WindowReserve = UnhashedFirst, hashReachable, ReserveWindow
+	e.MambaChunks = "shared"
 }
 
 func vllm28(e *Engine, g *hardware.GPU) {
@@ -143,6 +145,7 @@ func vllm28(e *Engine, g *hardware.GPU) {
 		e.MaxNumBatchedTokens = 16384
 	}
 	e.IdleVictimSkipsNext, e.WindowRelease = false, ReleaseComputed
+	e.MambaCacheMode, e.MambaChunks = mambaAlign, "blocks"
 }
 
 func vllm29(e *Engine, g *hardware.GPU) {
@@ -152,7 +155,7 @@ func vllm29(e *Engine, g *hardware.GPU) {
 
 func vllm31(e *Engine, g *hardware.GPU) {
 	vllm29(e, g)
-	e.LongPrefillTokenThresholdLone = false
+	e.LongPrefillTokenThresholdLone, e.MambaRelease = false, MambaReleaseAll
 }
 
 func vllm33(e *Engine, g *hardware.GPU) {
@@ -160,5 +163,5 @@ func vllm33(e *Engine, g *hardware.GPU) {
 		g = nil
 	}
 	vllm31(e, g)
-	e.AfterSelfPreemption = ContinueScheduling
+	e.AfterSelfPreemption, e.MambaChunks, e.NumPrefillCheckpointBlocks = ContinueScheduling, "resumable", 1
 }

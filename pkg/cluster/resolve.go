@@ -41,6 +41,9 @@ func (c *resolver) deployment(d *Deployment, at string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.mamba(d, at+".engine", arch, gpu); err != nil {
+		return err
+	}
 	if err := c.batchLimits(d, at+".engine"); err != nil {
 		return err
 	}
@@ -49,6 +52,9 @@ func (c *resolver) deployment(d *Deployment, at string) error {
 		c.describe(d, arch)
 	}
 	if err := c.groupRules(d, at+".engine"); err != nil {
+		return err
+	}
+	if err := c.stateRules(d, at+".engine", arch); err != nil {
 		return err
 	}
 	if err := c.blocks(d, at, arch, gpu); err != nil {
@@ -173,8 +179,9 @@ func memoryPlan(d *Deployment, arch *model.Architecture, gpu *hardware.GPU) mode
 	e := &d.Engine
 	p := model.MemoryPlan{Work: arch.Work(), Layers: arch.KVLayers(), Utilization: e.GPUMemoryUtilization,
 		TP: e.TensorParallelSize, PP: e.PipelineParallelSize, DP: e.DataParallelSize, BlockSize: e.BlockSize,
-		GroupRatio: e.KVGroupRatio,
-		MaxNumSeqs: e.MaxNumSeqs, MaxNumBatchedTokens: e.MaxNumBatchedTokens}
+		GroupRatio: e.KVGroupRatio, CachedStates: e.EnablePrefixCaching, StateAlignment: e.stateAlignment(arch),
+		MaxModelLen: e.MaxModelLen,
+		MaxNumSeqs:  e.MaxNumSeqs, MaxNumBatchedTokens: e.MaxNumBatchedTokens}
 	if gpu != nil {
 		p.GPUMemory = int64(gpu.MemoryBytes())
 	}

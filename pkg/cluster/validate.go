@@ -93,6 +93,9 @@ func (e *Engine) validate(path string, errorf strictyaml.Errorf) error {
 		return errorf(path+".chunk_size",
 			"must equal long_prefill_token_threshold, of which it is an alias, %d", e.LongPrefillTokenThreshold)
 	}
+	if err := e.Mamba.validate(path, errorf); err != nil {
+		return err
+	}
 	if err := e.Groups.validate(path, errorf); err != nil {
 		return err
 	}

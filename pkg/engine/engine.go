@@ -34,6 +34,11 @@ type Config struct {
 	ReserveFullSequence bool
 	// WatermarkBlocks must stay free when a request is admitted while others run.
 	WatermarkBlocks int
+	// StateBlock is the number of tokens in a block of recurrent states that are hashed, 0 if there are none. Chunks
+	// then end with a block, as StateChunks says. StateCheckpoints is the number of states that the last chunk of a
+	// prompt writes before its end, 0 or 1.
+	StateBlock, StateCheckpoints int
+	StateChunks                  kv.StateChunks
 	// Window is the number of tokens that the model's sliding-window layers attend to; 0 if it has
 	// none.
 	Window int

@@ -155,6 +155,16 @@ func newHarness(t *testing.T, c reference.Config, requests []reference.Request, 
 		WatermarkBlocks: int(math.Floor(c.Watermark * float64(c.NumBlocks))), Window: c.Window,
 		KeepGaps: true, KeepBatches: true, ThresholdSparesLone: c.SpareLone, AdaptiveThreshold: c.Adaptive,
 		ContinueAfterSelfPreemption: c.ContinueAfterSelf, IdleVictimSkipsNext: c.SkipAfterIdle}
+	for _, g := range c.Groups {
+		if g.State && c.PrefixCaching {
+			cfg.StateBlock = g.BlockSize
+		}
+	}
+	cfg.StateChunks = map[string]kv.StateChunks{"recomputed": kv.AlignRecomputed, "shared": kv.AlignShared,
+		"blocks": kv.AlignBlocks, "resumable": kv.AlignResumable}[c.States.Chunks]
+	if c.States.Checkpoint {
+		cfg.StateCheckpoints = 1
+	}
 	switch {
 	case c.Victim != nil:
 		cfg.PreemptionScore = func(tag int32, at Progress) float64 {
@@ -177,6 +187,8 @@ func groupsOf(c reference.Config) []kv.Group {
 	for _, g := range c.Groups {
 		k := kv.Group{BlockSize: g.BlockSize}
 		switch {
+		case g.State:
+			k = kv.StateGroup(g.BlockSize)
 		case g.Window > 0:
 			k.Kind, k.Window = kv.SlidingWindow, g.Window
 		case g.Chunk > 0:
@@ -189,7 +201,11 @@ func groupsOf(c reference.Config) []kv.Group {
 
 func rulesOf(c reference.Config) kv.GroupRules {
 	r := kv.GroupRules{HashAll: c.HashAll, Sparse: c.Sparse, Interval: c.Interval,
-		KeepUntilComputed: c.KeepUntilComputed, MaxLength: c.MaxModelLen}
+		KeepUntilComputed: c.KeepUntilComputed, MaxLength: c.MaxModelLen,
+		DeferFresh: c.States.NextStep, LastStateOnly: c.States.LastOnly}
+	if c.States.Checkpoint {
+		r.Checkpoints = 1
+	}
 	if c.ReserveWindow {
 		r.MaxWindowTokens = c.MaxNumBatchedTokens
 		if c.Async && c.KeepUntilComputed {

@@ -52,6 +52,7 @@ func (e *Engine) start(now des.Time) {
 // has run.
 func (e *Engine) form(b *batch) bool {
 	e.begin(b)
+	e.cache.BeginStep()
 	budget := e.cfg.MaxNumBatchedTokens
 	e.limitChunks()
 	if !e.scheduleRunning(b, &budget) {
@@ -142,6 +143,7 @@ func (e *Engine) scheduleRunning(b *batch, budget *int) bool {
 			}
 			n = left
 		}
+		n = e.align(q, int(q.computed), n)
 		if n > 0 && e.cache.DependsOnWriter(q.kv) {
 			return false
 		}
@@ -156,7 +158,7 @@ func (e *Engine) scheduleRunning(b *batch, budget *int) bool {
 	}
 	for _, s := range e.individual {
 		q := &e.seqs[s]
-		n := min(e.limitChunk(int(q.remaining())), available)
+		n := e.align(q, int(q.computed), min(e.limitChunk(int(q.remaining())), available))
 		available -= n
 		e.extend(b, q, n)
 	}
@@ -231,8 +233,8 @@ func (e *Engine) scheduleInOrder(b *batch, budget *int) {
 	e.materializeAll()
 	e.scheduled = e.scheduled[:0]
 	for i := 0; i < len(e.individual) && *budget > 0; i++ {
-		s := e.individual[i]
-		n := min(e.limitChunk(int(e.seqs[s].remaining())), *budget)
+		q := &e.seqs[e.individual[i]]
+		n := e.align(q, int(q.computed), min(e.limitChunk(int(q.remaining())), *budget))
 		at, skipped := e.makeRoom(b, i, n, budget)
 		if at < 0 {
 			if !e.cfg.ContinueAfterSelfPreemption {
@@ -330,7 +332,9 @@ func (e *Engine) admit(b *batch, budget *int) {
 		if n > *budget && !e.cfg.ChunkedPrefill {
 			return
 		}
-		n = min(n, *budget)
+		if n = e.align(q, cached, min(n, *budget)); n == 0 {
+			return
+		}
 		reserve, spare := cached+n, 0
 		if e.cfg.ReserveFullSequence {
 			reserve = tokens

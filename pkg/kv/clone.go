@@ -34,7 +34,7 @@ func (c *Cache) Clone(tree *Tree) *Cache {
 // clone returns an independent copy for c, a clone of its cache.
 func (g *groupStore) clone(c *Cache) *groupStore {
 	d := *g
-	d.c, d.freed = c, nil
+	d.c, d.freed, d.fresh = c, nil, slices.Clone(g.fresh)
 	d.blocks, d.spare, d.byNode.slots = slices.Clone(g.blocks), slices.Clone(g.spare), slices.Clone(g.byNode.slots)
 	d.hashed, d.lists = slices.Clone(g.hashed), slices.Clone(g.lists)
 	for i := range d.lists {

@@ -60,7 +60,7 @@ func (l *hitLayout) longestHit(h hashedBlocks, path Path, n int32) (hit, longest
 		for k := range l.kinds {
 			kind := &l.kinds[k]
 			switch {
-			case kind.Kind == SlidingWindow:
+			case kind.Kind == SlidingWindow || kind.Kind == RecurrentState:
 				hit = l.windowHit(h, kind, path, hit)
 			case kind.Kind == LocalChunks:
 				hit = l.prefixHit(h, kind, path, kind.skipped(hit)*int32(kind.BlockSize), hit)

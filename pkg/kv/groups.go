@@ -14,6 +14,8 @@ const (
 	SlidingWindow
 	// LocalChunks layers need the tokens of the same chunk of Window tokens.
 	LocalChunks
+	// RecurrentState layers need the state after the token before. See StateGroup.
+	RecurrentState
 )
 
 // Group is a KV cache group (KVCacheGroupSpec in vllm/v1/kv_cache_interface.py).
@@ -24,6 +26,11 @@ type Group struct {
 	// Window is the number of tokens that a SlidingWindow reaches back, or of a chunk.
 	Window int
 }
+
+// StateGroup returns a group of layers with a recurrent state instead of keys and values (MambaSpec in
+// vllm/v1/kv_cache_interface.py). The state after the newest token of a block is in that block, so that a token
+// needs the block of the one before it, like a window of two tokens.
+func StateGroup(blockSize int) Group { return Group{RecurrentState, blockSize, 2} }
 
 // GroupRules are the rules for groups in which versions of vLLM differ.
 type GroupRules struct {
@@ -41,6 +48,14 @@ type GroupRules struct {
 	// MaxWindowTokens limits the tokens of a window for which a request that must fit as a whole reserves
 	// blocks, in addition to the window itself; 0 means no limit. MaxLength is the maximum length of a sequence.
 	MaxWindowTokens, MaxLength int
+	// Checkpoints is how many states before the end of its tokens the last chunk of a prompt writes, 0 or 1
+	// (num_prefill_checkpoint_blocks).
+	Checkpoints int
+	// DeferFresh does not admit a sequence whose hit ends with a state that is hashed in the same step.
+	DeferFresh bool
+	// LastStateOnly frees, of the states behind empty places, only the one before the newest. Those of steps that
+	// were in flight at the time stay until the sequence ends.
+	LastStateOnly bool
 }
 
 // Blocks returns the most blocks that a lone sequence of this many tokens holds at any time, if no step
@@ -63,7 +78,10 @@ func (g *Group) blocksFor(n int32) int32 {
 // (SlidingWindowSpec.max_admission_blocks_per_request in vllm/v1/kv_cache_interface.py).
 func (g *Group) reserve(rules *GroupRules, tokens int32) int32 {
 	all := g.blocksFor(tokens)
-	if g.Kind == FullAttention || rules.MaxWindowTokens == 0 {
+	switch {
+	case g.Kind == RecurrentState:
+		return g.states(rules, all)
+	case g.Kind == FullAttention || rules.MaxWindowTokens == 0:
 		return all
 	}
 	most, more := g.Window+rules.MaxWindowTokens, int32(0)
@@ -80,7 +98,7 @@ func (g *Group) reserve(rules *GroupRules, tokens int32) int32 {
 // (SingleTypeKVCacheManager.get_num_skipped_tokens).
 func (g *Group) skipped(n int32) int32 {
 	switch g.Kind {
-	case SlidingWindow:
+	case SlidingWindow, RecurrentState:
 		return max(0, n-int32(g.Window)+1) / int32(g.BlockSize)
 	case LocalChunks:
 		return (n - n%int32(g.Window)) / int32(g.BlockSize)
@@ -92,7 +110,7 @@ func (g *Group) skipped(n int32) int32 {
 func (g *Group) leaves(j int32) int64 {
 	end := (int64(j) + 1) * int64(g.BlockSize)
 	switch g.Kind {
-	case SlidingWindow:
+	case SlidingWindow, RecurrentState:
 		return end + int64(g.Window) - 1
 	case LocalChunks: // at the end of its last token's chunk
 		return end - 1 - (end-1)%int64(g.Window) + int64(g.Window)
@@ -139,7 +157,11 @@ func (c *Cache) Demand(tokens, sequences int64) int64 {
 	for i := range c.groups.groups {
 		g := &c.groups.groups[i]
 		size, most := int64(g.BlockSize), tokens
-		if g.Kind != FullAttention {
+		switch g.Kind {
+		case FullAttention:
+		case RecurrentState:
+			most = sequences * size
+		default:
 			most = min(tokens, sequences*int64(g.Window))
 		}
 		sum += (most + size - 1) / size

@@ -15,6 +15,9 @@ type groupStore struct {
 	// advancing: growing sequences get the tokens of the last tick.
 	advancing bool
 	freed     []int32 // scratch
+	// fresh is the states that were hashed since BeginStep, and began the tick of it.
+	fresh []content
+	began int64
 }
 
 // groupSequence is what a sequence holds.
@@ -34,21 +37,27 @@ type groupSequence struct {
 	inFlight   int32
 	// sharedEnd is the number of tokens with which it publishes the last block that others can have, too.
 	sharedEnd int32
+	// scheduled is how many tokens it has at least: as many as it had at the last call that gave it blocks.
+	// prefillEnd is how many it has when it gets its next token of output.
+	scheduled, prefillEnd int32
 }
 
 // blockTable is the blocks of a sequence in a group. Blocks that are no longer needed, or never were, are none.
 type blockTable struct {
 	blocks []int32
-	// skipped: the blocks before it are none. published: those before it are hashed, unless they need not be.
+	// skipped: the blocks before it are none, except with LastStateOnly. published: those before it are hashed,
+	// unless they need not be.
 	skipped, published int32
-	span               int // the index in the path of the span with block published, or of an earlier one
+	// last is the state before the newest one, which is the last block.
+	last int32
+	span int // the index in the path of the span with block published, or of an earlier one
 }
 
 // newGroupStore returns the store of c.
 func newGroupStore(c *Cache, cfg Config) *groupStore {
 	largest := 0
 	for _, g := range cfg.Groups {
-		largest = max(largest, g.BlockSize)
+		largest = min(max(largest, g.BlockSize), maxEventTicks)
 	}
 	return &groupStore{blockPool: newBlockPool(c, len(cfg.Groups)), groups: cfg.Groups, rules: cfg.Rules,
 		layout: newHitLayout(cfg.Groups), events: newGroupEvents(largest)}
@@ -66,10 +75,12 @@ func (g *groupStore) open(s Seq, prompt int) {
 // lookup finds the hits among the first n tokens of s and returns how many tokens they have.
 func (g *groupStore) lookup(s Seq, n int) int {
 	hit, longest := g.match(g.c.seqs[s].path, n)
-	g.hit, g.seqs[s].junction = hit, 0
+	q := &g.seqs[s]
+	g.hit, q.junction = hit, 0
 	if longest > hit {
-		g.seqs[s].junction = longest
+		q.junction = longest
 	}
+	q.scheduled, q.prefillEnd = hit, max(q.prompt, int32(n))
 	return int(hit)
 }
 
@@ -88,7 +99,7 @@ func (g *groupStore) match(path Path, n int) (hit, longest int32) {
 // admit gives s the hits of the last lookup and new blocks for the rest of its first n tokens.
 func (g *groupStore) admit(s Seq, n, reserve, spare int32) bool {
 	available := g.c.free - spare
-	if g.needed(s, n, false) > available || reserve > n && g.needed(s, reserve, true) > available {
+	if g.needed(s, n, false) > available || reserve > n && g.needed(s, reserve, true) > available || g.isFresh(s) {
 		return false
 	}
 	q := &g.seqs[s]
@@ -127,11 +138,12 @@ func (g *groupStore) hits(s Seq, i int, f func(b int32)) {
 func (g *groupStore) needed(s Seq, n int32, whole bool) int32 {
 	sum := int32(0)
 	for i := range g.groups {
-		want := g.groups[i].blocksFor(n)
-		if whole {
-			want = g.groups[i].reserve(&g.rules, n)
+		group := &g.groups[i]
+		want := group.blocksFor(n)
+		if whole && group.Kind != RecurrentState {
+			want = group.reserve(&g.rules, n)
 		}
-		sum += max(0, want-g.hit/int32(g.groups[i].BlockSize))
+		sum += g.most(&g.seqs[s], i, n, max(0, want-g.hit/int32(group.BlockSize)))
 		g.hits(s, i, func(b int32) {
 			if g.blocks[b].refs == 0 {
 				sum++
@@ -162,7 +174,7 @@ func (g *groupStore) extend(s Seq, n, scheduled, inFlight int32) bool {
 func (g *groupStore) lacks(q *groupSequence, n int32) int32 {
 	sum := int32(0)
 	for i := range g.groups {
-		sum += max(0, g.groups[i].blocksFor(n)-int32(len(q.tables[i].blocks)))
+		sum += g.most(q, i, n, max(0, g.groups[i].blocksFor(n)-int32(len(q.tables[i].blocks))))
 	}
 	return sum
 }
@@ -171,21 +183,32 @@ func (g *groupStore) lacks(q *groupSequence, n int32) int32 {
 func (g *groupStore) allocate(q *groupSequence, n int32) {
 	for i := range g.groups {
 		table := &q.tables[i]
-		if more := int(g.groups[i].blocksFor(n)) - len(table.blocks); more > 0 {
-			table.blocks = g.take(table.blocks, more)
-			q.held += int32(more)
+		if more := g.groups[i].blocksFor(n) - int32(len(table.blocks)); more > 0 {
+			if g.groups[i].Kind == RecurrentState {
+				more = g.leaveOut(q, i, n, more)
+			}
+			table.blocks = g.take(table.blocks, int(more))
+			q.held += more
 		}
 	}
+	q.scheduled = n
 }
 
 // skip frees the blocks of q that no token after its first past tokens needs
 // (SingleTypeKVCacheManager.remove_skipped_blocks).
 func (g *groupStore) skip(q *groupSequence, past int32) {
 	for i := range g.groups {
-		table := &q.tables[i]
-		if hi := min(g.groups[i].skipped(past), int32(len(table.blocks))); hi > table.skipped {
-			g.free(q, table, table.skipped, hi)
+		table, skipped := &q.tables[i], g.groups[i].skipped(past)
+		if hi := min(skipped, int32(len(table.blocks))); hi > table.skipped {
+			lo := table.skipped
+			if g.rules.LastStateOnly && g.groups[i].Kind == RecurrentState {
+				lo = table.runBefore(hi)
+			}
+			g.free(q, table, lo, hi)
 			table.skipped = hi
+		}
+		if g.rules.LastStateOnly && g.groups[i].Kind == RecurrentState && table.last < skipped {
+			g.free(q, table, table.last, table.last+1)
 		}
 	}
 }
@@ -208,6 +231,9 @@ func (g *groupStore) releaseAll(s Seq) {
 	q := &g.seqs[s]
 	for i := range q.tables {
 		table := &q.tables[i]
+		if g.rules.LastStateOnly {
+			table.skipped = 0
+		}
 		g.free(q, table, table.skipped, int32(len(table.blocks)))
 		q.tables[i] = blockTable{blocks: table.blocks[:0]}
 	}
@@ -250,6 +276,7 @@ func (g *groupStore) publishSpan(s Seq, i int, n Node, hi int32) {
 			node = g.indexOf(n)
 		}
 		g.publish(b, i, node, table.published)
+		g.noteFresh(s, i, n, table.published)
 	}
 }
 
@@ -257,7 +284,7 @@ func (g *groupStore) publishSpan(s Seq, i int, n Node, hi int32) {
 // (SlidingWindowManager.reachable_block_mask).
 func (g *groupStore) isKept(q *groupSequence, i int, j int32) bool {
 	group := &g.groups[i]
-	if group.Kind != SlidingWindow || g.rules.HashAll {
+	if group.Kind != SlidingWindow && group.Kind != RecurrentState || g.rules.HashAll {
 		return true
 	}
 	size, tail := int32(group.BlockSize), group.tail()

@@ -18,6 +18,10 @@ type MemoryPlan struct {
 	BlockSize  int
 	// GroupRatio: see KVPlan.
 	GroupRatio float64
+	// CachedStates: prefix caching also keeps recurrent states, whose blocks have a multiple of StateAlignment
+	// tokens. MaxModelLen is the most tokens of a sequence.
+	CachedStates                bool
+	StateAlignment, MaxModelLen int
 	// MaxNumSeqs and MaxNumBatchedTokens limit a step of one engine core.
 	MaxNumSeqs, MaxNumBatchedTokens int
 }

@@ -123,7 +123,8 @@ func TestKVPlanOfLayerCounts(t *testing.T) {
 		{2, 3, 1, 2, 2}, {3, 4, 1, 1, 4}, {1, 7, 1, 7, 1}, {5, 0, 1, 0, 5},
 	} {
 		p := MemoryPlan{TP: 1, PP: 1, BlockSize: 16, GroupRatio: 1.5}
-		for _, l := range []KVLayers{{KVWindow, 64, c.windowed, 100, 1}, {KVFull, 0, c.full, 100, 1}} {
+		for _, l := range []KVLayers{{Kind: KVWindow, WindowTokens: 64, Count: c.windowed, Bytes: 100, Heads: 1},
+			{Kind: KVFull, Count: c.full, Bytes: 100, Heads: 1}} {
 			if l.Count > 0 {
 				p.Layers = append(p.Layers, l)
 			}

@@ -45,7 +45,12 @@ func followers(seed uint64) (reference.Config, []reference.Request) {
 		NumBlocks: 1 + 24/size + d.IntN(40), Chunked: true, PrefixCaching: true, LongPrefillThreshold: 1 + d.IntN(2),
 		Switches: reference.Switches{Async: d.IntN(2) == 0},
 		Beta:     []float64{10, 0, 0}, Routing: "round-robin", HorizonUS: reference.Never}
-	if d.IntN(3) == 0 { // all groups together fill blocks of 2 or 4 tokens only
+	switch d.IntN(4) {
+	case 0:
+		c.Groups = []reference.Group{{BlockSize: size, State: true}, {BlockSize: size}}
+		c.States = reference.States{Chunks: "blocks", NextStep: true}
+		c.NumBlocks *= 2
+	case 1: // all groups together fill blocks of 2 or 4 tokens only
 		c.Groups = []reference.Group{{BlockSize: size}, {BlockSize: size, Window: 2 + d.IntN(6)}, {BlockSize: 2 * size}}
 		c.BlockSize, c.NumBlocks = 2*size, 3*c.NumBlocks
 	}
@@ -445,6 +450,8 @@ func setGroups(d *cluster.Deployment, c *reference.Config) {
 	for _, g := range c.Groups {
 		k := model.KVGroup{Kind: model.KVFull, BlockSize: g.BlockSize, WindowTokens: g.Window + g.Chunk, Layers: 1}
 		switch {
+		case g.State:
+			k.Kind = model.KVState
 		case g.Window > 0:
 			k.Kind = model.KVWindow
 		case g.Chunk > 0:
@@ -454,6 +461,16 @@ func setGroups(d *cluster.Deployment, c *reference.Config) {
 	}
 	if e.PrefixCacheRetentionInterval = -1; c.Sparse {
 		e.PrefixCacheRetentionInterval = c.Interval
+	}
+	e.MambaChunks = cmp.Or(c.States.Chunks, "prompts")
+	if c.States.Checkpoint {
+		e.NumPrefillCheckpointBlocks = 1
+	}
+	if c.States.NextStep {
+		e.MambaFreshHits = cluster.FreshNextStep
+	}
+	if e.MambaRelease = cluster.MambaReleaseAll; c.States.LastOnly {
+		e.MambaRelease = "last"
 	}
 	if c.HashAll {
 		e.HashedBlocks = cluster.HashAll

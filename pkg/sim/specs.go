@@ -78,6 +78,9 @@ func engineConfig(d *cluster.Deployment) engine.Config {
 		AdaptiveThreshold:         e.LongPrefillTokenThresholdAdaptive,
 		AsyncScheduling:           e.AsyncScheduling, ReserveFullSequence: e.ReserveFullSequence,
 		WatermarkBlocks:             cores * int(math.Floor(e.Watermark*float64(d.Computed.KVBlocks))),
+		StateBlock:                  d.StateBlock(),
+		StateChunks:                 e.StateChunks(),
+		StateCheckpoints:            e.NumPrefillCheckpointBlocks,
 		Window:                      d.Computed.WindowTokens,
 		ContinueAfterSelfPreemption: e.AfterSelfPreemption == cluster.ContinueScheduling,
 		IdleVictimSkipsNext:         e.IdleVictimSkipsNext}

@@ -12,6 +12,7 @@ import (
 func (r *replica) form(now int64) *batch {
 	b := &batch{budget: r.config.MaxNumBatchedTokens}
 	r.threshold = r.currentThreshold()
+	r.fresh = nil
 	r.scheduleRunning(b, now)
 	if b.Preempted == 0 {
 		r.scheduleWaiting(b, now)
@@ -51,12 +52,16 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 		if r.config.MaxModelLen > 0 {
 			n = min(n, r.config.MaxModelLen-1-q.computed)
 		}
+		if n > 0 {
+			n = r.aligned(q, q.computed, n, false)
+		}
 		if n <= 0 {
 			continue
 		}
 		skipped := 0
 		r.slide(q)
-		for q.stage == stageRunning && r.blocksNeeded(q, hit{}, q.computed+n, false) > len(r.cache.free) {
+		past := hit{tokens: q.computed}
+		for q.stage == stageRunning && r.blocksNeeded(q, past, past.tokens+n, false) > len(r.cache.free) {
 			victim := r.victim()
 			idle := !b.contains(victim)
 			if !idle {
@@ -104,8 +109,8 @@ func (r *replica) scheduleWaiting(b *batch, now int64) {
 		if !r.config.Chunked && n > b.budget {
 			return
 		}
-		n = min(n, b.budget)
-		if !r.canAdmit(q, hits, n) {
+		n = r.aligned(q, hits.tokens, min(n, b.budget), true)
+		if n == 0 || r.isFresh(q, hits) || !r.canAdmit(q, hits, n) {
 			return
 		}
 		r.waiting = r.waiting[1:]
@@ -149,7 +154,8 @@ func (r *replica) isLate(hash string) bool {
 }
 
 // blocksNeeded is the number of free blocks that a request takes so that its hits and its own blocks
-// hold its first n tokens. A hit without owners is a free block. If whole, windows count as config.most.
+// hold its first n tokens, of which it computes those after hits.tokens. A hit without owners is a free block. If
+// whole, windows count as config.most.
 func (r *replica) blocksNeeded(q *request, hits hit, n int, whole bool) int {
 	needed := 0
 	for k, g := range r.config.groups() {
@@ -168,7 +174,7 @@ func (r *replica) blocksNeeded(q *request, hits hit, n int, whole bool) int {
 				}
 			}
 		}
-		needed += max(0, want-have)
+		needed += r.config.places(q, g, hits.tokens, n, max(0, want-have))
 	}
 	return needed
 }
@@ -201,13 +207,23 @@ func (r *replica) canAdmit(q *request, hits hit, n int) bool {
 func (r *replica) allocate(q *request, hits hit, n int) {
 	if q.tables == nil {
 		q.tables, q.computed = hits.blocks, hits.tokens
+		q.lastState = make([]int, len(q.tables))
 		for _, b := range q.held() {
 			r.cache.pin(b)
 		}
 	}
 	for k, g := range r.config.groups() {
-		for len(q.tables[k]) < g.blocks(q.computed+n) {
-			q.tables[k] = append(q.tables[k], r.cache.allocate())
+		missing := g.blocks(q.computed+n) - len(q.tables[k])
+		if missing > 0 {
+			q.lastState[k] = max(0, len(q.tables[k])-1)
+		}
+		from := missing - r.config.places(q, g, q.computed, q.computed+n, missing)
+		for i := range max(0, missing) {
+			b := null
+			if i >= from {
+				b = r.cache.allocate()
+			}
+			q.tables[k] = append(q.tables[k], b)
 		}
 	}
 	r.register(q, min(q.computed+n, q.visible()))

@@ -4,8 +4,11 @@ import "slices"
 
 // Group is a KV cache group: layers with blocks of their own. Without a Window or a Chunk its tokens
 // attend to all tokens before them, with a Window to the newest ones, and with a Chunk to those of the
-// same chunk of Chunk tokens.
-type Group struct{ BlockSize, Window, Chunk int }
+// same chunk of Chunk tokens. With State they need the state after the token before, and no others.
+type Group struct {
+	BlockSize, Window, Chunk int
+	State                    bool
+}
 
 // null is the place of a block that a request no longer needs, or never needed.
 const null = -1
@@ -21,7 +24,9 @@ func (c *Config) groups() []Group {
 // alignment is the smallest number of tokens that fills its last block in every group.
 func (c *Config) alignment() int {
 	n := 1
-	for slices.ContainsFunc(c.groups(), func(g Group) bool { return n%g.BlockSize != 0 }) {
+	for slices.ContainsFunc(c.groups(), func(g Group) bool {
+		return n%g.BlockSize != 0 && (c.PrefixCaching || !g.State)
+	}) {
 		n++
 	}
 	return n
@@ -33,6 +38,8 @@ func (g Group) blocks(n int) int { return (n + g.BlockSize - 1) / g.BlockSize }
 // oldest is the position of the oldest token that a token at position n attends to.
 func (g Group) oldest(n int) int {
 	switch {
+	case g.State:
+		return max(0, n-1)
 	case g.Window > 0:
 		return max(0, n-g.Window+1)
 	case g.Chunk > 0:
@@ -74,6 +81,8 @@ func (c *Config) lone(slots int) int {
 	sum := 0
 	for _, g := range c.groups() {
 		switch {
+		case g.State:
+			sum += c.states(g.blocks(slots))
 		case g.Window+g.Chunk == 0:
 			sum += g.blocks(slots)
 		case c.ReserveFull:
@@ -102,7 +111,7 @@ func (r *replica) lookup(q *request) hit {
 	if !c.PrefixCaching {
 		return h
 	}
-	first := max(0, slices.IndexFunc(c.groups(), func(g Group) bool { return g.Window+g.Chunk == 0 }))
+	first := max(0, slices.IndexFunc(c.groups(), func(g Group) bool { return g.Window+g.Chunk == 0 && !g.State }))
 	longest := 0
 	for n := (q.length() - 1) / c.alignment() * c.alignment(); n >= 0; n -= c.alignment() {
 		if longest == 0 && r.has(q, first, n) {
@@ -175,6 +184,10 @@ func (r *replica) slide(q *request) {
 	}
 	for k, g := range r.config.groups() {
 		left := min(g.oldest(next)/g.BlockSize, len(q.tables[k]))
+		if g.State && r.config.States.LastOnly {
+			r.retire(q, k, left, g.oldest(next)/g.BlockSize)
+			continue
+		}
 		r.cache.release(q.tables[k][:left])
 		for i := range left {
 			q.tables[k][i] = null
@@ -185,7 +198,7 @@ func (r *replica) slide(q *request) {
 // keeps reports whether the block of a group that ends at token n is hashed: always, or with Sparse only if
 // a window needs it where a later prompt can continue.
 func (c *Config) keeps(q *request, g Group, n int) bool {
-	if g.Window == 0 || c.HashAll {
+	if g.Window == 0 && !g.State || c.HashAll {
 		return true
 	}
 	ends := []int{q.Input - 1, q.junction}
@@ -200,6 +213,10 @@ func (c *Config) keeps(q *request, g Group, n int) bool {
 	}
 	return slices.ContainsFunc(ends, func(end int) bool {
 		end -= end % c.alignment()
-		return n <= end && n > end-g.blocks(g.Window-1)*g.BlockSize
+		tail := g.blocks(g.Window - 1)
+		if g.State {
+			tail = 1
+		}
+		return n <= end && n > end-tail*g.BlockSize
 	})
 }

@@ -41,6 +41,11 @@ func Random(seed uint64) (Config, []Request) {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x67726f75)), input: d.input, output: d.output}
 	if c.Switches != (Switches{}) && g.percent(60) {
 		g.groups(&c)
+		// And so do recurrent states.
+		s := &generator{Rand: rand.New(rand.NewPCG(seed, 0x73746174)), input: d.input, output: d.output}
+		if s.percent(40) {
+			s.states(&c)
+		}
 	}
 	d.stepUS = c.stepTime(batchOf(min(c.MaxNumBatchedTokens, d.input), 2, d.input))
 	requests := make([]Request, count)
@@ -176,6 +181,40 @@ func (d *generator) groups(c *Config) {
 	c.NumBlocks = 1 + max(c.NumBlocks*len(c.Groups)/pick(d, 1, 1, 2, 3),
 		c.lone(d.input+d.output)-pick(d, 0, 0, 0, 2), 1)
 	c.HashAll = !c.Sparse && d.percent(50)
+}
+
+// states replaces windows and chunks by recurrent states and draws the rules for them.
+func (d *generator) states(c *Config) {
+	block := Group{BlockSize: c.Groups[0].BlockSize}
+	state := block
+	state.State = true
+	groups := []Group{block, state}
+	for range d.between(0, 2) {
+		groups = append(groups, pick(d, block, state, state))
+	}
+	if d.percent(50) { // as most models have them
+		slices.Reverse(groups)
+	}
+	c.Groups, c.BlockSize = groups, block.BlockSize
+	c.States = States{Chunks: pick(d, "prompts", "recomputed", "shared", "blocks", "blocks", "resumable", "resumable"),
+		Checkpoint: d.percent(50), NextStep: d.percent(70), LastOnly: d.percent(30)}
+	c.HashAll, c.Interval = !c.Sparse && c.HashAll, multiple(c.Interval, block.BlockSize)
+	if !c.PrefixCaching {
+		for i := range c.Groups {
+			if c.Groups[i].State {
+				c.Groups[i].BlockSize = 1024 * block.BlockSize // for a whole sequence
+			}
+		}
+	} else if c.Chunked = true; c.States.Chunks != "blocks" && c.States.Chunks != "resumable" {
+		c.MaxNumBatchedTokens = max(c.MaxNumBatchedTokens, block.BlockSize)
+		if c.LongPrefillThreshold > 0 {
+			c.LongPrefillThreshold = max(c.LongPrefillThreshold, block.BlockSize)
+		}
+	}
+	c.NumBlocks = 1 + max(c.NumBlocks/pick(d, 1, 1, 2), c.lone(d.input+d.output)-pick(d, 0, 0, 0, 2), 1)
+	if c.Async && c.KeepUntilComputed && c.States.LastOnly { // else a request that runs alone can lack blocks
+		c.NumBlocks += len(groups) * block.blocks(d.input+d.output)
+	}
 }
 
 // policies draws a queue order and a preemption policy for some of the cases, and the age of what

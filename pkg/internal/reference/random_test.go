@@ -100,9 +100,14 @@ func features() []feature {
 		ofConfig("one group with a window", 1,
 			func(c Config) bool { return len(c.Groups) == 1 && c.Groups[0].Window > 0 }),
 		ofConfig("sparse windows", 10, func(c Config) bool { return c.Sparse }),
-		ofConfig("blocks of several sizes", 7, func(c Config) bool {
+		ofConfig("blocks of several sizes", 5, func(c Config) bool {
 			return slices.ContainsFunc(c.Groups, func(g Group) bool { return g.BlockSize != c.BlockSize })
 		}),
+		ofConfig("recurrent states", 8, func(c Config) bool { return c.stateBlock() > 0 }),
+		ofConfig("states without a prefix cache", 1, func(c Config) bool {
+			return c.stateBlock() == 0 && slices.ContainsFunc(c.Groups, func(g Group) bool { return g.State })
+		}),
+		{"requests that wait for a state", 1, func(_ Config, _ []Request, r Result) bool { return r.Deferred > 0 }},
 		{"hits of groups shortened", 3, func(_ Config, _ []Request, r Result) bool { return r.Junctions > 0 }},
 		{"blocked by reserve_full_sequence", 2, func(_ Config, _ []Request,
 			r Result) bool {

@@ -114,6 +114,8 @@ type Switches struct {
 	KeepUntilComputed bool
 	// ReserveWindow makes ReserveFull count no more blocks of a window than it can hold.
 	ReserveWindow bool
+	// States are the rules for groups with a recurrent state.
+	States States
 }
 
 // defaultShadowBlocks is the capacity of the router's prefix index for one replica.
@@ -229,9 +231,10 @@ type Result struct {
 	// higher than configured. Continued counts requests scheduled behind one that preempted itself, Skipped
 	// those that SkipAfterIdle skips.
 	Spared, Raised, Continued, Skipped int
-	// Junctions counts lookups in which one group had a longer prefix than all.
-	Junctions int
-	Async     AsyncCounts
+	// Junctions counts lookups in which one group had a longer prefix than all. Deferred counts attempts to admit
+	// a request that waits for a state.
+	Junctions, Deferred int
+	Async               AsyncCounts
 }
 
 // AsyncCounts counts what happens only to batches formed while a step is in progress.

@@ -25,6 +25,10 @@ type replica struct {
 	undoneVictims, selfPreempted, retries int
 	spared, raised, continued, skipped    int
 	junctions                             int
+	// fresh are the hashes that states got in the batch that is being formed, deferred counts requests that wait
+	// for one.
+	fresh    []string
+	deferred int
 	// threshold is the long-prefill threshold of the batch that is being formed; 0 is none.
 	threshold int
 	async     AsyncCounts
@@ -141,6 +145,9 @@ func (r *replica) register(q *request, n int) (registered int) {
 			b, end := q.tables[k][i], (i+1)*g.BlockSize
 			if b != null && r.cache.blocks[b].hash == "" && r.config.keeps(q, g, end) {
 				r.cache.register(b, q.blockHash(k, end))
+				if g.State {
+					r.fresh = append(r.fresh, q.blockHash(k, end))
+				}
 				registered++
 			}
 		}

@@ -27,6 +27,8 @@ type request struct {
 	// of the tokens are done once the step in progress and the batch ahead are.
 	tables   [][]int
 	computed int
+	// lastState has, for each group, the place of the block before the newest.
+	lastState []int
 	// junction is how long a prefix one group had at the last lookup, if that is longer than all had, or 0.
 	junction int
 	// inFlight is the number of tokens that those two will add to the output.
@@ -315,6 +317,7 @@ func (s *simulation) result() Result {
 		result.Continued += r.continued
 		result.Skipped += r.skipped
 		result.Junctions += r.junctions
+		result.Deferred += r.deferred
 		result.Retries += r.retries
 		result.Async.add(r.async)
 	}

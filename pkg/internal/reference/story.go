@@ -71,8 +71,8 @@ func ParseStory(text string) (Config, []Request, error) {
 	return c, requests, nil
 }
 
-// parseGroups reads KV cache groups, such as full:16,window:16:128,chunk:16:8192: the size of a block and of the
-// window or the chunk.
+// parseGroups reads KV cache groups, such as full:16,state:16,window:16:128,chunk:16:8192: the size of a block and of
+// the window or the chunk.
 func parseGroups(value string) ([]Group, error) {
 	var groups []Group
 	for _, word := range strings.Split(value, ",") {
@@ -80,6 +80,7 @@ func parseGroups(value string) ([]Group, error) {
 		block, size, _ := strings.Cut(sizes, ":")
 		var g Group
 		var err error
+		g.State = kind == "state"
 		if g.BlockSize, err = strconv.Atoi(block); err != nil {
 			return nil, err
 		}
@@ -89,7 +90,7 @@ func parseGroups(value string) ([]Group, error) {
 		case "chunk":
 			g.Chunk, err = strconv.Atoi(size)
 		default:
-			err = oneOf(kind, "full", "window", "chunk")
+			err = oneOf(kind, "full", "window", "chunk", "state")
 		}
 		if err != nil {
 			return nil, err
@@ -97,6 +98,29 @@ func parseGroups(value string) ([]Group, error) {
 		groups = append(groups, g)
 	}
 	return groups, nil
+}
+
+// parseStates reads the rules for recurrent states, such as blocks,checkpoint,next-step,last: where chunks end, and
+// the other rules if they are on.
+func parseStates(value string) (s States, err error) {
+	chunks, rest, _ := strings.Cut(value, ",")
+	err = oneOf(chunks, "prompts", "recomputed", "shared", "blocks", "resumable")
+	s.Chunks = chunks
+	for rest != "" && err == nil {
+		var word string
+		word, rest, _ = strings.Cut(rest, ",")
+		switch word {
+		case "checkpoint":
+			s.Checkpoint = true
+		case "next-step":
+			s.NextStep = true
+		case "last":
+			s.LastOnly = true
+		default:
+			err = oneOf(word, "checkpoint", "next-step", "last")
+		}
+	}
+	return s, err
 }
 
 // set sets a key of the cluster command.
@@ -120,6 +144,8 @@ func (c *Config) set(key, value string) (err error) {
 	case "retention":
 		c.Sparse = true
 		c.Interval, err = strconv.Atoi(value)
+	case "states":
+		c.States, err = parseStates(value)
 	case "hashed_blocks":
 		c.HashAll, err = value == "all", oneOf(value, "all", "reachable")
 	case "window_release":

@@ -75,6 +75,7 @@ func TestReserveWholePrompts(t *testing.T) {
 	for seed := range uint64(fewCases) {
 		c, requests := Random(seed)
 		c.MaxNumBatchedTokens, c.LongPrefillThreshold = 1<<20, 0
+		c.Groups = slices.DeleteFunc(c.Groups, func(g Group) bool { return g.State }) // which chunks prompts
 		c.ReserveFull = false
 		chunk := Run(c, requests)
 		c.ReserveFull = true
