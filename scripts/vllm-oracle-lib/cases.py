@@ -101,11 +101,12 @@ REGIMES = {
     "gemma-3": "google/gemma-3-12b-it in another regime: five groups of windows of 1024 tokens and one of full attention",
     "gemma-4": "google/gemma-4-26B-A4B in another regime: the same groups, full attention with blocks of twice the tokens",
     "windows": "a small model with random windows and layers in another regime",
+    "mamba": "a small model with random layers that have a recurrent state, of Mamba-2 or a gated delta net, in another regime",
 }
 
 # Regimes of models with KV cache groups.
 GROUPED = {"gpt-oss": "openai/gpt-oss-20b", "gemma-3": "google/gemma-3-12b-it",
-           "gemma-4": "google/gemma-4-26B-A4B", "windows": None}
+           "gemma-4": "google/gemma-4-26B-A4B", "windows": None, "mamba": None}
 
 
 # Regimes in which many requests compete for blocks.
@@ -119,15 +120,20 @@ def random_case(regime, seed, index, preset, mode, settings):
     if regime in GROUPED:
         model = GROUPED[regime] or MODEL
         if GROUPED[regime] is None:
-            document["model_config"] = models.small(rng)
+            document["model_config"] = (models.small_states if regime == "mamba" else models.small)(rng)
         regime = rng.choice([r for r in REGIMES if r not in GROUPED])
     config = document.get("model_config") or models.MODELS.get(model)
-    window = config["sliding_window"] if config else 0
+    window = config.get("sliding_window", 0) if config else 0
     engine, tight = random_engine(rng, regime, mode, settings)
+    version = tuple(int(n) for n in preset.removeprefix("vllm-").split("."))
+    if models.has_states(config):
+        block = align_to_states(rng, engine, config, version)
     by_priority = regime in ("priority", "victims") or regime == "aborts" and rng.random() < 0.5
     requests = random_requests(rng, regime, engine, by_priority, window)
+    if models.has_states(config):
+        lengthen(rng, requests, engine, block)
     classes = sorted({r["slo_class"] for r in requests if "slo_class" in r})
-    size_cache(rng, engine, requests, tight, config, preset)
+    size_cache(rng, engine, requests, tight, config, version)
     beta = [rng.randint(500, 10000), rng.randint(1, 100), rng.randint(1, 300)]
     if rng.random() < 0.3:
         beta.append(rng.randint(0, 16) / 8)
@@ -234,10 +240,46 @@ def random_requests(rng, regime, engine, by_priority, window):
     return requests
 
 
-def size_cache(rng, engine, requests, tight, config, preset):
+def align_to_states(rng, engine, config, version):
+    """Makes an engine one with which vLLM starts a model with recurrent states, and returns the tokens of a block."""
+    checkpoints = version >= (0, 33)
+    block = models.state_block(config, engine["block_size"], checkpoints, engine["enable_prefix_caching"])
+    if engine["enable_prefix_caching"]:
+        engine["enable_chunked_prefill"] = True
+        if version < (0, 28):  # since then a block can be larger than a step
+            engine["max_num_batched_tokens"] = max(engine["max_num_batched_tokens"], block)
+            if "long_prefill_token_threshold" in engine:
+                engine["long_prefill_token_threshold"] += block
+        elif rng.random() < 0.6:
+            engine["max_num_batched_tokens"] = max(engine["max_num_batched_tokens"], rng.choice([1, 2, 3]) * block)
+    return block
+
+
+def lengthen(rng, requests, engine, block):
+    """Makes prompts so long that they have several blocks of recurrent states."""
+    more = {}
+    for r in requests:
+        room = engine["max_model_len"] - r["input_tokens"] - r["output_tokens"]
+        prompt = r.pop("prompt", [])
+        for s in prompt:
+            extra = more.setdefault(s["id"], rng.choice([0, 0, block, block, rng.randint(0, 2 * block)]))
+            if s["id"].endswith(".out"):
+                extra = 0
+            if extra > room:
+                break
+            r.setdefault("prompt", []).append({**s, "tokens": s["tokens"] + extra})
+            r["input_tokens"] += extra
+            room -= extra
+        extra = rng.choice([0, 0, rng.randint(0, 3 * block)])
+        if extra <= room:
+            r["input_tokens"] += extra
+
+
+def size_cache(rng, engine, requests, tight, config, version):
     """Chooses the number of blocks: enough for the largest request, or for all of them."""
     b = engine["block_size"]
-    version = tuple(int(n) for n in preset.removeprefix("vllm-").split("."))
+    if models.has_states(config):
+        b = models.state_block(config, b, version >= (0, 33), engine["enable_prefix_caching"])
     # Before 0.24 a request that must fit as a whole must do so without the recycling of windows.
     in_flight = 2 * engine["max_num_batched_tokens"] if version >= (0, 24) else 1 << 30
     needs = [models.needed(config, b, r["input_tokens"] + r["output_tokens"], in_flight, 1.5 if version >= (0, 19) else 1.25) for r in requests]

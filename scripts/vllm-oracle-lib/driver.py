@@ -141,7 +141,13 @@ class Run:
         from vllm.v1.request import Request
         self.SamplingParams, self.Request, self.ModelRunnerOutput = SamplingParams, Request, ModelRunnerOutput
         e = self.case.engine
-        if model := models.config_of(self.case):
+        if models.has_states(model := models.config_of(self.case)):
+            cache, cached = self.config.cache_config, e["enable_prefix_caching"]
+            cache.mamba_cache_mode = "align" if cached else "none"
+            checkpoints = models.checkpoint_blocks(directory, model)
+            cache.block_size = models.state_block(model, e["block_size"], checkpoints, cached)
+            groups = models.groups(model, self.config, cache.block_size, checkpoints)
+        elif model:
             groups = models.groups(model, self.config, e["block_size"])
         else:
             spec = FullAttentionSpec(block_size=e["block_size"], num_kv_heads=1, head_size=1, dtype=None)
@@ -154,7 +160,7 @@ class Run:
         if not e["enable_prefix_caching"]:
             hash_size = block_size
         if "hash_block_size" not in parameters((Scheduler,)):  # then the scheduler gets the size of the configuration
-            block_size = hash_size = e["block_size"]
+            block_size = hash_size = self.config.cache_config.block_size
         self.block_hasher = None
         if e["enable_prefix_caching"]:
             hash_function = get_hash_fn_by_name("sha256")
