@@ -28,7 +28,8 @@ func checkHiddenPrefixes(r *report) {
 		if 50*early > timed {
 			r.setup.warnf("%s: %d of %d requests got their first token in less than half of the "+
 				"time to compute their prompts: these hit the prefix cache, but shared prefixes are not recorded; "+
-				"the replay computes them and overestimates TTFT", run.name, early, timed)
+				"the replay computes them and overestimates TTFT; state them in a column shared_prefix_tokens, or by "+
+				"--shared-prefix N if all are the same", run.name, early, timed)
 		}
 	}
 }

@@ -1,8 +1,10 @@
 package calibrate
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 func checkSettings(r *report) {
@@ -11,8 +13,12 @@ func checkSettings(r *report) {
 	derived := d.Derived != nil && slices.Contains(d.Derived.Values, "engine.async_scheduling")
 	switch {
 	case s.assumed:
-		s.warnf("engine settings are unknown and assumed to be max_num_seqs %d, "+
-			"max_num_batched_tokens %d, %d KV blocks, async_scheduling %v: give them with --cluster",
+		stated := "engine settings are unknown and"
+		if s.settings != nil {
+			stated = fmt.Sprintf("the recording states %s; other engine settings are", strings.Join(s.settings, ", "))
+		}
+		s.warnf("%s assumed to be max_num_seqs %d, "+
+			"max_num_batched_tokens %d, %d KV blocks, async_scheduling %v: give them with --cluster", stated,
 			e.MaxNumSeqs, e.MaxNumBatchedTokens, d.Computed.KVBlocks, e.AsyncScheduling)
 	case e.Preset == "" && len(s.replays) > 0 && derived:
 		s.warnf("engine settings are unknown: %s has neither async_scheduling nor a preset; "+

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,6 +23,8 @@ type setup struct {
 	options *Options
 	key     hardware.Key
 	engine  string // with its version; "" if unknown
+	// settings are those of the engine that the recordings state.
+	settings []string
 	// assumed: no file states the engine's settings.
 	assumed bool
 	// id is that of the recorded deployment in the cluster file, or in a cluster that the
@@ -112,6 +115,10 @@ func (s *setup) findTarget() (*cluster.Config, error) {
 		s.id, s.overrides = "main", []string{"policies={routing: {type: round-robin}}",
 			fmt.Sprintf("deployments.main={id: main, model: %q, gpu: %q, replicas: 1, "+
 				"engine: {tensor_parallel_size: %d}}", name, gpu, tp)}
+		s.settings = s.recordedSettings()
+		for _, setting := range s.settings {
+			s.overrides = append(s.overrides, "deployments.main.engine."+setting)
+		}
 		c, err := s.cluster(0)
 		if err != nil { // a server with so little memory was started with a shorter max_model_len
 			shorter := fmt.Sprintf("deployments.main.engine.max_model_len=%d", s.longestRequest())
@@ -141,6 +148,30 @@ func (s *setup) findTarget() (*cluster.Config, error) {
 	}
 	s.id = d.ID
 	return s.cluster(0)
+}
+
+// version is that of vLLM in a recording, up to its minor number.
+var version = regexp.MustCompile(`(?i)^vllm v?(\d+\.\d+)`)
+
+// recordedSettings are those of the engine that the recordings state, if they state the same.
+func (s *setup) recordedSettings() (settings []string) {
+	if m := version.FindStringSubmatch(s.engine); m != nil {
+		settings = append(settings, "preset=vllm-"+m[1])
+	}
+	var runs []*recording.Run
+	for _, f := range s.files {
+		runs = append(runs, f.Runs...)
+	}
+	for i, run := range runs {
+		if i > 0 && !slices.Equal(run.Settings, runs[0].Settings) {
+			s.warnf("the recordings state different settings of the engine: these are ignored")
+			return settings
+		}
+	}
+	if len(runs) > 0 {
+		settings = append(settings, runs[0].Settings...)
+	}
+	return settings
 }
 
 // withoutPath is the text of an error about the deployment that the flags describe: it is in no file.

@@ -29,8 +29,20 @@ func BuiltIn(name string) (*Architecture, error) {
 	hint := ""
 	if near := registry.Closest(want, have); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", own[near])
+	} else if base := longestPrefix(bare(want), have); base != "" {
+		hint = fmt.Sprintf("; its base seems to be %q, and engine.quantization states other weights", own[base])
 	}
 	return nil, fmt.Errorf("unknown model %q%s (blis-sim --list models shows the built-in models)", name, hint)
+}
+
+// longestPrefix returns the longest of some names that a name begins with, followed by a separator.
+func longestPrefix(name string, have []string) (best string) {
+	for _, h := range have {
+		if len(h) > len(best) && (strings.HasPrefix(name, h+"-") || strings.HasPrefix(name, h+"_")) {
+			best = h
+		}
+	}
+	return best
 }
 
 // SameName reports whether two names of models differ at most by owner, punctuation and what BuiltIn

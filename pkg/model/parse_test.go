@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -125,6 +126,15 @@ func TestFind(t *testing.T) {
 	if _, err := Find("meta-llama/Llama-3.1-9B"); err == nil ||
 		!strings.Contains(err.Error(), `did you mean "meta-llama/Llama-3.1-8B"?`) {
 		t.Errorf("an unknown name: %v", err)
+	}
+	for name, base := range map[string]string{
+		"RedHatAI/Llama-4-Scout-17B-16E-Instruct-FP8-dynamic": "meta-llama/Llama-4-Scout-17B-16E",
+		"Qwen/Qwen3-30B-A3B-Instruct-2507":                    "Qwen/Qwen3-30B-A3B",
+	} {
+		_, err := Find(name)
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("its base seems to be %q", base)) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

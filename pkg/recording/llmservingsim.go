@@ -3,6 +3,7 @@ package recording
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -30,8 +31,37 @@ type engineMeta struct {
 	Model   string `json:"model"`
 	Version string `json:"vllm_version"`
 	Engine  struct {
-		TensorParallel int `json:"tensor_parallel_size"`
+		TensorParallel int   `json:"tensor_parallel_size"`
+		DataParallel   *int  `json:"data_parallel_size"`
+		ExpertParallel *bool `json:"enable_expert_parallel"`
+		ModelLen       *int  `json:"max_model_len"`
+		BatchedTokens  *int  `json:"max_num_batched_tokens"`
+		Seqs           *int  `json:"max_num_seqs"`
 	} `json:"engine_kwargs"`
+	KVCache struct {
+		Blocks *int `json:"num_gpu_blocks"`
+	} `json:"kv_cache"`
+}
+
+// settings are those that are given, by their names in a cluster file.
+func (m *engineMeta) settings() (given []string) {
+	e := &m.Engine
+	for _, s := range []struct {
+		name  string
+		value *int
+	}{
+		{"data_parallel_size", e.DataParallel}, {"max_model_len", e.ModelLen},
+		{"max_num_batched_tokens", e.BatchedTokens}, {"max_num_seqs", e.Seqs},
+		{"num_gpu_blocks_override", m.KVCache.Blocks},
+	} {
+		if s.value != nil {
+			given = append(given, fmt.Sprintf("%s=%d", s.name, *s.value))
+		}
+	}
+	if e.ExpertParallel != nil {
+		given = append(given, fmt.Sprintf("enable_expert_parallel=%v", *e.ExpertParallel))
+	}
+	return given
 }
 
 func isLLMServingSim(h *head) bool { return !h.list && h.any("queued_ts", "first_token_ts") }
@@ -105,7 +135,7 @@ func (r *Run) applyMetaFile(path string) error {
 	if err := json.Unmarshal(text, &meta); err != nil {
 		return (&textio.Position{Name: name}).Errorf("%s", textio.JSONMessage(err))
 	}
-	r.Model, r.TensorParallel = meta.Model, meta.Engine.TensorParallel
+	r.Model, r.TensorParallel, r.Settings = meta.Model, meta.Engine.TensorParallel, meta.settings()
 	if meta.Version != "" {
 		r.Engine = "vllm " + meta.Version
 	}

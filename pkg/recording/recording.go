@@ -45,6 +45,9 @@ type Run struct {
 	// Model, GPU and Engine are the file's own names.
 	Model, GPU, Engine       string
 	TensorParallel, Replicas int
+	// Settings are those of the engine that the file states, by their names in a cluster file:
+	// max_num_seqs=128.
+	Settings []string
 	// TargetRPS is the target rate of the benchmark, in requests per second.
 	TargetRPS float64
 	// Clock is clientClock or ServerClock.

@@ -62,10 +62,14 @@ func TestTraceV2Header(t *testing.T) {
 func TestMetaFile(t *testing.T) {
 	lines := samples(t)["llmservingsim"]
 	dir := folder(t, map[string]string{"requests.jsonl": lines,
-		"meta.json": `{"model": "m", "vllm_version": "0.19.0", "engine_kwargs": {"tensor_parallel_size": 2}}`})
+		"meta.json": `{"model": "m", "vllm_version": "0.19.0", "engine_kwargs": {"tensor_parallel_size": 2, ` +
+			`"max_num_seqs": 128, "max_model_len": null, "seed": 42}, "kv_cache": {"num_gpu_blocks": 2588}}`})
 	r, err := Open(context.Background(), filepath.Join(dir, "requests.jsonl"), "")
 	if err != nil || r.Runs[0].Model != "m" || r.Runs[0].Engine != "vllm 0.19.0" || r.Runs[0].TensorParallel != 2 {
 		t.Errorf("%+v, %v", r, err)
+	}
+	if got := strings.Join(r.Runs[0].Settings, " "); got != "max_num_seqs=128 num_gpu_blocks_override=2588" {
+		t.Errorf("settings %q", got)
 	}
 	dir = folder(t, map[string]string{"requests.jsonl": lines, "meta.json": `{"model": 1}`})
 	if _, err := Open(context.Background(), filepath.Join(dir, "requests.jsonl"), ""); err == nil ||
