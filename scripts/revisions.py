@@ -20,9 +20,11 @@ def checkout(revision, work):
 
 
 def tools(revision, work, packages):
-    """The directories of the tools of a revision and of the working tree: BLIS_OLD and BLIS_NEW, or built in work."""
+    """The directories of the tools of a revision and of the working tree: BLIS_OLD and BLIS_NEW, or built in work.
+
+    Without a revision, only that of the working tree."""
     old, new = (pathlib.Path(os.environ.get(name, work / name)) for name in ("BLIS_OLD", "BLIS_NEW"))
-    if "BLIS_OLD" not in os.environ:
+    if revision and "BLIS_OLD" not in os.environ:
         with checkout(revision, work) as tree:
             subprocess.run(["go", "build", "-o", f"{old}/", packages], cwd=tree, check=True)
     if "BLIS_NEW" not in os.environ:

@@ -7,7 +7,8 @@
 // --import recording:FILE or as a table of measured steps. The format is detected. FORMAT:FILE
 // sets it, FILE#NAME selects runs, and - is stdin (after --, also -#NAME). All recordings must be
 // of one setup. -c FILE is a cluster file with the recorded engine settings; if it has several
-// deployments, add --model. Without it, give --model, --gpu and --tp; settings are then defaults.
+// deployments, add --model. Without it, give --model, --gpu and --tp; settings are then those that
+// the recording states, and defaults.
 //
 // What is fitted depends on what was recorded:
 //
@@ -27,10 +28,12 @@
 //
 // Repeated prompts are replayed as such. A prefix that all prompts share must be stated, in a column
 // shared_prefix_tokens of a table or by --shared-prefix N. If first tokens come much too early for
-// the kernels, a fit searches for it, uses what it finds, and warns. Seconds in which the server
+// the kernels, a fit searches for it, uses what it finds, and warns. If the kernels take about as
+// long for prompts with a prefix as without it, a fit asks for it. Seconds in which the server
 // stalled to warm up, at the start of a run, are excluded, with a warning. Batches of similar sizes
 // barely constrain the slope beta[2]. It is combined with the slope of a roofline model, and of
-// measured kernels if there are any, weighted by their errors.
+// measured kernels if there are any, weighted by their errors, as far as the fitted data are not missed
+// by more than 5 % more.
 // Coefficients that are not identifiable are listed, with a benchmark that would identify them.
 //
 // --holdout 0.4 holds out the last 40 % of the time of each stage and reports errors on it;
@@ -38,10 +41,15 @@
 // table of steps, every second step is held out. Errors are never reported on fitted data.
 //
 // Confidence intervals (ci) have a level of 90 % and come from a jackknife over time segments.
-// They cover only the scatter of the data. The uncertainty of a coefficient also covers the prior
-// and the deviation of step times from a line. Simulated metrics have ranges instead of numbers
-// if the load is outside the fitted range, if a limit on sequences binds, or if steps were
-// measured on GPUs only (this adds a prior for the host time).
+// They cover only the scatter of the data. The uncertainty of a coefficient is where a fit of another
+// workload of the same server would be in 90 % of cases: it also covers the prior, the deviation
+// of step times from a line, and how much fits of two workloads of one server differ. The last was
+// measured on other servers, in units of how far a fit misses its own data.
+//
+// Each simulated metric has a range that contains the measured value in 90 % of cases: at fitted loads
+// by the errors of fits to other servers there, and by the uncertainty of prefill. It is wider if the
+// load is outside the fitted range, if a limit on sequences binds, or if steps were measured on GPUs
+// only (this adds a prior for the host time). scripts/interval-coverage counts both.
 //
 // --evaluate COEFFICIENTS fits nothing and reports errors of these coefficients; --init
 // COEFFICIENTS starts from an earlier fit. --output-tokens N sets the length of every output, for

@@ -54,7 +54,8 @@
 // at least 90 % of the lengths agree; else --unpaired is needed. If the recording is
 // incomplete, only the common requests are compared, with a warning. For TTFT, TPOT, ITL,
 // E2E and queue time the result has the measured and simulated values, the error in %, and
-// the interval of the difference. For single requests it has the bias, the mean absolute
+// the interval of the difference, which covers the noise of these requests, and not how much
+// larger the error of another workload may be. For single requests it has the bias, the mean absolute
 // percentage error, the correlation, and the distance of the distributions. Tables by the
 // recording's load stages and by class follow. If a warning says that output tokens are
 // miscounted, --output-tokens N sets the number that every request asked for.

@@ -61,16 +61,14 @@ func (s *setup) prior(l load) coefficients {
 	return p
 }
 
-// slopeFactor is how much shorter the time of another sequence is on servers than the sum of its kernels:
-// 0.72, 0.81, 0.92 and 0.62 on H100s (Llama-2-7b, Llama-2-70b, CodeLlama-34b, Mixtral; vLLM 0.15.1).
-const slopeFactor = 0.77
-
 // withKernels is a prior with the kernels' time of prefill, and a slope between theirs and the
-// roofline's: either is wrong by about 20 %, and mostly not in the same direction.
+// roofline's, both as on other servers: either slope is wrong by about 20 %, and mostly not in the same
+// direction.
 func (p coefficients) withKernels(of shape, l load, most int) coefficients {
-	p[beta1] = 1
+	p[beta1], _ = meanAndSD(prefillFactor)
+	factor, _ := meanAndSD(slopeOfKernels)
 	attention := p[beta3] * l.context
-	p[beta2] = max(0, (p[beta2]+attention+slopeFactor*of.decodeSlope(l, most))/2-attention)
+	p[beta2] = max(0, (p[beta2]+attention+factor*of.decodeSlope(l, most))/2-attention)
 	return p
 }
 

@@ -24,6 +24,7 @@ type fitResult struct {
 	// coefficients, with the error of the model and the prior: wider or narrower. It is ci
 	// where a regression gives both.
 	ci, uncertainty intervals
+	prefill         stat.Interval // the uncertainty of beta[1] for the fitted workload
 	source          [len(names)]string
 	method          string
 	id              leastsq.Identifiability
@@ -62,6 +63,7 @@ func (s *setup) newReport(ctx context.Context) (*report, error) {
 // the rest by simulation to client timings.
 func (r *report) fitAll(ctx context.Context) (err error) {
 	s := r.setup
+	r.Scatter = &scatter{minScatter, minScatter}
 	if r.holdouts, err = s.holdOut(ctx); err != nil {
 		return err
 	}
@@ -92,9 +94,12 @@ func (r *report) fitAll(ctx context.Context) (err error) {
 			err = r.fitClients(ctx, spans, &known)
 		}
 	case len(clients) > 0:
-		return r.fitClients(ctx, clients, nil)
+		err, clients = r.fitClients(ctx, clients, nil), nil
 	default:
 		return errors.New("the recordings have nothing to fit to")
+	}
+	if err == nil && len(s.steps) == 0 {
+		r.addWorkloads()
 	}
 	if err == nil && len(clients) > 0 {
 		s.warnf("client timings are ignored when step or server timings are present; " +
@@ -149,10 +154,11 @@ func (r *report) fitClients(ctx context.Context, runs []*replay, known *coeffici
 		copy(r.fit.ci[:], bySpans.ci[:beta0])
 		copy(r.fit.uncertainty[:], bySpans.ci[:beta0])
 	}
-	all, _, err := f.simulate(ctx, f.value)
+	all, residuals, err := f.simulate(ctx, f.value)
 	if err != nil {
 		return err
 	}
+	r.Scatter = newScatter(residuals)
 	if r.Trend = newTrend(runs, all); r.Trend != nil && known == nil && f.value[alpha3] == 0 {
 		// If the loads do not separate them, alpha[0] has what alpha[3] would have.
 		early, late := r.Trend.errorRange(f.load.sequences)
@@ -207,6 +213,7 @@ func (r *report) describeSources(f *simFit) {
 	if f.prior[beta3] == 0 {
 		source[beta3] = "0: held-out segments are predicted better without it; it is in beta[2]"
 	}
+	source[alpha3] = "0: held-out segments are not predicted clearly better with it"
 	if f.value[alpha3] > 0 {
 		source[alpha3] = "fitted: held-out segments are predicted clearly better with it"
 	}

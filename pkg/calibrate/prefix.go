@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"blis/pkg/latency"
 	"blis/pkg/leastsq"
 	"blis/pkg/recording"
 	"blis/pkg/stream"
@@ -14,12 +15,10 @@ import (
 
 // A shared prefix that a recording does not state is searched for if prompts take less than
 // maxPrefillFactor of their kernels' time: fits to servers with known prompts find 0.6 to 1.1. It has
-// at least minPrefix tokens, and with it they take prefillFactor of that time, give or take prefillFactorSD.
+// at least minPrefix tokens.
 const (
 	maxPrefillFactor = 0.55
 	minPrefix        = 64
-	prefillFactor    = 0.9
-	prefillFactorSD  = 0.2
 )
 
 // frontEnd is the prior of alpha[0] where a prefix is searched for, and frontEndSD its standard
@@ -72,8 +71,15 @@ func (r *replay) hasPrompts() bool {
 // prompts more, and also the decode steps that compute prompts of others.
 func (r *report) findSharedPrefix(ctx context.Context, f *simFit) (*simFit, error) {
 	longest := r.setup.longestPrefix(f.replays)
-	factor := f.dataOnly.X[atBeta1] / f.prior[beta1]
-	if longest < minPrefix || factor > maxPrefillFactor {
+	factor := f.dataOnly.X[atBeta1]
+	if f.shape.kernels == nil {
+		factor /= f.prior[beta1]
+	}
+	if longest < minPrefix {
+		return f, nil
+	}
+	if factor > maxPrefillFactor {
+		f.askForPrefix(r.setup, longest)
 		return f, nil
 	}
 	var names []string
@@ -83,7 +89,6 @@ func (r *report) findSharedPrefix(ctx context.Context, f *simFit) (*simFit, erro
 	problem := fmt.Sprintf("%s: first tokens come as if prompts were computed in %.2g of the time of their "+
 		"kernels: part of them must have been cached, but the recording does not state shared prefixes",
 		strings.Join(names, ", "), factor)
-	ask := "; give --shared-prefix N (0: none), or a column shared_prefix_tokens"
 	if f.shape.kernels == nil {
 		r.setup.warnf("%s", problem+ask)
 		return f, nil
@@ -98,7 +103,7 @@ func (r *report) findSharedPrefix(ctx context.Context, f *simFit) (*simFit, erro
 	at := len(s.X) - 1
 	sd := leastsq.StandardError(append(p.Jackknife(s, group, n), s.MCError...), at)
 	block := float64(r.setup.deployment.Engine.BlockSize)
-	prefix := math.Round(s.X[at]/block) * block
+	prefix := min(math.Round(s.X[at]/block), math.Floor(float64(longest)/block)) * block
 	if prefix < minPrefix || s.X[atBeta1] < maxPrefillFactor {
 		r.setup.warnf("%s", problem+ask)
 		return f, nil
@@ -119,6 +124,36 @@ func (r *report) findSharedPrefix(ctx context.Context, f *simFit) (*simFit, erro
 	return with, with.fit(ctx, []coefficients{c})
 }
 
+// ask is what the user can do about an unknown prefix.
+const ask = "; give --shared-prefix N (0: none), or a column shared_prefix_tokens"
+
+// askForPrefix warns if the kernels take about as long for prompts without the longest prefix that all can
+// share, as where a few tokens need all experts: then a recording does not show whether part was cached.
+func (f *simFit) askForPrefix(s *setup, longest int64) {
+	total, n := int64(0), int64(0)
+	for _, run := range f.replays {
+		for _, q := range run.requests {
+			total, n = total+q.InputTokens, n+1
+		}
+	}
+	prompt := total / n
+	if f.shape.kernels == nil || 3*longest < prompt {
+		return
+	}
+	time := func(past int64) float64 {
+		own := prompt - past
+		return latency.PrefillTime(f.shape.kernels, latency.Batch{Prefill: own, Chunks: 1,
+			Pairs: own*past + own*(own+1)/2, Decode: int64(f.load.sequences),
+			Context: int64(f.load.sequences * f.load.context)})
+	}
+	mean, sd := meanAndSD(prefillFactor)
+	if with := f.dataOnly.X[atBeta1] * time(0) / time(longest); with < mean+3*sd {
+		s.warnf("prompts of %d tokens take the kernels only %.2g times as long as without the first %d: first tokens "+
+			"do not show whether these are a shared prefix that was cached%s", prompt, time(0)/time(longest),
+			longest, ask)
+	}
+}
+
 // prefixProblem is the problem of the fit with a prefix as one more parameter, and with priors of what
 // a prefix cannot be separated from.
 func (f *simFit) prefixProblem(longest int64) *leastsq.Problem {
@@ -129,8 +164,6 @@ func (f *simFit) prefixProblem(longest int64) *leastsq.Problem {
 	if q := &p.Parameters[atAlpha0]; q.PriorSD == 0 {
 		q.Prior, q.PriorSD = frontEnd, frontEndSD
 	}
-	q := &p.Parameters[atBeta1]
-	q.Prior, q.PriorSD = prefillFactor, prefillFactorSD
 	p.Parameters = append(p.Parameters, leastsq.Parameter{Max: float64(longest), Step: float64(longest) / 16,
 		MaxStep: float64(longest) / 4})
 	p.Residuals = func(ctx context.Context, x []float64) ([]float64, error) {
@@ -155,7 +188,7 @@ func (f *simFit) prefixProblem(longest int64) *leastsq.Problem {
 func (f *simFit) searchPrefix(ctx context.Context, p *leastsq.Problem, longest float64) (*leastsq.Solution, error) {
 	var best *leastsq.Solution
 	for _, c := range []coefficients{f.value, f.initialGuesses()[0]} {
-		c[beta1], c[alpha0] = prefillFactor, frontEnd
+		c[beta1], c[alpha0] = f.prior[beta1], frontEnd
 		if f.known != nil {
 			c[alpha0] = f.known[alpha0]
 		}

@@ -14,14 +14,12 @@ import (
 	"blis/pkg/stream"
 )
 
-// recordPrefix records n requests at a rate whose prompts share a prefix, and hides it.
-func recordPrefix(t *testing.T, rate float64, n int, prefix int64) (*setup, *replay) {
+// recordPrefix records n requests at 8 per second whose prompts share a prefix, and hides it.
+func recordPrefix(t *testing.T, model string, n int, prefix int64) (*setup, *replay) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "c.yaml")
-	const deployment = `version: 1
-deployments: [{id: main, model: meta-llama/Llama-3.1-8B, gpu: H100, engine: {preset: vllm-0.19},
-  latency: {model: operators}}]
-`
+	deployment := "version: 1\ndeployments: [{id: main, model: " + model + ", gpu: H100, " +
+		"engine: {preset: vllm-0.19, max_model_len: 8192}, latency: {model: operators}}]\n"
 	if err := os.WriteFile(name, []byte(deployment), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +32,7 @@ deployments: [{id: main, model: meta-llama/Llama-3.1-8B, gpu: H100, engine: {pre
 		engine: engine{replicas: 1, async: true, maxSeqs: d.Engine.MaxNumSeqs}}
 	random, at := dist.NewStream(3, "hidden"), 0.0
 	for range n {
-		at += random.ExpFloat64() / rate * 1e6
+		at += random.ExpFloat64() / 8 * 1e6
 		r.requests = append(r.requests, stream.Request{ID: strings.Repeat("x", len(r.requests)+1),
 			ArrivalUS: stream.Micros(at), DeadlineUS: stream.Never, InputTokens: prefix + 60 + random.Int64N(1200),
 			OutputTokens: 50 + random.Int64N(200)})
@@ -67,11 +65,31 @@ deployments: [{id: main, model: meta-llama/Llama-3.1-8B, gpu: H100, engine: {pre
 	return s, r
 }
 
+const llama8B = "meta-llama/Llama-3.1-8B"
+
+// TestInvisiblePrefixIsAskedFor: a few tokens of prompts need all experts of Qwen3-30B, so that prompts take
+// hardly longer than without a shared prefix; the user is asked for it.
+func TestInvisiblePrefixIsAskedFor(t *testing.T) {
+	s, run := recordPrefix(t, "Qwen/Qwen3-30B-A3B", 300, 1024)
+	runs := []*replay{run}
+	f, err := s.fitShape(t.Context(), runs, loadOf(runs), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = (&report{setup: s}).findSharedPrefix(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Join(s.warnings, "\n"); run.prefix > 0 || !strings.Contains(all, "do not show whether") ||
+		!strings.Contains(all, "--shared-prefix") {
+		t.Errorf("prefix %d, warnings %q", run.prefix, all)
+	}
+}
+
 // TestHiddenPrefixIsFound: a prefix of 1,024 tokens that a recording does not state is found and
 // replayed, with a warning; where there is none, none is found.
 func TestHiddenPrefixIsFound(t *testing.T) {
 	for _, prefix := range []int64{1024, 0} {
-		s, run := recordPrefix(t, 8, 300, prefix)
+		s, run := recordPrefix(t, llama8B, 300, prefix)
 		runs := []*replay{run}
 		f, err := s.fitShape(t.Context(), runs, loadOf(runs), nil, nil)
 		if err != nil {
@@ -93,7 +111,7 @@ func TestHiddenPrefixIsFound(t *testing.T) {
 
 // TestStatedPrefixIsNotSearched: a stated number of tokens is used as it is.
 func TestStatedPrefixIsNotSearched(t *testing.T) {
-	s, run := recordPrefix(t, 8, 20, 1024)
+	s, run := recordPrefix(t, llama8B, 20, 1024)
 	s.options.Given = []string{"shared-prefix"}
 	if n := s.longestPrefix([]*replay{run}); n != 0 {
 		t.Errorf("searched up to %d tokens", n)
@@ -110,7 +128,7 @@ func TestStatedPrefixIsNotSearched(t *testing.T) {
 
 // TestLatencyOfFactors: the file of a fit with kernels has factors, and its model the kernels.
 func TestLatencyOfFactors(t *testing.T) {
-	s, _ := recordPrefix(t, 8, 2, 0)
+	s, _ := recordPrefix(t, llama8B, 2, 0)
 	c := coefficients{beta0: 5000, beta1: 0.5, beta2: 10, beta3: 0.1}
 	l := s.shape.latency(c, nil)
 	if l.Model != "operators" || l.Factors == nil || l.Factors.Prefill != 0.5 {

@@ -27,6 +27,8 @@ type report struct {
 	Host *host `json:"host,omitempty"`
 	// Trend is the error of TTFT by concurrency; nil where no client timings were fitted.
 	Trend *trend `json:"ttft_trend,omitempty"`
+	// Scatter is that of the fitted blocks of time; the smallest one where there are none.
+	Scatter *scatter `json:"block_errors,omitempty"`
 	// Identifiability is of the fitted data; Suggested a workload that would identify the rest.
 	Identifiability *leastsq.Identifiability `json:"identifiability,omitempty"`
 	Suggested       *suggestedBenchmark      `json:"suggested_benchmark,omitempty"`
@@ -48,8 +50,9 @@ type fittedCoefficient struct {
 	Value float64 `json:"value_us"`
 	// CI is the confidence interval by the data alone; nil if it was not fitted.
 	CI *stat.Interval `json:"ci,omitempty"`
-	// Uncertainty is of Value: with steps that deviate from a line, and with the prior. It may
-	// be wider or narrower than CI, which may not include Value; nil where it is CI.
+	// Uncertainty is where a fit of another workload of the server would be: with steps that deviate
+	// from a line, the prior, and differences between workloads. It may be wider or narrower than
+	// CI, which may not include Value; nil where it is CI.
 	Uncertainty *stat.Interval `json:"uncertainty,omitempty"`
 	Source      string         `json:"source"`
 }

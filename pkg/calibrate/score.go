@@ -26,14 +26,14 @@ type score struct {
 	Correlation *float64 `json:"e2e_correlation,omitempty"`
 	// Queued is the share of simulated requests that waited for a batch slot or KV blocks.
 	Queued float64 `json:"queued_for_slot_ratio"`
-	// StepUncertainty is that of the step times at this load in %, Why its reasons; absent
-	// for loads like the fitted ones where no cap binds.
+	// StepUncertainty is that of the step times at this load in %, Why its reasons; absent in an
+	// evaluation where no cap binds.
 	StepUncertainty float64 `json:"step_uncertainty_percent,omitempty"`
 	Why             string  `json:"step_uncertainty,omitempty"`
 }
 
-// metricError is one metric, measured and simulated, in ms. Uncertainty is the range of the
-// simulation with shorter and longer steps, where the score has a StepUncertainty.
+// metricError is one metric, measured and simulated, in ms. Uncertainty is the range that contains the
+// measured value with the probability of its level; of an evaluation, only where a cap binds.
 type metricError struct {
 	Metric      string         `json:"metric"`
 	Measured    float64        `json:"measured_ms"`
@@ -63,17 +63,18 @@ func round(v float64, digits int) float64 {
 var metrics = []struct {
 	name     string
 	of       func(t timing, output int64) float64
-	percent  int64 // percentile; 0: the mean
-	hasFirst bool  // it includes the time to the first token
+	percent  int64  // percentile; 0: the mean
+	hasFirst bool   // it includes the time to the first token
+	err      string // the quantity of its errors beyond those of step times; "": none
 }{
-	{"ttft.mean", func(t timing, _ int64) float64 { return t.ttft }, 0, true},
-	{"ttft.p50", func(t timing, _ int64) float64 { return t.ttft }, 50, true},
-	{"ttft.p99", func(t timing, _ int64) float64 { return t.ttft }, 99, true},
-	{"tpot.p50", timing.tpot, 50, false},
-	{"itl.mean", timing.tpot, 0, false},
-	{"e2e.mean", func(t timing, _ int64) float64 { return t.e2e }, 0, true},
-	{"e2e.p95", func(t timing, _ int64) float64 { return t.e2e }, 95, true},
-	{"e2e.p99", func(t timing, _ int64) float64 { return t.e2e }, 99, true},
+	{"ttft.mean", func(t timing, _ int64) float64 { return t.ttft }, 0, true, ttftError},
+	{"ttft.p50", func(t timing, _ int64) float64 { return t.ttft }, 50, true, ttftError},
+	{"ttft.p99", func(t timing, _ int64) float64 { return t.ttft }, 99, true, tailError},
+	{"tpot.p50", timing.tpot, 50, false, ""},
+	{"itl.mean", timing.tpot, 0, false, ""},
+	{"e2e.mean", func(t timing, _ int64) float64 { return t.e2e }, 0, true, ""},
+	{"e2e.p95", func(t timing, _ int64) float64 { return t.e2e }, 95, true, lastError},
+	{"e2e.p99", func(t timing, _ int64) float64 { return t.e2e }, 99, true, lastError},
 }
 
 // values are the metrics of a holdout in ms, NaN if unknown, of requests that completed in
@@ -123,7 +124,27 @@ func (m scaledModel) Step(b latency.Batch) des.Time {
 	return max(1, des.Micros(float64(m.factor*float64(m.Model.Step(b)))))
 }
 
-// scoreHoldout replays the run of a holdout; where steps are uncertain, with shorter and with
+// otherTimes are pairs of models of which each shows one independent uncertainty: of all step times, and of
+// prefill, which percentiles depend on where few prompts are computed. There are none in an evaluation.
+func (r *report) otherTimes(m latency.Model, u *uncertainty) (pairs [][2]latency.Model, err error) {
+	if steps := u.total(); steps > 0 {
+		pairs = append(pairs, [2]latency.Model{scaledModel{m, max(0, 1-steps)}, scaledModel{m, 1 + steps}})
+	}
+	if i := u.prefill; i.Hi > i.Lo {
+		var pair [2]latency.Model
+		for k, value := range []float64{i.Lo, i.Hi} {
+			c := r.fit.value
+			c[beta1] = value
+			if pair[k], err = r.fit.shape.model(c, nil); err != nil {
+				return nil, err
+			}
+		}
+		pairs = append(pairs, pair)
+	}
+	return pairs, nil
+}
+
+// scoreHoldout replays the run of a holdout; where times are uncertain, with shorter and with
 // longer ones, too.
 func (r *report) scoreHoldout(ctx context.Context, h *holdout, model latency.Model) (*score, error) {
 	run := *h.run
@@ -139,18 +160,22 @@ func (r *report) scoreHoldout(ctx context.Context, h *holdout, model latency.Mod
 		u.add(uncertaintyAtCap, fmt.Sprintf("%.1f %% of requests wait for a batch slot, where TTFT is sensitive to "+
 			"step time", 100*s.Queued))
 	}
-	measured, simulated := h.values(run.measured, h.simulated), h.values(h.simulated, run.measured)
-	var ends [2][]float64 // with shorter and with longer steps
-	if by := u.total(); by > 0 {
-		s.StepUncertainty, s.Why = round(100*by, 2), u.String()
-		for i, factor := range []float64{1 - by, 1 + by} {
-			scaled, err := run.simulate(ctx, scaledModel{model, factor})
+	s.StepUncertainty, s.Why = round(100*u.total(), 2), u.String()
+	pairs, err := r.otherTimes(model, &u)
+	if err != nil {
+		return nil, err
+	}
+	ends := make([][2][]float64, len(pairs)) // of all metrics
+	for i, pair := range pairs {
+		for k, m := range pair {
+			all, err := run.simulate(ctx, m)
 			if err != nil {
 				return nil, err
 			}
-			ends[i] = h.values(scaled, run.measured)
+			ends[i][k] = h.values(all, run.measured)
 		}
 	}
+	measured, simulated := h.values(run.measured, h.simulated), h.values(h.simulated, run.measured)
 	for k, m := range metrics {
 		if math.IsNaN(measured[k]) || math.IsNaN(simulated[k]) {
 			continue
@@ -158,11 +183,19 @@ func (r *report) scoreHoldout(ctx context.Context, h *holdout, model latency.Mod
 		e := metricError{m.name, round(measured[k], 5), round(simulated[k], 5),
 			round(100*(simulated[k]/measured[k]-1), 3), nil}
 		if s.StepUncertainty > 0 {
-			early, late := u.early, u.late
-			if !m.hasFirst {
-				early, late = 0, 0
+			below, above := 0.0, 0.0
+			if m.hasFirst {
+				below, above = u.early, u.late
 			}
-			e.Uncertainty = uncertaintyOf(simulated[k], ends[0][k], ends[1][k], early, late)
+			if m.err != "" {
+				own := simulated[k] * r.Scatter.spread(m.err)
+				below, above = math.Hypot(below, own), math.Hypot(above, own)
+			}
+			var of [][2]float64
+			for _, p := range ends {
+				of = append(of, [2]float64{p[0][k], p[1][k]})
+			}
+			e.Uncertainty = uncertaintyOf(simulated[k], below, above, of...)
 		}
 		s.Metrics = append(s.Metrics, e)
 	}

@@ -67,13 +67,17 @@ func newSimFit(replays []*replay, of shape, p coefficients, l load, known *coeff
 	f := &simFit{replays: replays, shape: of, prior: p, load: l, known: known}
 	step := max(1, p[beta0]+l.sequences*(p[beta2]+p[beta3]*l.context))
 	token := of.perToken(l.context)
+	prefillSD := p[beta1]
+	if of.kernels != nil {
+		_, prefillSD = meanAndSD(prefillFactor)
+	}
 	f.problem = &leastsq.Problem{
 		Kinds: features * len(replays), Pool: features,
 		Parameters: []leastsq.Parameter{
 			atAlpha0: {Max: 1e6, Step: 300, MaxStep: step},
 			atStep:   {Min: 1, Max: 1e8, Step: step / 100, MaxStep: step / 10},
 			atBeta1: {Max: 1e5, Step: max(1/token, p[beta1]/6), MaxStep: p[beta1] + 1/token,
-				Prior: p[beta1], PriorSD: p[beta1]},
+				Prior: p[beta1], PriorSD: prefillSD},
 			atBeta2: {Max: 1e5, Step: max(1, p[beta2]/8), MaxStep: 2*p[beta2] + 20,
 				Prior: p[beta2], PriorSD: 10*p[beta2] + 100},
 		},

@@ -21,9 +21,10 @@ const uncertaintyAtCap = 0.01
 type uncertainty struct {
 	squares float64 // the sum of those of the fractions, which are independent
 	reasons []string
-	// early and late are by how much first tokens may come sooner (below 0) and later than
-	// the model predicts, in ms.
+	// early and late are by how much first tokens may come sooner and later than the model
+	// predicts, in ms.
 	early, late float64
+	prefill     stat.Interval // of beta[1]; empty if there is none
 }
 
 func (u *uncertainty) add(fraction float64, reason string) {
@@ -48,9 +49,15 @@ func (r *report) uncertaintyAt(l load, m latency.Model) (u uncertainty) {
 		u.add((h.Uncertainty.Hi-h.Uncertainty.Lo)/2/float64(step),
 			fmt.Sprintf("the host's time of %g to %g us per step is a prior", h.Uncertainty.Lo, h.Uncertainty.Hi))
 	}
-	if f.table != nil || l.sequences >= f.load.lo && l.sequences <= f.load.hi {
+	u.add(r.Scatter.spread(stepError), fmt.Sprintf("blocks of the fitted data are missed by %.2g %%, and fits to "+
+		"other servers miss other data by up to %.2g times as much", 100*r.Scatter.TPOT, spread(stepError)))
+	if f.table != nil {
 		return u
 	}
+	if u.prefill = f.prefill; l.sequences >= f.load.lo && l.sequences <= f.load.hi {
+		return u
+	}
+	u.prefill = f.uncertainty[beta1]
 	slope := f.uncertainty[beta2]
 	beyond := l.sequences - f.load.sequences
 	step := f.value[beta0] + l.sequences*(f.value[beta2]+f.value[beta3]*l.context)
@@ -61,15 +68,19 @@ func (r *report) uncertaintyAt(l load, m latency.Model) (u uncertainty) {
 		u.early, u.late = r.Trend.errorRange(beyond)
 		u.reasons = append(u.reasons, r.Trend.String())
 	}
+	frontEnd := r.Scatter.spread(names[alpha0]) * f.value[beta0] / 1e3
+	u.early, u.late = math.Hypot(u.early, frontEnd), math.Hypot(u.late, frontEnd)
 	return u
 }
 
-// uncertaintyOf is the range of a metric: with the fitted steps and with shorter and longer
-// ones, widened by early (≤ 0) and late (≥ 0). Where batches form differently, a percentile
-// may be lower, or higher, with both.
-func uncertaintyOf(fitted, shorter, longer, early, late float64) *stat.Interval {
-	return &stat.Interval{Lo: round(min(fitted, shorter, longer)+early, 5),
-		Hi: round(max(fitted, shorter, longer)+late, 5), Level: level}
+// uncertaintyOf is the range of a metric of independent errors: below and above, and of pairs of simulations
+// with shorter and longer steps. Where batches form differently, a percentile may be lower, or higher, with both.
+func uncertaintyOf(fitted, below, above float64, pairs ...[2]float64) *stat.Interval {
+	for _, p := range pairs {
+		below = math.Hypot(below, max(0, fitted-p[0], fitted-p[1]))
+		above = math.Hypot(above, max(0, p[0]-fitted, p[1]-fitted))
+	}
+	return &stat.Interval{Lo: round(max(0, fitted-below), 5), Hi: round(fitted+above, 5), Level: level}
 }
 
 // trend is how much longer TTFT gets with each decoding sequence than the model predicts, in
@@ -161,8 +172,13 @@ const slopePriorError = 0.2
 
 // irregular is how far steps of single batch sizes deviate from a line at least, as a fraction, where the
 // prior comes from kernels, too: tuned kernels' times jump from one batch size to the next, and a slope
-// of similar batches then says little of others, although the times of requests hardly scatter.
-const irregular = 0.0125
+// of similar batches then says little of others, although the times of requests hardly scatter. It is the
+// median of tables of five dense models (Llama-3.1-8B and 70B, Qwen2.5-7B, Qwen3-32B, phi-4) on six GPUs: of
+// the difference between the slope over batches of 8 to 128 ± two of their roots, and that to four times as many.
+const irregular = 0.0105
+
+// maxWorse is by how much the prior of a slope may increase the residuals of the fitted data.
+const maxWorse = 1.05
 
 // slopeData is what the data say of β2, its standard error, the deviation of step times from
 // a line as a fraction of a step, and the time of a step at the mean batch in µs.
@@ -187,10 +203,11 @@ func estimateSlope(p coefficients, d slopeData, l load) slope {
 	return slope{p[beta2] + weight*diff, weight, nonlinearity * math.Sqrt(weight)}
 }
 
-// weightSlope fixes beta[2] at its estimate and fits the rest again.
+// weightSlope fixes beta[2] at its estimate and fits the rest again. Where that makes residuals much larger, the
+// data know more than the estimate assumes: beta[2] then moves only part of the way.
 func (f *simFit) weightSlope(ctx context.Context) error {
 	f.dataOnly = f.solution
-	x := slices.Clone(f.solution.X)
+	data := f.solution.X[atBeta2]
 	nonlinearity, err := f.nonlinearity(ctx)
 	if err != nil {
 		return err
@@ -200,8 +217,23 @@ func (f *simFit) weightSlope(ctx context.Context) error {
 	}
 	influences, _ := f.influences(f.problem, f.dataOnly)
 	stdErr := leastsq.StandardError(influences, atBeta2)
-	f.slope = estimateSlope(f.prior, slopeData{beta2: x[atBeta2], err: stdErr, nonlinearity: nonlinearity,
-		step: x[atStep] + f.prior[beta3]*f.load.sequences*f.load.context}, f.load)
+	f.slope = estimateSlope(f.prior, slopeData{beta2: data, err: stdErr, nonlinearity: nonlinearity,
+		step: f.solution.X[atStep] + f.prior[beta3]*f.load.sequences*f.load.context}, f.load)
+	if err := f.fixSlope(ctx, stdErr); err != nil {
+		return err
+	}
+	if worse := f.solution.Loss/f.dataOnly.Loss - 1; worse > maxWorse*maxWorse-1 {
+		share := math.Sqrt((maxWorse*maxWorse - 1) / worse)
+		f.slope.beta2 = data + share*(f.slope.beta2-data)
+		f.slope.dataWeight = 1 - share*(1-f.slope.dataWeight)
+		return f.fixSlope(ctx, stdErr)
+	}
+	return nil
+}
+
+// fixSlope fits with beta[2] at its estimate; the data know their own within a standard error.
+func (f *simFit) fixSlope(ctx context.Context, stdErr float64) (err error) {
+	x := slices.Clone(f.dataOnly.X)
 	q := &f.problem.Parameters[atBeta2]
 	q.Prior, q.PriorSD = f.slope.beta2, max(0.01, f.slope.beta2/1000)
 	if math.Abs(f.slope.beta2-x[atBeta2]) <= max(q.Step, 2*stdErr) {

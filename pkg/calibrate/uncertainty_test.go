@@ -21,8 +21,8 @@ func TestUncertaintyIncludesTheValue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ms := rapid.Float64Range(0.001, 1e6)
 		is, shorter, longer := ms.Draw(t, "is"), ms.Draw(t, "shorter"), ms.Draw(t, "longer")
-		early, late := -rapid.Float64Range(0, 10).Draw(t, "early"), rapid.Float64Range(0, 10).Draw(t, "late")
-		i := uncertaintyOf(is, shorter, longer, early, late)
+		below, above := rapid.Float64Range(0, 10).Draw(t, "below"), rapid.Float64Range(0, 10).Draw(t, "above")
+		i := uncertaintyOf(is, below, above, [2]float64{shorter, longer})
 		if middle := round(is, 5); i.Lo > middle || i.Hi < middle {
 			t.Errorf("%g with steps as fitted, %g and %g: %+v", is, shorter, longer, *i)
 		}
@@ -48,7 +48,7 @@ func TestQueuedRatio(t *testing.T) {
 // a step of 100 sequences, 10,000 + 100·50 µs, is known to 60·10/15000 = 4 %, and one of 45 as
 // well as any; with 3 % of another uncertainty it is 5 %.
 func TestUncertaintyByHand(t *testing.T) {
-	r := &report{}
+	r := &report{Scatter: &scatter{}}
 	r.fit.method = "by hand"
 	r.fit.value = coefficients{beta0: 10000, 20, 50, 0}
 	r.fit.uncertainty[beta2] = stat.Interval{Lo: 40, Hi: 60, Level: level}
@@ -114,7 +114,7 @@ func TestHostTimeByHand(t *testing.T) {
 		async bool
 		step  float64
 	}{{false, 21100}, {true, 20800}} {
-		r := &report{setup: &setup{options: &Options{}, deployment: &cluster.Deployment{}}}
+		r := &report{setup: &setup{options: &Options{}, deployment: &cluster.Deployment{}}, Scatter: &scatter{}}
 		r.setup.deployment.Engine.AsyncScheduling = c.async
 		r.fit.method = "by hand"
 		r.fit.value = coefficients{beta0: 15000, 20, 50, 0}
