@@ -320,7 +320,8 @@ func (m mutation) path(t *testing.T) string {
 
 // The comparisons that must notice a mutation, quick ones first.
 var comparisons = []string{
-	"^(TestScenarios|TestStories|TestSessionCutByHorizon)$", "^TestReferenceOnSessions$", "^(TestReference|TestReferenceOnFollowers)$",
+	"^(TestScenarios|TestStories|TestSessionCutByHorizon|TestTiedPrefixes)$",
+	"^TestReferenceOnSessions$", "^(TestReference|TestReferenceOnFollowers)$",
 }
 
 // TestMutations breaks the rules one at a time and expects the comparison with the
@@ -329,7 +330,7 @@ func TestMutations(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		t.Skip("builds an engine with broken rules; run without -short and -race")
 	}
-	all := slices.Concat(broken, brokenRouters)
+	all := slices.Concat(broken, brokenRouters, brokenProfiles)
 	m := buildMutations(t, all)
 	if failed := runMutation(t, m.binary, -1, comparisons[0]); failed != nil {
 		t.Fatalf("without a mutation the tests fail: %v", failed)
@@ -347,7 +348,10 @@ func TestMutations(t *testing.T) {
 				buildOverlay(t, binary, map[string][]byte{b.path(t): []byte(strings.Replace(string(text), b.old, b.new, 1))})
 			}
 			patterns := comparisons
-			if i >= len(broken) {
+			switch {
+			case i >= len(broken)+len(brokenRouters):
+				patterns = []string{profileComparison}
+			case i >= len(broken):
 				patterns = []string{routerComparison}
 			}
 			failed := runMutation(t, binary, i, patterns...)

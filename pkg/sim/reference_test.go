@@ -199,6 +199,9 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	path := pickerPath(&c)
 	c.TieSeed = dist.NewStream(o.Seed, "ties"+path).Uint64()
 	c.DrawSeed = dist.NewStream(o.Seed, "policy/routing"+path).Uint64()
+	for i := range c.Profile {
+		c.Profile[i].Seed = dist.NewStream(o.Seed, fmt.Sprintf("policy/routing.of[%d]", i)).Uint64()
+	}
 	want := reference.Run(c, requests)
 	var out bytes.Buffer
 	if err := runCluster(context.Background(), clusterOf(c), testSpecs(c), bytes.NewReader(workloadOf(requests)), &out,

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"fmt"
 	"testing"
 
 	"blis/pkg/cluster"
@@ -13,6 +14,55 @@ import (
 // has variables and random numbers.
 func TestReferenceOnRouters(t *testing.T) {
 	compareSeeds(t, 300, 60, reference.RandomRouters)
+}
+
+// TestReferenceOnProfiles is TestReference with random profiles of llm-d.
+func TestReferenceOnProfiles(t *testing.T) {
+	compareSeeds(t, 1500, 100, reference.RandomProfiles)
+}
+
+// TestTiedPrefixes sends one prompt again and again. When its replica has too many requests in flight, others get
+// the prompt, too, so that the longest prefixes tie.
+func TestTiedPrefixes(t *testing.T) {
+	for seed := range 8 {
+		c := reference.Config{Replicas: 3, MaxNumSeqs: 4, MaxNumBatchedTokens: 32, BlockSize: 4, NumBlocks: 200 + seed,
+			Chunked: true, PrefixCaching: true, Beta: []float64{100, 1, 1}, Routing: "prefix-affinity",
+			HorizonUS: reference.Never, Choices: reference.Choices{Tie: "random"}}
+		var requests []reference.Request
+		for i := range 40 {
+			requests = append(requests, reference.Request{ID: fmt.Sprint(i), ArrivalUS: int64(10 * i), Input: 18,
+				Output: 4, Prompt: []reference.Segment{{ID: "p", Tokens: 16}}, DeadlineUS: reference.Never})
+		}
+		if diff := compare(t, c, requests); diff != "" {
+			t.Fatalf("the reference (-) and the simulator (+) differ:\n%s", diff)
+		}
+	}
+}
+
+// setProfile sets the plugins of an llm-d profile.
+func setProfile(r *policy.Spec, c *reference.Config) {
+	r.Type, r.Params = "llm-d", nil
+	for _, p := range c.Profile {
+		params := map[string]any{}
+		if p.Weight > 0 {
+			params["weight"] = p.Weight
+		}
+		numbers := params
+		if p.Name == "utilization-filter" {
+			numbers = map[string]any{}
+			params["conditions"] = numbers
+		}
+		for name, x := range p.Numbers {
+			numbers[name] = x
+		}
+		for name, word := range p.Words {
+			if params[name] = word; name == "fallbackOnEmpty" {
+				params[name] = word == "true"
+			}
+		}
+		r.Of = append(r.Of, policy.Spec{Type: p.Name, Params: params})
+	}
+	r.Of = append(r.Of, policy.Spec{Type: c.Picker + "-picker"})
 }
 
 // setNamedRouter sets the parameters of the routers with the names of other projects.
@@ -28,6 +78,8 @@ func setNamedRouter(one *cluster.Config, c *reference.Config) {
 				{Type: "kv-cache-utilization-scorer", Params: weight(2)},
 				{Type: "prefix-cache-scorer", Params: weight(3)}, {Type: c.Picker + "-picker"}}
 		}
+	case "profile":
+		setProfile(r, c)
 	case "stateful":
 		r.Type = "expression"
 		r.Score = "rand() < 0.3 ? rand() * 4 : state.mean - replica.inflight + " +
@@ -44,6 +96,9 @@ func setNamedRouter(one *cluster.Config, c *reference.Config) {
 
 // pickerPath is the path of the part of the routing policy that draws.
 func pickerPath(c *reference.Config) string {
+	if c.Routing == "profile" {
+		return fmt.Sprintf(".of[%d]", len(c.Profile))
+	}
 	if c.Routing == "llm-d" && c.Picker != "max-score" {
 		return ".of[3]" // the picker follows the scorers
 	}

@@ -59,6 +59,12 @@ func (r *router) llmd(q *request) (chosen, expected int) {
 		scores = append(scores, queue+cache+prefix)
 	}
 	chosen = r.pick(scores)
+	r.learn(chosen, hashes)
+	return chosen, matches[chosen] * size
+}
+
+// learn adds a prompt's blocks to llm-d's index of a replica.
+func (r *router) learn(chosen int, hashes []string) {
 	index := &r.indexes[chosen]
 	for _, h := range hashes { // the most recent block last
 		*index = append(slices.DeleteFunc(*index, func(x string) bool { return x == h }), h)
@@ -66,7 +72,6 @@ func (r *router) llmd(q *request) (chosen, expected int) {
 			*index = (*index)[1:]
 		}
 	}
-	return chosen, matches[chosen] * size
 }
 
 // load is what Dynamo's router counts at a replica: the prompt tokens without a first token that were

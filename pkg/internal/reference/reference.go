@@ -49,10 +49,11 @@ type Config struct {
 	AdmissionLatencyUS int64
 	RoutingLatencyUS   int64
 	// Routing is round-robin, least-loaded (requests in flight), least-snapshot (running and queued,
-	// as last seen), power-of-two, prefix-affinity, weighted, stateful, or llm-d or dynamo-kv with
-	// the parameters Named.
+	// as last seen), power-of-two, prefix-affinity, weighted, stateful, llm-d or dynamo-kv with
+	// the parameters Named, or profile: llm-d with the plugins Profile.
 	Routing string
 	Named   NamedRouter
+	Profile []Plugin
 	Choices
 	// SnapshotUS is the interval at which routers read the queues and batches of replicas: at its
 	// multiples, after all other events of that instant except the start of steps; 0 is always.
@@ -320,7 +321,7 @@ func check(c Config, requests []Request) error {
 func checkRouting(c Config) error {
 	switch c.Routing {
 	case "round-robin", "least-loaded", "least-snapshot", "power-of-two", "prefix-affinity", "weighted",
-		"stateful", "llm-d", "dynamo-kv":
+		"stateful", "llm-d", "profile", "dynamo-kv":
 	default:
 		return fmt.Errorf("unknown routing %q", c.Routing)
 	}

@@ -16,20 +16,24 @@ type router struct {
 	indexes  []prefixIndex
 	// queued and running are the counts of each replica that the router saw last, usage its used share of
 	// the blocks.
-	queued, running []int
-	usage           []float64
+	queued, running, free []int
+	usage                 []float64
 	// variables are those of stateful.
 	variables variables
+	// state is that of the profile, and now the time of the choice.
+	state profileState
+	now   int64
 	// requests are all of the workload.
 	requests []*request
 }
 
 // readSnapshots reads the queue and batch lengths.
 func (r *router) readSnapshots(replicas []*replica) {
-	r.queued, r.running, r.usage = r.queued[:0], r.running[:0], r.usage[:0]
+	r.queued, r.running, r.free, r.usage = r.queued[:0], r.running[:0], r.free[:0], r.usage[:0]
 	for _, x := range replicas {
 		r.queued = append(r.queued, len(x.waiting))
 		r.running = append(r.running, len(x.running))
+		r.free = append(r.free, len(x.cache.free))
 		r.usage = append(r.usage, 1-float64(len(x.cache.free))/float64(len(x.cache.blocks)))
 	}
 }
@@ -54,6 +58,8 @@ func (r *router) choose(q *request, replicas []*replica) (chosen, expected int) 
 		chosen = r.stateful()
 	case "llm-d":
 		chosen, expected = r.llmd(q)
+	case "profile":
+		chosen, expected = r.profile(q, replicas)
 	case "dynamo-kv":
 		chosen, expected = r.dynamo(q, replicas)
 	case "weighted":

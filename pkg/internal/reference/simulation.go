@@ -95,6 +95,7 @@ func newSimulation(c Config, requests []Request) *simulation {
 		indexes:  make([]prefixIndex, c.Replicas),
 		// Until the first decision there is no last replica.
 		variables: variables{last: -1, mean: 2},
+		state:     profileState{pins: map[int]map[string]pin{}, cold: map[int][]int{}},
 	}
 	for _, r := range requests {
 		first := stagePending
@@ -245,7 +246,7 @@ func (s *simulation) admit(q *request, now int64) {
 
 func (s *simulation) route(q *request, now int64) {
 	q.outcome.RoutedUS = now
-	s.router.position, s.router.requests = slices.Index(s.requests, q), s.requests
+	s.router.now, s.router.position, s.router.requests = now, slices.Index(s.requests, q), s.requests
 	q.outcome.Replica, q.outcome.ExpectedCached = s.router.choose(q, s.replicas)
 	q.stage, q.until = stageDelay, now+s.config.queueDelay(q.Input)
 }
