@@ -1,10 +1,16 @@
 package sim
 
 // profileComparison is the test that notices brokenProfiles.
-const profileComparison = "^TestReferenceOnProfiles$"
+const profileComparison = "^TestReferenceOn(Admissions|Profiles)$"
 
-// brokenProfiles are rules of llm-d's profiles and their plugins.
+// brokenProfiles are rules of llm-d's admitter, its profiles and their plugins.
 var brokenProfiles = []mutation{
+	{"probabilistic-admitter: only sheddable requests", "policy/probabilistic_admitter.go",
+		"v.Request.Tier != Sheddable", "v.Request.Tier == Sheddable"},
+	{"probabilistic-admitter: the power of the load", "policy/probabilistic_admitter.go",
+		"math.Pow(utilization(v, p.queue, p.kv), p.power)", "utilization(v, p.queue, p.kv)"},
+	{"probabilistic-admitter: the fuller of queue and cache", "policy/probabilistic_admitter.go",
+		"max(float64(r.QueueDepth)/queue, r.KVUtil/kv)", "r.KVUtil / kv"},
 	{"a choice among those that passed is the replica's", "policy/llmd.go",
 		"\t\tc.Candidate = p.indexes[c.Candidate]\n", ""},
 	{"filters learn of the choice", "policy/llmd.go",

@@ -202,6 +202,9 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	for i := range c.Profile {
 		c.Profile[i].Seed = dist.NewStream(o.Seed, fmt.Sprintf("policy/routing.of[%d]", i)).Uint64()
 	}
+	if c.Admission != nil {
+		c.Admission.Seed = dist.NewStream(o.Seed, "policy/admission").Uint64()
+	}
 	want := reference.Run(c, requests)
 	var out bytes.Buffer
 	if err := runCluster(context.Background(), clusterOf(c), testSpecs(c), bytes.NewReader(workloadOf(requests)), &out,
@@ -441,6 +444,10 @@ func clusterOf(c reference.Config) *cluster.Config {
 		one.Policies.Routing.Params["tie"] = cmp.Or(c.Tie, "first")
 	}
 	setNamedRouter(one, &c)
+	if a := c.Admission; a != nil {
+		one.Policies.Admission = policy.Spec{Type: "probabilistic-admitter", Params: map[string]any{
+			"queueDepthThreshold": a.Queue, "kvCacheUtilThreshold": a.KV, "power": a.Power, "k": a.K}}
+	}
 	one.Policies.Complete()
 	one.ControlPlane.Snapshots.SetDefaults()
 	return one
@@ -514,7 +521,10 @@ func workloadOf(requests []reference.Request) []byte {
 	w := stream.NewWriter(&out, true)
 	var classes []stream.SLOClass // one for each priority
 	for _, r := range requests {
-		c := stream.SLOClass{Name: fmt.Sprint(r.Priority), Tier: "standard", Priority: r.Priority}
+		c := stream.SLOClass{Name: className(r), Tier: "standard", Priority: r.Priority}
+		if r.Sheddable {
+			c.Tier = policy.Sheddable
+		}
 		if !slices.Contains(classes, c) {
 			classes = append(classes, c)
 		}
@@ -535,8 +545,8 @@ func workloadOf(requests []reference.Request) []byte {
 		q := stream.Request{ID: r.ID, ArrivalUS: stream.Micros(r.ArrivalUS), InputTokens: int64(r.Input),
 			OutputTokens: int64(r.Output), DeadlineUS: stream.Micros(r.DeadlineUS),
 			PredictedOutputTokens: int64(r.Predicted)}
-		if r.Priority != 0 { // else it has no class, which is equivalent
-			q.SLOClass = fmt.Sprint(r.Priority)
+		if r.Priority != 0 || r.Sheddable { // else it has no class, which is equivalent
+			q.SLOClass = className(r)
 		}
 		for _, s := range r.Prompt {
 			q.Prompt = append(q.Prompt, stream.Segment{ID: s.ID, Tokens: int64(s.Tokens)})
@@ -548,13 +558,16 @@ func workloadOf(requests []reference.Request) []byte {
 	return out.Bytes()
 }
 
+// className names the class of requests like this one.
+func className(r reference.Request) string { return fmt.Sprint(r.Priority, r.Sheddable) }
+
 // sessionOf converts the session at the start of requests, whose first one is at a position in the
 // stream. The session has the class of its first step.
 func sessionOf(requests []reference.Request, at int) *stream.Session {
 	s := &stream.Session{ID: requests[0].Session, ArrivalUS: stream.Micros(requests[0].ArrivalUS),
 		UntilUS: stream.Never}
-	if requests[0].Priority != 0 {
-		s.SLOClass = fmt.Sprint(requests[0].Priority)
+	if requests[0].Priority != 0 || requests[0].Sheddable {
+		s.SLOClass = className(requests[0])
 	}
 	for _, r := range requests {
 		if r.Session != s.ID {

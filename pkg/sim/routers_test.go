@@ -21,6 +21,11 @@ func TestReferenceOnProfiles(t *testing.T) {
 	compareSeeds(t, 1500, 100, reference.RandomProfiles)
 }
 
+// TestReferenceOnAdmissions is TestReference with llm-d's probabilistic admitter.
+func TestReferenceOnAdmissions(t *testing.T) {
+	compareSeeds(t, 300, 60, reference.RandomAdmissions)
+}
+
 // TestTiedPrefixes sends one prompt again and again. When its replica has too many requests in flight, others get
 // the prompt, too, so that the longest prefixes tie.
 func TestTiedPrefixes(t *testing.T) {

@@ -54,6 +54,8 @@ type Config struct {
 	Routing string
 	Named   NamedRouter
 	Profile []Plugin
+	// Admission may reject requests; nil admits all.
+	Admission *Admission
 	Choices
 	// SnapshotUS is the interval at which routers read the queues and batches of replicas: at its
 	// multiples, after all other events of that instant except the start of steps; 0 is always.
@@ -145,6 +147,8 @@ type Request struct {
 	// A higher Priority runs sooner. Predicted is the output length that schedulers assume.
 	Priority  float64
 	Predicted int
+	// Sheddable requests may be rejected under load.
+	Sheddable bool
 	SessionStep
 }
 

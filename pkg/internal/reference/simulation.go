@@ -240,6 +240,10 @@ func (s *simulation) arrive(q *request, now int64) {
 }
 
 func (s *simulation) admit(q *request, now int64) {
+	if a := s.config.Admission; a != nil && a.rejects(q, s) {
+		q.outcome.State, q.outcome.Reason = Rejected, "admission"
+		return
+	}
 	q.outcome.AdmittedUS = now
 	q.stage, q.until = stageRouting, now+s.config.RoutingLatencyUS
 }
