@@ -109,6 +109,6 @@ func (d *generator) scorer(c *Config) Plugin {
 func (d *generator) sessionPlugin(c *Config, name string) Plugin {
 	step := float64(max(1, c.stepTime(batchOf(4, 1, 8))))
 	return Plugin{Name: name, Words: map[string]string{"strategy": pick(d, "encoded_endpoint_header", "session_id")},
-		Numbers: map[string]float64{"evictionTtlSeconds": max(1, step*pick(d, 0.5, 2, 10)) / 1e6,
+		Numbers: map[string]float64{"evictionTtlSeconds": max(1, step*pick(d, 0.5, 2, 10, 1000)) / 1e6,
 			"evictionSweepSeconds": max(1, step*pick(d, 0.3, 1, 5)) / 1e6}}
 }
