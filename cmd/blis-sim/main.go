@@ -12,7 +12,8 @@
 // differs from its default causes a warning. --print-config writes the resolved
 // configuration as JSON, including derived values. --list shows the names that files may
 // use: policies, signals of policy expressions, models, gpus, anomalies, presets of engine
-// versions and latencies. --list policies --format json is the search space. --hardware
+// versions and latencies. --list policies --format json is the search space, and with
+// --space engine that of the engine settings of the cluster. --hardware
 // PATH adds your own GPUs and measured coefficients. --operators DIR computes step times from
 // the measured kernels in a folder aiconfigurator_core/systems (pip install
 // aiconfigurator-core), except where the cluster file names other step times.

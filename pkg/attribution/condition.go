@@ -47,9 +47,11 @@ type Condition struct {
 	// Doc says when exactly it holds.
 	Doc       string
 	Component *Component
-	// Hint says what usually helps, change proposes it as settings; nil where settings cannot say it.
+	// Hint says what usually helps, change proposes it as settings; nil where settings cannot say it. others may
+	// help too.
 	Hint   string
-	change func(*proposal) []Change
+	change propose
+	others []remedy
 
 	// cause says what happened; see Pattern.Cause.
 	cause func(*Pattern) string

@@ -42,8 +42,11 @@ var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponen
 	cause: func(p *Pattern) string {
 		return waitedBehind(p, heavyTenantAhead, "tenant "+llmtext.Short(p.Value, maxNameLength))
 	},
-	Hint:   "bound each tenant: tenant-quota, or token-bucket with per_tenant in input_tokens",
+	Hint: "serve the other tenants first (tenant-priority), or bound each: tenant-quota, or token-bucket with" +
+		" per_tenant in input_tokens",
 	change: (*proposal).boundTenant,
+	others: append(shorterQueues[:len(shorterQueues):len(shorterQueues)],
+		remedy{"bound each tenant's share of the requests in flight", policy("admission", "tenant-quota")}),
 	holds: func(a *Analyzer, r *request) bool {
 		cameFirst := 4*r.evidence.overtaken < r.contention.ahead.total
 		return a.stats.heavyTenant != missing && !r.longerQueue() && cameFirst &&
@@ -59,6 +62,7 @@ var overload = Condition{Name: "overload", Component: admissionComponent, rank: 
 	},
 	Hint:   "reject or delay what can wait before queues grow, or add replicas",
 	change: (*proposal).moreReplicas,
+	others: shorterQueues,
 	holds:  when(func(r *request) bool { return r.contention.shortest >= fullQueue })}
 
 var replicasSaturated = Condition{Name: "replicas_saturated", Component: admissionComponent, rank: rankOverload,
@@ -70,6 +74,7 @@ var replicasSaturated = Condition{Name: "replicas_saturated", Component: admissi
 	},
 	Hint:   "reject or delay what can wait, bound the batch (max_num_seqs), or add replicas",
 	change: (*proposal).moreReplicas,
+	others: shorterQueues,
 	holds:  when(func(r *request) bool { return r.contention.fewestResident >= fullReplica })}
 
 // admissionNote says what admission did against an overload.

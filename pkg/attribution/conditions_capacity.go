@@ -34,6 +34,7 @@ var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: r
 	},
 	Hint:   "add cache (gpu_memory_utilization, num_gpu_blocks_override, more replicas), or admit fewer at once",
 	change: (*proposal).moreBlocks,
+	others: shorterQueues,
 	holds: func(a *Analyzer, r *request) bool {
 		return r.waitedForBatch() && a.blocksFull(r) && r.contention.running < manyRunning
 	}}
@@ -49,6 +50,7 @@ var batchSlotsFull = Condition{Name: "batch_slots_full",
 	},
 	Hint:   "raise max_num_seqs: the cache has room",
 	change: (*proposal).moreSlots,
+	others: shorterQueues,
 	holds: func(a *Analyzer, r *request) bool {
 		c := &r.contention
 		waited := r.waitedLong() && (!r.longerQueue() || a.fewerSlots(r))
@@ -65,6 +67,7 @@ var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMe
 	},
 	Hint:   "spread prefixes over fewer replicas each, report evictions to the router (shadow_evictions), or add cache",
 	change: (*proposal).moreBlocks,
+	others: shorterQueues,
 	holds: func(a *Analyzer, r *request) bool {
 		lost := r.contention.recomputed >= minPrefixTokens && r.tokens.cached < r.tokens.expected/2
 		expected := r.tokens.expected >= minPrefixTokens || !a.indexSmall(r)

@@ -116,6 +116,7 @@ var behindLongPrompts = Condition{Name: "behind_long_prompts", Component: schedu
 	},
 	Hint:   "bound the chunks of long prompts (long_prefill_token_threshold), or send them to replicas of their own",
 	change: (*proposal).chunkLongPrompts,
+	others: shorterQueues,
 	holds: func(a *Analyzer, r *request) bool {
 		e := &r.evidence
 		return !r.longerQueue() && !a.isLong(r) && e.longAhead >= manyTokensAhead && 2*e.longAhead >= e.promptsAhead
@@ -131,6 +132,7 @@ var overtaken = Condition{Name: "overtaken", Component: schedulingComponent, ran
 	},
 	Hint:   "serve these requests earlier: priority slo-based with scheduler priority-fcfs, or another order",
 	change: classesFirst,
+	others: shorterQueues,
 	holds: when(func(r *request) bool {
 		return !r.longerQueue() && r.contention.ahead.total >= manyTokensAhead &&
 			2*r.evidence.overtaken >= r.contention.ahead.total
@@ -145,6 +147,7 @@ var loadPeak = Condition{Name: "load_peak", Component: workloadComponent, rank: 
 	},
 	Hint:   "delay or reject in the peak what can wait, or have replicas for the peak",
 	change: (*proposal).moreReplicas,
+	others: shorterQueues,
 	holds:  when(func(r *request) bool { return r.contention.shortest >= fullQueue && r.evidence.peak >= peakFactor })}
 
 // slotsFull reports whether nearly all batch slots were taken while r waited.

@@ -29,6 +29,7 @@ var staleSignal = Condition{Name: "stale_signal", Component: routingComponent, r
 	},
 	Hint:   "refresh snapshots more often, or add inflight, which is always current, to the routing score",
 	change: (*proposal).readFreshQueues,
+	others: otherRouters,
 	holds:  when((*request).stale)}
 
 var hotPrefix = Condition{Name: "hot_prefix", Component: routingComponent, rank: rankMechanism, parts: afterAdmitted,
@@ -39,6 +40,7 @@ var hotPrefix = Condition{Name: "hot_prefix", Component: routingComponent, rank:
 	},
 	Hint:   "lower the weight of prefixes against queues, or bound the imbalance (prefix-affinity's max_imbalance)",
 	change: (*proposal).readQueues,
+	others: otherRouters,
 	holds:  when((*request).followedPrefix)}
 
 var queueUnseen = Condition{Name: "queue_unseen", Component: routingComponent, rank: rankMechanism,
@@ -48,6 +50,7 @@ var queueUnseen = Condition{Name: "queue_unseen", Component: routingComponent, r
 	cause:  func(p *Pattern) string { return sentTo(p) + " (means); the policy does not read queue lengths" },
 	Hint:   "add queue length to the routing score (queue-depth)",
 	change: (*proposal).readQueues,
+	others: otherRouters,
 	holds:  when((*request).queueUnseen)}
 
 var queueIgnored = Condition{Name: "queue_ignored_by_weights", Component: routingComponent, rank: rankMechanism,
@@ -56,6 +59,7 @@ var queueIgnored = Condition{Name: "queue_ignored_by_weights", Component: routin
 	cause:  func(p *Pattern) string { return sentTo(p) + " (means), which the router saw" },
 	Hint:   "raise the weight of queue-depth against the other scorers",
 	change: (*proposal).readQueues,
+	others: otherRouters,
 	holds: when(func(r *request) bool {
 		return r.longerQueue() && !r.stale() && !r.followedPrefix() && !r.queueUnseen()
 	})}
@@ -70,6 +74,7 @@ var imbalancedBatch = Condition{Name: "imbalanced_batch", Component: routingComp
 	},
 	Hint:   "add running requests or inflight to the routing score (running-requests, active-requests)",
 	change: (*proposal).readQueues,
+	others: otherRouters,
 	holds: when(func(r *request) bool {
 		c := &r.contention
 		return !r.longerQueue() && c.resident >= 0 && c.resident >= busierFactor*c.fewestResident+busierBy
@@ -87,6 +92,7 @@ var prefixUnseen = Condition{Name: "prefix_unseen", Component: routingComponent,
 	},
 	Hint:   "route with prefix-affinity or precise-prefix",
 	change: policy("routing", "weighted"),
+	others: otherRouters,
 	holds:  when(func(r *request) bool { return !r.longerQueue() && r.prefixIgnored() && r.recomputes() })}
 
 var prefixHitSkipped = Condition{Name: "prefix_hit_skipped", Component: routingComponent, rank: rankMechanism,
@@ -96,7 +102,8 @@ var prefixHitSkipped = Condition{Name: "prefix_hit_skipped", Component: routingC
 		return fmt.Sprintf("another replica held at least 256 more prompt tokens; %s of %s cached here (means)",
 			p.mean(cachedTokens), p.mean(inputTokens))
 	},
-	Hint: "raise the weight of prefixes, or keep requests with one prefix together",
+	Hint:   "raise the weight of prefixes, or keep requests with one prefix together",
+	others: otherRouters,
 	holds: func(a *Analyzer, r *request) bool {
 		chosen, next := &r.routing.chosen, &r.routing.nextBest
 		more := int64(next.Prefix - max(chosen.Prefix, 0))
@@ -108,6 +115,7 @@ var hotReplica = Condition{Name: "hot_replica", Component: routingComponent, ran
 	cause:  always("no other condition explains these; sent to a replica that gets at least twice an even share"),
 	Hint:   "balance by active-requests or queue-depth",
 	change: (*proposal).readQueues,
+	others: otherRouters,
 	holds:  func(a *Analyzer, r *request) bool { return r.replica != missing && a.stats.hotReplicas[r.replica] },
 	value:  func(_ *Analyzer, r *request) int32 { return r.replica }, valueName: (*Analyzer).Replica}
 

@@ -16,6 +16,7 @@ var behindLowerClass = Condition{Name: "behind_lower_class", Component: scheduli
 	Hint: "order the queue by class: priority slo-based, scheduler priority-fcfs;" +
 		" reject or delay lower classes under load",
 	change: classesFirst,
+	others: shorterQueues,
 	holds:  when(func(r *request) bool { return !r.longerQueue() && r.mostlyBehind(r.contention.ahead.lowerPriority) })}
 
 var prefillInterference = Condition{Name: "prefill_interference", Component: schedulingComponent, rank: rankMechanism,

@@ -9,9 +9,10 @@ const unexplained = "no other condition explains these; "
 var burst = Condition{Name: "burst", Component: workloadComponent, rank: rankTrait, parts: anyPart,
 	Doc: "in a burst of its tenant: at least 10 requests in a second, at over three times the rate of the" +
 		" last minute",
-	cause: always(unexplained + "in a burst of their tenant"),
-	Hint:  "smooth bursts in admission: token-bucket, or delay",
-	holds: when(func(r *request) bool { return r.contention.inBurst })}
+	cause:  always(unexplained + "in a burst of their tenant"),
+	Hint:   "smooth bursts in admission: token-bucket, or delay",
+	others: shorterQueues,
+	holds:  when(func(r *request) bool { return r.contention.inBurst })}
 
 var longPrompt = Condition{Name: "long_prompt", Component: workloadComponent, rank: rankTrait, parts: anyPart,
 	Doc:   "a prompt at least four times the median",

@@ -2,11 +2,8 @@ package attribution
 
 import (
 	"encoding/json"
-	"math"
 	"slices"
 	"strings"
-
-	"blis/pkg/stream"
 )
 
 // Change sets one value of the cluster file, at a path as in blis-sim --set. From and To are JSON values.
@@ -22,6 +19,8 @@ type Hint struct {
 	Pattern   int    `json:"pattern"`
 	Condition string `json:"condition"`
 	Component string `json:"component"`
+	// Advice says in words what usually helps; the changes are one way to do it.
+	Advice string `json:"advice"`
 	Change
 	Also []Change `json:"also,omitempty"`
 	// ExpectedGain is the share of the judged requests that the pattern explains: an upper bound of the gain.
@@ -48,24 +47,49 @@ func (h *Hint) Settings() []string {
 	return all
 }
 
+// maxHints bounds the hints of a run.
+const maxHints = 16
+
 // findHints are the executable hints of the patterns, in their order, then those of other conditions about capacity or
-// order that hold for at least half of the loss.
+// order that hold for at least half of the loss, then what else may help with any of them. No setting is there twice.
 func (a *Analyzer) findHints(f *Findings) (hints []Hint) {
-	for i := range f.Patterns {
-		if h := a.hint(&f.Patterns[i], f); h != nil {
-			h.Pattern = i + 1
+	known := map[string]bool{}
+	causes := a.hintedCauses(f)
+	for n, found := 0, true; found; n++ {
+		found = false
+		for i, p := range causes {
+			remedies := p.Condition.remedies()
+			if n >= len(remedies) {
+				continue
+			}
+			found = true
+			h := a.hint(p, f, &remedies[n])
+			if h == nil || known[h.Command] || len(hints) == maxHints {
+				continue
+			}
+			if known[h.Command] = true; i < len(f.Patterns) {
+				h.Pattern = i + 1
+			}
 			hints = append(hints, *h)
 		}
 	}
+	return hints
+}
+
+// hintedCauses are the patterns, then the conditions about capacity or order that hold for at least half of the loss.
+func (a *Analyzer) hintedCauses(f *Findings) (all []*Pattern) {
+	for i := range f.Patterns {
+		all = append(all, &f.Patterns[i])
+	}
 	if f.Loss.TooSmall() {
-		return hints
+		return all
 	}
 	for i, c := range conditions {
 		isPattern := func(p Pattern) bool { return p.Condition == c }
 		if c.rank != rankCapacity || slices.ContainsFunc(f.Patterns, isPattern) {
 			continue
 		}
-		p := Pattern{Condition: c}
+		p := &Pattern{Condition: c}
 		for _, r := range a.requests {
 			if r.lost() && r.verdict.conditions&(1<<i) != 0 {
 				p.losing = append(p.losing, r)
@@ -73,31 +97,50 @@ func (a *Analyzer) findHints(f *Findings) (hints []Hint) {
 			}
 		}
 		if p.Lost = int64(len(p.losing)); p.Loss >= minCapacitySupport {
-			if h := a.hint(&p, f); h != nil {
-				hints = append(hints, *h)
-			}
+			all = append(all, p)
 		}
 	}
-	return hints
+	return all
 }
 
-// hint is that of a pattern, without its number; nil if settings cannot say it.
-func (a *Analyzer) hint(p *Pattern, f *Findings) *Hint {
-	if p.Condition.change == nil {
-		return nil
+// propose proposes changes, none where there is nothing to change.
+type propose func(*proposal) []Change
+
+// remedy is what may help, in words and as changes.
+type remedy struct {
+	advice string
+	propose
+}
+
+// remedies are those of the condition, the one that usually helps most first.
+func (c *Condition) remedies() []remedy {
+	if c.change == nil {
+		return c.others
 	}
-	changes := p.Condition.change(&proposal{a, p, f})
+	return append([]remedy{{c.Hint, c.change}}, c.others...)
+}
+
+// hint is that of a pattern, without its number; nil if there is nothing to change.
+func (a *Analyzer) hint(p *Pattern, f *Findings, m *remedy) *Hint {
+	changes := slices.DeleteFunc(m.propose(&proposal{a, p, f}), (Change).isNothing)
 	if len(changes) == 0 {
 		return nil
 	}
-	h := &Hint{Condition: p.Condition.Name, Component: p.Condition.Component.Name, Change: changes[0],
-		Also:         changes[1:],
+	h := &Hint{Condition: p.Condition.Name, Component: p.Condition.Component.Name, Advice: m.advice,
+		Change: changes[0], Also: changes[1:],
 		ExpectedGain: float64(p.Lost) / float64(max(1, f.Loss.Judged)), Command: "blis-sim --replay RUN"}
 	for _, s := range h.Settings() {
 		h.Command += " --set '" + s + "'"
 	}
 	h.Command += " WORKLOAD"
 	return h
+}
+
+// isNothing reports whether the value is set already.
+func (c Change) isNothing() bool {
+	from, _ := json.Marshal(c.From)
+	to, _ := json.Marshal(c.To)
+	return string(from) == string(to)
 }
 
 // setting is the change as an argument of blis-sim --set.
@@ -188,7 +231,7 @@ func (x *proposal) number(path string) float64 {
 }
 
 // policy replaces the policies of stages.
-func policy(stages ...string) func(x *proposal) []Change {
+func policy(stages ...string) propose {
 	return func(x *proposal) (all []Change) {
 		for i := 0; i < len(stages); i += 2 {
 			if x.topology.policy(stages[i]) != stages[i+1] {
@@ -200,129 +243,6 @@ func policy(stages ...string) func(x *proposal) []Change {
 }
 
 // setEngine sets a field of the engine to a fixed value.
-func setEngine(field string, to any) func(x *proposal) []Change {
+func setEngine(field string, to any) propose {
 	return func(x *proposal) []Change { return []Change{x.engine(field, to)} }
-}
-
-// powerOf2 is the least power of 2 that is not below a number.
-func powerOf2(n float64) int64 { return int64(math.Exp2(math.Ceil(math.Log2(max(1, n))))) }
-
-// moreSlots proposes as many batch slots as requests were at the replica, as far as its blocks allow.
-func (x *proposal) moreSlots() []Change {
-	most := 0.0
-	for _, r := range x.p.losing {
-		most = max(most, float64(r.contention.resident))
-	}
-	slots := float64(x.deployment().Engine.MaxNumSeqs)
-	if held := mean(x.p.losing, kvShare); held > 0 {
-		most = min(most*1.25, 0.9*slots/held)
-	}
-	to := min(1024, powerOf2(max(most, 2*slots)))
-	changes := []Change{x.engine("max_num_seqs", to)}
-	if x.deployment().Engine.MaxNumBatchedTokens < to {
-		changes = append(changes, x.engine("max_num_batched_tokens", to))
-	}
-	return changes
-}
-
-// moreBlocks proposes what gives requests more KV blocks: less watermark, what the memory holds, or replicas.
-func (x *proposal) moreBlocks() []Change {
-	d := x.deployment()
-	at := "deployments." + d.ID + "."
-	inMemory, override := x.number(at+"computed.memory.blocks"), x.number(at+"engine.num_gpu_blocks_override")
-	used := x.number(at + "engine.gpu_memory_utilization")
-	switch {
-	case d.Engine.Watermark > 0.05:
-		return []Change{x.engine("watermark", 0.01)}
-	case override > 0 && inMemory > 1.5*override:
-		return []Change{x.engine("num_gpu_blocks_override", inMemory)}
-	case used > 0 && used < 0.85:
-		return []Change{x.engine("gpu_memory_utilization", 0.9)}
-	}
-	return x.moreReplicas()
-}
-
-// moreBudget proposes the token budget at which a fifth of the longest prefill step does not depend on its tokens.
-func (x *proposal) moreBudget() []Change {
-	d, to := x.deployment(), int64(2048)
-	if d.fixedStepShare() > 0 {
-		to = powerOf2(4 * d.Latency.BetaUS[0] / d.Latency.BetaUS[1])
-	}
-	if to <= d.Engine.MaxNumBatchedTokens {
-		return nil
-	}
-	return []Change{x.engine("max_num_batched_tokens", to)}
-}
-
-// lessBudget proposes the token budget at which a step with the pattern's requests fits the TPOT target.
-func (x *proposal) lessBudget() (changes []Change) {
-	d, target := x.deployment(), 0.0
-	for _, r := range x.p.losing {
-		target = max(target, x.classes[x.names.list[r.labels.class]].Targets.TPOTMS)
-	}
-	to := d.Engine.MaxNumBatchedTokens / 4
-	if d.fixedStepShare() > 0 && len(d.Latency.BetaUS) > 2 && target > 0 {
-		b := d.Latency.BetaUS
-		fits := (1000*target - b[0] - b[2]*mean(x.p.losing, resident)) / b[1]
-		to = powerOf2(fits) / 2
-	}
-	if to = max(to, 128, int64(d.Engine.MaxNumSeqs)); to >= d.Engine.MaxNumBatchedTokens {
-		return nil
-	}
-	changes = []Change{x.engine("max_num_batched_tokens", to)}
-	if x.config("deployments."+d.ID+".engine.enable_chunked_prefill") == false {
-		changes = append([]Change{x.engine("enable_chunked_prefill", true)}, changes...)
-	}
-	return changes
-}
-
-// chunkLongPrompts proposes chunks of a quarter of the budget.
-func (x *proposal) chunkLongPrompts() []Change {
-	return []Change{x.engine("long_prefill_token_threshold", max(128, x.deployment().Engine.MaxNumBatchedTokens/4))}
-}
-
-// longerLimits proposes limits that hold the longest rejected request.
-func (x *proposal) longerLimits() []Change {
-	longest, reasons := int64(0), map[string]int{}
-	for _, r := range x.p.losing {
-		longest = max(longest, int64(r.tokens.input)+int64(r.tokens.output))
-		reasons[x.names.list[r.labels.reason]]++
-	}
-	var changes []Change
-	if reasons[stream.ReasonTooLongForModel] > 0 {
-		changes = append(changes, x.engine("max_model_len", (longest+1023)/1024*1024))
-	}
-	if reasons[stream.ReasonTooLongForCache] > 0 {
-		changes = append(changes, x.moreBlocks()...)
-	}
-	id := x.deployment().ID
-	if len(changes) > 0 && x.config("deployments."+id+".engine.enable_chunked_prefill") == false ||
-		reasons[stream.ReasonTooLongForBudget] > 0 {
-		changes = append(changes, x.engine("enable_chunked_prefill", true))
-	}
-	return changes
-}
-
-// moreReplicas proposes replicas for the arrivals while the losing requests came, by what the present ones completed
-// then.
-func (x *proposal) moreReplicas() []Change {
-	d := x.deployment()
-	from, until := never, stream.Micros(0)
-	for _, r := range x.p.losing {
-		from, until = min(from, r.times.arrival), max(until, r.times.arrival)
-	}
-	arrived, completed := 0.0, 0.0
-	for _, r := range x.requests {
-		if r.replica == missing || x.topology.replicas[r.replica].deployment != d.ID {
-			continue
-		}
-		if r.times.arrival >= from && r.times.arrival <= until {
-			arrived++
-		}
-		if x.completed(r) && r.times.ended >= from && r.times.ended <= until {
-			completed++
-		}
-	}
-	factor := min(4, max(1.5, 1.25*arrived/max(1, completed)))
-	return []Change{x.set("deployments."+d.ID+".replicas", math.Ceil(factor*float64(d.Replicas)))}
 }

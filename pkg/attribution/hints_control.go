@@ -125,7 +125,7 @@ func (x *proposal) offeredRates() (requests, tokens float64) {
 	return float64(len(x.requests)) / seconds, tokens / seconds
 }
 
-// boundTenant proposes to serve the other classes first where the heavy tenant's is lower, else a quota.
+// boundTenant proposes to serve the other classes first where the heavy tenant's is lower, else the other tenants.
 func (x *proposal) boundTenant() []Change {
 	victims, heavy := 0.0, math.Inf(1)
 	for _, r := range x.requests {
@@ -139,10 +139,10 @@ func (x *proposal) boundTenant() []Change {
 	if heavy < victims {
 		return classesFirst(x)
 	}
-	return []Change{x.set("policies.admission", map[string]any{"type": "tenant-quota"})}
+	last := map[string]any{x.names.list[x.stats.heavyTenant]: -1.0}
+	return append(policy("scheduler", "priority-fcfs")(x), x.set("policies.priority",
+		map[string]any{"type": "tenant-priority", "params": map[string]any{"map": last}}))
 }
-
-var classesFirst = policy("priority", "slo-based", "scheduler", "priority-fcfs")
 
 // readQueues proposes to weigh queues like prefixes; other policies are replaced by one that compares loads.
 func (x *proposal) readQueues() []Change {

@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"blis/pkg/attribution"
 )
 
 // replicaRow counts the requests and the losses of a replica. The metrics record has the rest.
@@ -78,6 +81,33 @@ func TestTextAboutSessions(t *testing.T) {
 	for _, want := range []string{"[SESSIONS]\n20 sessions: ", "of the sessions' time: model calls ", "; tools "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
+// No hint is there twice or sets what is set already, and a simulation accepts each.
+func TestHintsAreDistinctAndAccepted(t *testing.T) {
+	dir := t.TempDir()
+	workload, run := filepath.Join(dir, "w"), filepath.Join(dir, "run")
+	for _, scenario := range []string{"mixed-slo", "unequal-tenants", "code"} {
+		ran(t, Gen, "--scenario", scenario, "--requests", "1000", "-o", workload)
+		ran(t, Sim, "--set", "deployments.main.replicas=3", "--set", "routing={type: round-robin}", workload, "-o", run)
+		var d struct{ Hints []attribution.Hint }
+		must(t, json.Unmarshal([]byte(ran(t, Summarize, "--format", "json", run)), &d))
+		seen := map[string]bool{}
+		for _, h := range d.Hints {
+			if seen[h.Command] || h.Advice == "" {
+				t.Errorf("%s: %+v is there before or has no advice", scenario, h)
+			}
+			seen[h.Command] = true
+			args := []string{"--print-config", "--set", "deployments.main.replicas=3"}
+			for _, s := range h.Settings() {
+				args = append(args, "--set", s)
+			}
+			ran(t, Sim, args...)
+		}
+		if len(seen) < 3 {
+			t.Errorf("%s has %d hints", scenario, len(seen))
 		}
 	}
 }

@@ -13,11 +13,12 @@ import (
 
 // Sim is blis-sim.
 var Sim = Tool{
-	name:    "blis-sim",
-	about:   "Simulate a workload on a cluster of LLM inference servers and write the run.",
-	stream:  stream.StreamRun,
-	tables:  true,
-	vars:    map[string]string{"lists": strings.Join(sim.Lists(), ","), "listed": strings.Join(sim.Lists(), ", ")},
+	name:   "blis-sim",
+	about:  "Simulate a workload on a cluster of LLM inference servers and write the run.",
+	stream: stream.StreamRun,
+	tables: true,
+	vars: map[string]string{"lists": strings.Join(sim.Lists(), ","), "listed": strings.Join(sim.Lists(), ", "),
+		"spaces": strings.Join(sim.Spaces, ",")},
 	command: func() command { return &simCommand{} },
 }
 
@@ -53,6 +54,9 @@ func (c *simCommand) Validate() error {
 	}
 	if c.Format != "text" && c.List == "" {
 		return errors.New("--format has no effect without --list")
+	}
+	if c.Space != sim.Spaces[0] && c.List != "policies" {
+		return errors.New("--space has no effect without --list policies")
 	}
 	return c.Contradiction()
 }

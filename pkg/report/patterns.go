@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"blis/pkg/attribution"
+	"blis/pkg/stream"
 )
 
 const (
@@ -134,9 +135,12 @@ func (w *writer) hintsOf(pattern int) {
 			continue
 		}
 		if pattern == 0 {
-			w.line("also %s:", h.Condition)
+			w.line("also %s: %s", h.Condition, h.Advice)
 		}
-		w.line("   up to %s of the requests: %s", percent(h.ExpectedGain), h.Command)
+		if pattern > 0 && h.Advice != w.Findings.Patterns[pattern-1].Condition.Hint {
+			w.line("   or %s:", h.Advice)
+		}
+		w.line("   up to %s of the requests: %s", percent(h.ExpectedGain), stream.Printable(h.Command))
 		w.measured(h.Measured)
 	}
 }

@@ -88,38 +88,66 @@ type listedParam struct {
 	Default any         `json:"default"`
 }
 
-func listPolicies(*Options) (rows []row, err error) {
+// Spaces are what --list policies can list: the policies, or the settings of the engines of the cluster.
+var Spaces = []string{"policies", "engine"}
+
+func listPolicies(o *Options) (rows []row, err error) {
+	if o.Space == "engine" {
+		return listEngines(o)
+	}
 	for _, e := range policy.Entries() {
-		mark := ""
-		if e.Pathological {
-			mark = " (pathological: deliberately bad)"
+		at := e.Stage + ".params."
+		switch e.Stage {
+		case policy.StageLLMD:
+			at = "routing.of.N.params." // N is the plugin's position in the profile
+		case policy.StageDetector:
+			at = "control_plane.flow_control.detector.params."
+		case policy.StageUsageLimit:
+			at = "control_plane.flow_control.usage_limit.params."
 		}
-		text := fmt.Sprintf("%-12s %-17s %s%s\n", e.Stage, e.Name, e.Doc, mark)
-		p := listedPolicy{Stage: e.Stage, Name: e.Name, Doc: e.Doc, Pathological: e.Pathological, Composed: e.Composed}
-		for i := range e.Params {
-			q := &e.Params[i]
-			if !slices.Contains(policy.Scorers.Names(), q.Name) { // they are listed themselves
-				text += fmt.Sprintf("%30s %s\n", "", q.Text())
-			}
-			path := e.Stage + ".params." + q.Name
-			switch e.Stage {
-			case policy.StageLLMD:
-				path = "routing.of.N.params." + q.Name // N is the plugin's position in the profile
-			case policy.StageDetector:
-				path = "control_plane.flow_control.detector.params." + q.Name
-			case policy.StageUsageLimit:
-				path = "control_plane.flow_control.usage_limit.params." + q.Name
-			}
-			listed := listedParam{Name: q.Name, Path: path, Kind: q.Kind, Doc: q.Doc,
-				Unit: q.Unit, Whole: q.Whole, Auto: q.Auto, Choices: q.Choices, Keys: q.Keys, Default: q.Default}
-			if q.Kind == policy.Number || q.Kind == policy.Table {
-				listed.Range, listed.Search = &[2]float64{q.Min, q.Max}, &q.Search
-			}
-			p.Params = append(p.Params, listed)
-		}
-		rows = append(rows, row{text, p})
+		rows = append(rows, listEntry(&e, at))
 	}
 	return rows, nil
+}
+
+// listEngines lists the settings of the engine of each deployment; the defaults are their values in the cluster.
+func listEngines(o *Options) (rows []row, err error) {
+	c, err := cluster.Load(o.Cluster, o.cluster())
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.Deployments {
+		d := &c.Deployments[i]
+		e := policy.Entry{Stage: "engine", Name: d.ID, Doc: "settings of the engine of deployment " + d.ID}
+		if e.Params, err = d.EngineParams(); err != nil {
+			return nil, err
+		}
+		rows = append(rows, listEntry(&e, "deployments."+d.ID+".engine."))
+	}
+	return rows, nil
+}
+
+// listEntry is the row of an entry whose parameters begin with a path.
+func listEntry(e *policy.Entry, at string) row {
+	mark := ""
+	if e.Pathological {
+		mark = " (pathological: deliberately bad)"
+	}
+	text := fmt.Sprintf("%-12s %-17s %s%s\n", e.Stage, e.Name, e.Doc, mark)
+	p := listedPolicy{Stage: e.Stage, Name: e.Name, Doc: e.Doc, Pathological: e.Pathological, Composed: e.Composed}
+	for i := range e.Params {
+		q := &e.Params[i]
+		if !slices.Contains(policy.Scorers.Names(), q.Name) { // they are listed themselves
+			text += fmt.Sprintf("%30s %s\n", "", q.Text())
+		}
+		listed := listedParam{Name: q.Name, Path: at + q.Name, Kind: q.Kind, Doc: q.Doc,
+			Unit: q.Unit, Whole: q.Whole, Auto: q.Auto, Choices: q.Choices, Keys: q.Keys, Default: q.Default}
+		if q.Kind == policy.Number || q.Kind == policy.Table {
+			listed.Range, listed.Search = &[2]float64{q.Min, q.Max}, &q.Search
+		}
+		p.Params = append(p.Params, listed)
+	}
+	return row{text, p}
 }
 
 func listSignals(*Options) (rows []row, err error) {

@@ -50,6 +50,7 @@ type Options struct {
 
 	List   string `enum:"${lists}," default:"" placeholder:"WHAT" help:"List one of these and exit: ${listed}."`
 	Format string `enum:"text,json" default:"text" help:"Format of --list; for policies, json is the search space."`
+	Space  string `enum:"${spaces}" default:"policies" help:"What --list policies lists: policies, or the engine settings of the cluster (engine)."`
 	Plain  bool   `help:"Write the stream uncompressed."`
 
 	// Given are the flags on the command line; a what-if inherits the others.

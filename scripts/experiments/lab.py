@@ -41,6 +41,11 @@ def run(*args, stdin=None):
     return done.stdout
 
 
+def attempt(*args, stdin=b""):
+    """Runs a tool whose output counts even if it fails."""
+    return subprocess.run([str(BIN / args[0]), *map(str, args[1:])], input=stdin, capture_output=True).stdout
+
+
 def workload(spec, seed, requests, rate=None):
     """The file of a workload, from a scenario or from the text of a spec (YAML). With a
     rate, the spec must have an aggregate_rate, which the rate replaces."""

@@ -1,0 +1,130 @@
+package attribution
+
+import (
+	"math"
+
+	"blis/pkg/stream"
+)
+
+// powerOf2 is the least power of 2 that is not below a number.
+func powerOf2(n float64) int64 { return int64(math.Exp2(math.Ceil(math.Log2(max(1, n))))) }
+
+// moreSlots proposes as many batch slots as requests were at the replica, as far as its blocks allow.
+func (x *proposal) moreSlots() []Change {
+	most := 0.0
+	for _, r := range x.p.losing {
+		most = max(most, float64(r.contention.resident))
+	}
+	slots := float64(x.deployment().Engine.MaxNumSeqs)
+	if held := mean(x.p.losing, kvShare); held > 0 {
+		most = min(most*1.25, 0.9*slots/held)
+	}
+	to := min(1024, powerOf2(max(most, 2*slots)))
+	changes := []Change{x.engine("max_num_seqs", to)}
+	if x.deployment().Engine.MaxNumBatchedTokens < to {
+		changes = append(changes, x.engine("max_num_batched_tokens", to))
+	}
+	return changes
+}
+
+// moreBlocks proposes what gives requests more KV blocks: less watermark, what the memory holds, or replicas.
+func (x *proposal) moreBlocks() []Change {
+	d := x.deployment()
+	at := "deployments." + d.ID + "."
+	inMemory, override := x.number(at+"computed.memory.blocks"), x.number(at+"engine.num_gpu_blocks_override")
+	used := x.number(at + "engine.gpu_memory_utilization")
+	switch {
+	case d.Engine.Watermark > 0.05:
+		return []Change{x.engine("watermark", 0.01)}
+	case override > 0 && inMemory > 1.5*override:
+		return []Change{x.engine("num_gpu_blocks_override", inMemory)}
+	case used > 0 && used < 0.85:
+		return []Change{x.engine("gpu_memory_utilization", 0.9)}
+	}
+	return x.moreReplicas()
+}
+
+// moreBudget proposes the token budget at which a fifth of the longest prefill step does not depend on its tokens.
+func (x *proposal) moreBudget() []Change {
+	d, to := x.deployment(), int64(2048)
+	if d.fixedStepShare() > 0 {
+		to = powerOf2(4 * d.Latency.BetaUS[0] / d.Latency.BetaUS[1])
+	}
+	if d.Engine.MaxNumBatchedTokens == 0 || to <= d.Engine.MaxNumBatchedTokens {
+		return nil
+	}
+	return []Change{x.engine("max_num_batched_tokens", to)}
+}
+
+// lessBudget proposes the token budget at which a step with the pattern's requests fits the TPOT target.
+func (x *proposal) lessBudget() (changes []Change) {
+	d, target := x.deployment(), 0.0
+	for _, r := range x.p.losing {
+		target = max(target, x.classes[x.names.list[r.labels.class]].Targets.TPOTMS)
+	}
+	to := d.Engine.MaxNumBatchedTokens / 4
+	if d.fixedStepShare() > 0 && len(d.Latency.BetaUS) > 2 && target > 0 {
+		b := d.Latency.BetaUS
+		fits := (1000*target - b[0] - b[2]*mean(x.p.losing, resident)) / b[1]
+		to = powerOf2(fits) / 2
+	}
+	if to = max(to, 128, int64(d.Engine.MaxNumSeqs)); to >= d.Engine.MaxNumBatchedTokens {
+		return nil
+	}
+	changes = []Change{x.engine("max_num_batched_tokens", to)}
+	if x.config("deployments."+d.ID+".engine.enable_chunked_prefill") == false {
+		changes = append([]Change{x.engine("enable_chunked_prefill", true)}, changes...)
+	}
+	return changes
+}
+
+// chunkLongPrompts proposes chunks of a quarter of the budget.
+func (x *proposal) chunkLongPrompts() []Change {
+	return []Change{x.engine("long_prefill_token_threshold", max(128, x.deployment().Engine.MaxNumBatchedTokens/4))}
+}
+
+// longerLimits proposes limits that hold the longest rejected request.
+func (x *proposal) longerLimits() []Change {
+	longest, reasons := int64(0), map[string]int{}
+	for _, r := range x.p.losing {
+		longest = max(longest, int64(r.tokens.input)+int64(r.tokens.output))
+		reasons[x.names.list[r.labels.reason]]++
+	}
+	var changes []Change
+	if reasons[stream.ReasonTooLongForModel] > 0 {
+		changes = append(changes, x.engine("max_model_len", (longest+1023)/1024*1024))
+	}
+	if reasons[stream.ReasonTooLongForCache] > 0 {
+		changes = append(changes, x.moreBlocks()...)
+	}
+	id := x.deployment().ID
+	if len(changes) > 0 && x.config("deployments."+id+".engine.enable_chunked_prefill") == false ||
+		reasons[stream.ReasonTooLongForBudget] > 0 {
+		changes = append(changes, x.engine("enable_chunked_prefill", true))
+	}
+	return changes
+}
+
+// moreReplicas proposes replicas for the arrivals while the losing requests came, by what the present ones completed
+// then.
+func (x *proposal) moreReplicas() []Change {
+	d := x.deployment()
+	from, until := never, stream.Micros(0)
+	for _, r := range x.p.losing {
+		from, until = min(from, r.times.arrival), max(until, r.times.arrival)
+	}
+	arrived, completed := 0.0, 0.0
+	for _, r := range x.requests {
+		if r.replica == missing || x.topology.replicas[r.replica].deployment != d.ID {
+			continue
+		}
+		if r.times.arrival >= from && r.times.arrival <= until {
+			arrived++
+		}
+		if x.completed(r) && r.times.ended >= from && r.times.ended <= until {
+			completed++
+		}
+	}
+	factor := min(4, max(1.5, 1.25*arrived/max(1, completed)))
+	return []Change{x.set("deployments."+d.ID+".replicas", math.Ceil(factor*float64(d.Replicas)))}
+}

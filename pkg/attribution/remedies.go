@@ -1,0 +1,59 @@
+package attribution
+
+// Remedies of several conditions.
+
+// shorterQueues help where requests wait, whatever they wait behind.
+var shorterQueues = []remedy{
+	{"serve requests with the least work first; long ones then wait longer", (*proposal).leastWorkFirst},
+	{"reject what would miss its TTFT target anyway (predictive-slo)", (*proposal).rejectLate},
+	{"raise max_num_batched_tokens: prompts are computed faster in longer steps", (*proposal).longerSteps},
+}
+
+// otherRouters help where requests go to the wrong replica.
+var otherRouters = []remedy{
+	{"route by prefixes, queues and KV usage (weighted)", policy("routing", "weighted")},
+	{"route to the replica with the fewest requests in flight", policy("routing", "least-loaded")},
+	{"route by the blocks to compute and in use (dynamo-kv)", policy("routing", "dynamo-kv")},
+}
+
+// classesFirst serves classes by their priority.
+var classesFirst = policy("priority", "slo-based", "scheduler", "priority-fcfs")
+
+// leastWorkFirst proposes to order queues by the tokens of requests, within their priorities if the scheduler reads
+// them.
+func (x *proposal) leastWorkFirst() []Change {
+	order := "req.input_tokens + req.predicted_output_tokens"
+	switch x.topology.policy("scheduler") {
+	case "fcfs", "sjf":
+	case "priority-fcfs":
+		order += " - 1000000 * req.priority" // more than the tokens of any request
+	default:
+		return nil
+	}
+	return []Change{x.set("policies.scheduler", map[string]any{"type": "expression", "order": order})}
+}
+
+// rejectLate proposes to reject requests whose estimated TTFT exceeds three quarters of the target of their class.
+func (x *proposal) rejectLate() []Change {
+	budgets := map[string]any{}
+	for name, class := range x.classes {
+		if class.Targets.TTFTMS > 0 {
+			budgets[name] = 0.75 * class.Targets.TTFTMS
+		}
+	}
+	if len(budgets) == 0 || x.topology.policy("admission") != alwaysAdmit {
+		return nil
+	}
+	return []Change{x.set("policies.admission", map[string]any{"type": "predictive-slo",
+		"params": map[string]any{"budget_ms": budgets, "standard_tolerance": 1}})}
+}
+
+// longerSteps proposes a larger token budget where none missed the TPOT target.
+func (x *proposal) longerSteps() []Change {
+	for _, r := range x.p.losing {
+		if r.verdict.missed&missedTPOT != 0 {
+			return nil
+		}
+	}
+	return x.moreBudget()
+}
