@@ -13,10 +13,15 @@ const (
 
 var slowReplica = Condition{Name: "slow_replica", Component: engineComponent, rank: rankCapacity, parts: afterAdmitted,
 	Doc: "on a replica whose time per output token is at least 1.35 times that of a peer of the same model with as" +
-		" many requests",
+		" many requests, or its configured step times, where too few requests can be compared",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("%s takes %s times as long for an output token as a peer with as many requests", p.Value,
-			p.mean(func(r *request) float64 { return r.evidence.slower }))
+		slower := p.mean(func(r *request) float64 { return r.evidence.slower })
+		if len(p.losing) > 0 && p.losing[0].evidence.slowConfigured {
+			return fmt.Sprintf("by its configured step times %s takes %s times as long for a step as a peer; too few"+
+				" requests are similar to measure it", p.Value, slower)
+		}
+		return fmt.Sprintf("%s takes %s times as long for an output token as a peer with as many requests (measured)",
+			p.Value, slower)
 	},
 	Hint:   "replace or repair that replica, or send it less (route by est_wait_ms or recent_tpot_ms)",
 	change: (*proposal).fasterReplica,
@@ -25,6 +30,7 @@ var slowReplica = Condition{Name: "slow_replica", Component: engineComponent, ra
 			return false
 		}
 		r.evidence.slower = a.stats.speeds.slower[r.replica]
+		r.evidence.slowConfigured = a.stats.speeds.configured[r.replica]
 		return r.evidence.slower >= slowFactor
 	},
 	value: func(_ *Analyzer, r *request) int32 { return r.replica }, valueName: (*Analyzer).Replica}

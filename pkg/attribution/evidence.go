@@ -22,6 +22,7 @@ type evidence struct {
 	// slower is that of its replica, see speeds. The others are in ms: its TPOT, the lowest of its deployment,
 	// targets.
 	slower, tpotMS, fastestMS, targetMS, e2eTargetMS float64
+	slowConfigured                                   bool // slower was not measured
 }
 
 // Thresholds of evidence.

@@ -34,6 +34,8 @@ type Findings struct {
 	LossWindow            LossWindow
 	// Sessions is nil where no session completed.
 	Sessions *SessionTime
+	// Classes and Tenants are those with the most losses first.
+	Classes, Tenants []GroupRow
 	// Rules are those of routing, Conditions all that any request matches.
 	Rules      []RuleCount
 	Conditions []ConditionCount
@@ -53,11 +55,7 @@ func (a *Analyzer) unexplained() (u Unexplained) {
 			parts[r.verdict.dominant]++
 		}
 	}
-	for p, n := range parts {
-		if n > parts[u.Part] {
-			u.Part = Part(p)
-		}
-	}
+	u.Part = mostFrequent(&parts)
 	return u
 }
 
@@ -107,6 +105,8 @@ func (a *Analyzer) Find() *Findings {
 	f.Waiting = a.sumWaiting()
 	f.Hints = a.findHints(f)
 	f.Replicas, f.Deployments = a.countReplicas()
+	f.Classes = a.countGroups(f, func(l *labels) int32 { return l.class })
+	f.Tenants = a.countGroups(f, func(l *labels) int32 { return l.tenant })
 	f.LossWindow, f.Sessions = a.lossWindow(), a.sessionTime()
 	return f
 }

@@ -265,11 +265,7 @@ func (a *Analyzer) explain(p *Pattern, requests []*request) (left []*request) {
 		return true
 	})
 	p.Cause = p.Condition.cause(p)
-	for part, n := range dominant {
-		if n > dominant[p.Part] {
-			p.Part = Part(part)
-		}
-	}
+	p.Part = mostFrequent(&dominant)
 	return left
 }
 

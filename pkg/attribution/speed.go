@@ -10,6 +10,8 @@ type speeds struct {
 	// slower is by how much a replica takes longer for each output token than its fastest peer does with as many
 	// requests; 1 where that is not known. Peers serve the same model.
 	slower []float64
+	// configured: too few requests are similar to compare them; slower is that of the step times in the configuration.
+	configured []bool
 	// fastest is the TPOT in ms of the fastest request that was served with each model, 0 without any.
 	fastest map[string]float64
 }
@@ -53,13 +55,17 @@ func (a *Analyzer) measureSpeeds() {
 		}
 	}
 	for n := range tpots {
-		s.slower = append(s.slower, a.slowerThanPeers(tpots, int32(n)))
+		factor, measured := a.slowerThanPeers(tpots, int32(n))
+		if !measured {
+			factor = a.slowerByConfiguration(int32(n))
+		}
+		s.slower, s.configured = append(s.slower, factor), append(s.configured, !measured)
 	}
 }
 
-// slowerThanPeers is by what factor the TPOT of a replica is above that of its fastest peer with similar company, 1
-// where too few requests say so.
-func (a *Analyzer) slowerThanPeers(tpots []map[company][]float64, n int32) float64 {
+// slowerThanPeers is by what factor the TPOT of a replica is above that of its fastest peer with similar company;
+// false where too few requests say so.
+func (a *Analyzer) slowerThanPeers(tpots []map[company][]float64, n int32) (factor float64, measured bool) {
 	var ratios []float64
 	for c, own := range tpots[n] { // sorted below
 		best := 0.0
@@ -73,9 +79,9 @@ func (a *Analyzer) slowerThanPeers(tpots []map[company][]float64, n int32) float
 		}
 	}
 	if len(ratios) == 0 {
-		return a.slowerByConfiguration(n)
+		return 0, false
 	}
-	return median(ratios)
+	return median(ratios), true
 }
 
 // slowerByConfiguration is by what factor a typical step of a replica takes longer than that of its fastest peer,

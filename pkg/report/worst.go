@@ -35,6 +35,13 @@ var worst = section{name: "WORST", explains: true, listsExamples: true, write: f
 // maxExamples is the number of examples to show.
 func (w *writer) maxExamples() int { return cmp.Or(w.Options.Examples, defaultExamples) }
 
+// Example describes a request, its decision and its outcome.
+func Example(in *Input, e *attribution.Example) string {
+	w := &writer{Input: in, Options: &Options{}, limit: maxSectionLength}
+	w.example("", e)
+	return string(w.text)
+}
+
 // example writes a request, its decision and its outcome; all lines or none.
 func (w *writer) example(head string, e *attribution.Example) {
 	begin := len(w.text)

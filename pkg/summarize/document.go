@@ -17,10 +17,18 @@ type Document struct {
 	CombinedScore *float64 `json:"combined_score"`
 	// Metrics are those of the first run that counts, with all paths of the tree;
 	// Objectives and Features those of the candidate.
-	Metrics    metrics.WithNulls   `json:"metrics"`
-	Objectives map[string]*float64 `json:"objectives"`
-	Features   map[string]*float64 `json:"features"`
-	Artifacts  Artifacts           `json:"artifacts"`
+	Metrics metrics.WithNulls `json:"metrics"`
+	// Scores are CombinedScore, Metrics, Objectives and Features by dotted names. Numbers of the whole run are 0 where
+	// they are missing, those of groups and replicas are then left out.
+	Scores map[string]float64 `json:"scores"`
+	// Objectives and Features have a number for each name; a missing objective is -1e12, a missing feature 0.
+	Objectives map[string]float64 `json:"objectives"`
+	Features   map[string]float64 `json:"features"`
+	Artifacts  Artifacts          `json:"artifacts"`
+	// Patterns, Regret and Examples are those of the first candidate, as Artifacts.Patterns and Worst.
+	Patterns []Pattern `json:"patterns"`
+	Regret   Regret    `json:"regret"`
+	Examples []Example `json:"examples"`
 	// Hints are settings that may remove what the patterns of the first candidate say; see Artifacts.Patterns.
 	Hints []attribution.Hint `json:"hints"`
 	// Refs are the streams that were read.
@@ -47,14 +55,15 @@ const (
 	statusError = "error"
 )
 
-// Artifacts are texts for a language model, each of at most 1,950 characters.
+// Artifacts are texts for a language model, each of at most 1,950 characters. Sections that are empty, or part of
+// Feedback, are left out.
 type Artifacts struct {
 	Feedback  string `json:"feedback"`
-	Score     string `json:"score"`
-	Patterns  string `json:"patterns"`
-	Worst     string `json:"worst"`
-	Anomalies string `json:"anomalies"`
-	Headroom  string `json:"headroom"`
+	Score     string `json:"score,omitempty"`
+	Patterns  string `json:"patterns,omitempty"`
+	Worst     string `json:"worst,omitempty"`
+	Anomalies string `json:"anomalies,omitempty"`
+	Headroom  string `json:"headroom,omitempty"`
 }
 
 // StreamRef names a stream that was read. Role is its use: run, baseline, parent or
@@ -67,11 +76,11 @@ type StreamRef struct {
 
 // Candidate is one configuration and its runs, one for each scenario.
 type Candidate struct {
-	Name          string              `json:"name"`
-	CombinedScore float64             `json:"combined_score"`
-	Error         string              `json:"error"`
-	Objectives    map[string]*float64 `json:"objectives"`
-	Features      map[string]*float64 `json:"features"`
+	Name          string             `json:"name"`
+	CombinedScore float64            `json:"combined_score"`
+	Error         string             `json:"error"`
+	Objectives    map[string]float64 `json:"objectives"`
+	Features      map[string]float64 `json:"features"`
 	// ParetoRank is the index of the Pareto front by objectives, 1 is the best; null
 	// without objectives. Crowding is also null at the edges of a front.
 	ParetoRank *int       `json:"pareto_rank"`
@@ -128,8 +137,8 @@ type Selection struct {
 
 // document returns the document; err is what ended reading or scoring.
 func (r *analysis) document(err error) *Document {
-	d := &Document{Status: statusOK, Objectives: map[string]*float64{}, Features: map[string]*float64{},
-		Refs: r.refs(), Candidates: []Candidate{}, Anomalies: []stream.Anomaly{}, Hints: []attribution.Hint{},
+	d := &Document{Status: statusOK, Objectives: map[string]float64{}, Features: map[string]float64{},
+		Patterns: []Pattern{}, Examples: []Example{}, Refs: r.refs(), Candidates: []Candidate{}, Anomalies: []stream.Anomaly{}, Hints: []attribution.Hint{},
 		Warnings: append([]string{}, r.warnings...)}
 	for _, c := range r.candidates {
 		d.Candidates = append(d.Candidates, r.candidate(c))
@@ -152,11 +161,11 @@ func (r *analysis) document(err error) *Document {
 	d.Warnings = append(append([]string{}, first.warnings...), d.Warnings...)
 	d.Selection = first.selection()
 	if first.workload != nil {
-		d.Workload = first.workload.document
+		d.Workload, d.Scores = first.workload.document, map[string]float64{}
 		return d
 	}
 	if x := r.worstRun(r.candidates[0]); x.narrative != nil && x.findings != nil {
-		d.Hints = append(d.Hints, x.findings.Hints...)
+		d.explain(r.input(r.candidates[0], x), x.findings)
 	}
 	score := r.candidates[0].score()
 	d.CombinedScore = &score
@@ -164,7 +173,7 @@ func (r *analysis) document(err error) *Document {
 	d.Warnings = append(d.Warnings, raw.Warnings...)
 	d.Warnings = append(d.Warnings, d.Fitness.Warnings...)
 	raw.Warnings = nil
-	d.Metrics = metrics.WithNulls{Raw: &raw}
+	d.Metrics, d.Scores = metrics.WithNulls{Raw: &raw}, d.flatten(&raw)
 	if first.outcomesSelected == first.outcomesSeen || first.missedSessions != nil && !r.options.isPartial() {
 		d.Anomalies = append(d.Anomalies, first.anomalies...)
 	}
@@ -176,18 +185,11 @@ func (r *analysis) fail(d *Document, err error) *Document {
 	d.Status, d.CombinedScore, d.Error, d.Fitness = statusError, new(float64), err.Error(), nil
 	if r.fitness != nil {
 		blank := r.fitness.Empty()
-		d.Objectives, d.Features = byName(blank.Objectives), byName(blank.Features)
+		d.Objectives, d.Features = byName(blank.Objectives, worstObjective), byName(blank.Features, 0)
 	}
+	d.Scores = d.flatten(nil)
 	d.err = err
 	return d
-}
-
-func byName(values []fitness.Value) map[string]*float64 {
-	m := map[string]*float64{}
-	for _, v := range values {
-		m[v.Name] = v.Value
-	}
-	return m
 }
 
 func (r *analysis) candidate(c *candidate) Candidate {
@@ -195,8 +197,8 @@ func (r *analysis) candidate(c *candidate) Candidate {
 	if result == nil {
 		result = r.fitness.Empty()
 	}
-	x := Candidate{Name: c.name, CombinedScore: c.score(), Objectives: byName(result.Objectives),
-		Features: byName(result.Features)}
+	x := Candidate{Name: c.name, CombinedScore: c.score(), Objectives: byName(result.Objectives, worstObjective),
+		Features: byName(result.Features, 0)}
 	if c.err != nil {
 		x.Error = c.err.Error()
 	}

@@ -21,10 +21,9 @@ import (
 )
 
 // envelope lists the keys that a document always has.
-var envelope = []string{"anomalies", "artifacts", "candidates", "combined_score", "error", "features", "fitness",
-	"hints", "metrics", "objectives", "refs", "selection", "status", "warnings", "workload"}
-
-var artifactKeys = []string{"anomalies", "feedback", "headroom", "patterns", "score", "worst"}
+var envelope = []string{"anomalies", "artifacts", "candidates", "combined_score", "error", "examples", "features",
+	"fitness", "hints", "metrics", "objectives", "patterns", "refs", "regret", "scores", "selection", "status", "warnings",
+	"workload"}
 
 // fitnessFile writes a fitness file that uses all features.
 func fitnessFile(t *testing.T) string {
@@ -91,8 +90,7 @@ func TestDocument(t *testing.T) {
 			slices.Sort(all)
 			return all
 		}
-		if diff := cmp.Diff(envelope, keys(d)) + cmp.Diff(artifactKeys, keys(d["artifacts"])) +
-			cmp.Diff([]string{"fair", "fast"}, keys(d["objectives"])) +
+		if diff := cmp.Diff(envelope, keys(d)) + cmp.Diff([]string{"fair", "fast"}, keys(d["objectives"])) +
 			cmp.Diff([]string{"ITL", "hits"}, keys(d["features"])); diff != "" {
 			rt.Fatal(diff)
 		}
@@ -103,7 +101,22 @@ func TestDocument(t *testing.T) {
 		if score > 0 {
 			scored++
 		}
+		flat := d["scores"].(map[string]any)
+		if diff := cmp.Diff([]any{score, d["objectives"].(map[string]any)["fast"], d["features"].(map[string]any)["hits"]},
+			[]any{flat["combined_score"], flat["objectives.fast"], flat["features.hits"]}); diff != "" {
+			rt.Fatal(diff)
+		}
+		for name, x := range flat {
+			if _, isNumber := x.(float64); !isNumber {
+				rt.Fatalf("%s is %v", name, x)
+			}
+		}
+		texts := map[any]bool{"": true}
 		for k, v := range d["artifacts"].(map[string]any) {
+			if texts[v] {
+				rt.Fatalf("%s is empty or there twice: %q", k, v)
+			}
+			texts[v] = true
 			if err := checkArtifact(v.(string)); err != nil || redacted.MatchString(v.(string)) {
 				rt.Fatalf("%s: %v: %s", k, err, v)
 			}

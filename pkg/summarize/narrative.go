@@ -3,6 +3,7 @@ package summarize
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"blis/pkg/attribution"
 	"blis/pkg/report"
@@ -134,7 +135,7 @@ func (r *analysis) artifacts(d *Document) (a Artifacts) {
 	artifact := map[string]*string{"SCORE": &a.Score, "PATTERNS": &a.Patterns, "WORST": &a.Worst,
 		"ANOMALIES": &a.Anomalies, "HEADROOM": &a.Headroom}
 	for _, s := range sections {
-		if text := artifact[s.Name]; text != nil {
+		if text := artifact[s.Name]; text != nil && !strings.Contains(a.Feedback, s.Text) {
 			*text = s.Text
 		}
 	}
