@@ -99,6 +99,7 @@ var (
 	anyPart       = ^partSet(0)
 	afterAdmitted = ^setOf(PartAdmission, PartLimits)
 	inQueue       = setOf(PartQueue, PartPreempted)
+	beforeToken   = setOf(PartFrontend, PartQueue, PartPrefill, PartPreempted)
 	inDecode      = setOf(PartDecode, PartPreempted)
 	inAdmission   = setOf(PartAdmission)
 )

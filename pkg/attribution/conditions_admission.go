@@ -35,7 +35,7 @@ var delayed = Condition{Name: "delayed", Component: admissionComponent, rank: ra
 	holds:  when(func(r *request) bool { return r.delays > 0 })}
 
 var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponent, rank: rankCapacity,
-	parts: afterAdmitted,
+	parts: beforeToken,
 	Doc: "waited behind at least 2000 tokens, at least 30 % of them from the tenant with 30 % of all work and 1.25" +
 		" times an even share or twice its share of the requests; less than 25 % of them joined the queue later; no" +
 		" queue was much shorter",

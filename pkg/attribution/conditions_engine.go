@@ -113,7 +113,7 @@ var smallChunks = Condition{Name: "small_chunks", Component: engineComponent, ra
 	}}
 
 var behindLongPrompts = Condition{Name: "behind_long_prompts", Component: schedulingComponent, rank: rankCapacity,
-	parts: afterAdmitted,
+	parts: beforeToken,
 	Doc: "waited while its replica computed at least 2000 tokens of long prompts of others (4 times the median, at" +
 		" least 4096 tokens), at least half of all prompt tokens then; no queue was much shorter",
 	cause: func(p *Pattern) string {
@@ -128,7 +128,7 @@ var behindLongPrompts = Condition{Name: "behind_long_prompts", Component: schedu
 		return !r.longerQueue() && !a.isLong(r) && e.longAhead >= manyTokensAhead && 2*e.longAhead >= e.promptsAhead
 	}}
 
-var overtaken = Condition{Name: "overtaken", Component: schedulingComponent, rank: rankCapacity, parts: afterAdmitted,
+var overtaken = Condition{Name: "overtaken", Component: schedulingComponent, rank: rankCapacity, parts: beforeToken,
 	Doc: "waited behind at least 2000 tokens, at least half of them from requests that joined the queue later; no" +
 		" queue was much shorter",
 	cause: func(p *Pattern) string {

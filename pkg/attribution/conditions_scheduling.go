@@ -9,7 +9,7 @@ const (
 )
 
 var behindLowerClass = Condition{Name: "behind_lower_class", Component: schedulingComponent, rank: rankCapacity,
-	parts: afterAdmitted,
+	parts: beforeToken,
 	Doc: "waited behind at least 2000 tokens, at least 30 % of them from classes of lower priority; no queue" +
 		" was much shorter",
 	cause: func(p *Pattern) string { return waitedBehind(p, lowerPriorityAhead, "lower classes") },

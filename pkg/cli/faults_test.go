@@ -187,7 +187,11 @@ var patternName = regexp.MustCompile(`(?m)^P\d+ ([a-z_]+)`)
 // namedCauses are the conditions of the first two patterns.
 func namedCauses(envelope map[string]any) (names []string) {
 	artifacts, _ := envelope["artifacts"].(map[string]any)
-	text, _ := artifacts["patterns"].(string)
+	text, ok := artifacts["patterns"].(string)
+	if !ok { // the section is in the feedback
+		feedback, _ := artifacts["feedback"].(string)
+		_, text, _ = strings.Cut(feedback, "[PATTERNS]")
+	}
 	for _, m := range patternName.FindAllStringSubmatch(text, 2) {
 		names = append(names, m[1])
 	}

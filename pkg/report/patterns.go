@@ -128,10 +128,17 @@ var hints = section{name: "HINTS", explains: true, write: func(w *writer) {
 	}
 }}
 
+// maxShownHints is how many hints of a pattern are shown.
+const maxShownHints = 3
+
 // hintsOf lists the settings that a pattern suggests, or those of other conditions (0).
 func (w *writer) hintsOf(pattern int) {
+	found := 0
 	for _, h := range w.Findings.Hints {
 		if h.Pattern != pattern || !w.about(h.Component) {
+			continue
+		}
+		if found++; found > maxShownHints {
 			continue
 		}
 		if pattern == 0 {
@@ -143,6 +150,7 @@ func (w *writer) hintsOf(pattern int) {
 		w.line("   up to %s of the requests: %s", percent(h.ExpectedGain), stream.Printable(h.Command))
 		w.measured(h.Measured)
 	}
+	w.omitted(found-maxShownHints, "hints (--format json)")
 }
 
 // tried reports whether a hint was simulated: then hints are shown.

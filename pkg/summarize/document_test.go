@@ -102,7 +102,8 @@ func TestDocument(t *testing.T) {
 			scored++
 		}
 		flat := d["scores"].(map[string]any)
-		if diff := cmp.Diff([]any{score, d["objectives"].(map[string]any)["fast"], d["features"].(map[string]any)["hits"]},
+		objectives, features := d["objectives"].(map[string]any), d["features"].(map[string]any)
+		if diff := cmp.Diff([]any{score, objectives["fast"], features["hits"]},
 			[]any{flat["combined_score"], flat["objectives.fast"], flat["features.hits"]}); diff != "" {
 			rt.Fatal(diff)
 		}

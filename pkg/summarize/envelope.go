@@ -99,7 +99,8 @@ func (d *Document) addGroups(kind string, rows []attribution.GroupRow, f *attrib
 	for _, g := range rows[:min(len(rows), maxExampleGroups)] {
 		x := Example{Kind: kind, Name: g.Name, Inputs: ExampleInputs{Requests: g.Requests, InputTokens: g.InputTokens,
 			OutputTokens: g.OutputTokens}, Score: 1 - float64(g.Lost)/float64(g.Requests),
-			Outcome: fmt.Sprintf("%d of %d requests lost something", g.Lost, g.Requests), Feedback: "nothing to improve"}
+			Outcome:  fmt.Sprintf("%d of %d requests lost something", g.Lost, g.Requests),
+			Feedback: "nothing to improve"}
 		if g.Lost > 0 {
 			x.Outcome += ", most of them in " + g.Part.String()
 			var causes []string
