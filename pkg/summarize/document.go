@@ -138,7 +138,8 @@ type Selection struct {
 // document returns the document; err is what ended reading or scoring.
 func (r *analysis) document(err error) *Document {
 	d := &Document{Status: statusOK, Objectives: map[string]float64{}, Features: map[string]float64{},
-		Patterns: []Pattern{}, Examples: []Example{}, Refs: r.refs(), Candidates: []Candidate{}, Anomalies: []stream.Anomaly{}, Hints: []attribution.Hint{},
+		Patterns: []Pattern{}, Examples: []Example{}, Refs: r.refs(), Candidates: []Candidate{},
+		Anomalies: []stream.Anomaly{}, Hints: []attribution.Hint{},
 		Warnings: append([]string{}, r.warnings...)}
 	for _, c := range r.candidates {
 		d.Candidates = append(d.Candidates, r.candidate(c))

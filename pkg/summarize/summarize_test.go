@@ -376,8 +376,9 @@ func TestOrderAndTraceLevelDoNotMatter(t *testing.T) {
 	}
 	numbers := func(text string) map[string]any {
 		d := decode(t, text)
-		delete(d, "artifacts")
-		delete(d, "hints")
+		for _, explained := range []string{"artifacts", "hints", "patterns", "regret", "examples"} {
+			delete(d, explained)
+		}
 		return d
 	}
 	if diff := cmp.Diff(numbers(want), numbers(few)); diff != "" {
