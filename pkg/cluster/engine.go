@@ -11,7 +11,8 @@ type Engine struct {
 	Batching    `yaml:",inline"`
 	Memory      `yaml:",inline"`
 	Precision   `yaml:",inline"`
-	// EnforceEager launches all kernels one by one, without CUDA graphs. Only the operators model knows it.
+	// EnforceEager launches all kernels one by one, without CUDA graphs. Only the operators model has step times
+	// for it. From vLLM 0.21 on, the memory of the graphs is left to KV blocks.
 	EnforceEager bool `yaml:"enforce_eager" json:"enforce_eager,omitempty"`
 	// MoE configures models with experts.
 	MoE *MoE `yaml:"moe" json:"moe,omitempty"`

@@ -64,8 +64,10 @@ func TestOperatorErrorsAndWarnings(t *testing.T) {
 		{"gpu: L40S, engine: {tensor_parallel_size: 2}, " +
 			"latency: {model: operators, kernels: {fuse_allreduce_rms: true}}",
 			"fuse_allreduce_rms has no effect: FlashInfer has no such kernel for 2 x L40S-48GB"},
-		{"gpu: H100, engine: {enforce_eager: true}, latency: {model: roofline}",
+		{"gpu: H100, engine: {enforce_eager: true, vllm_version: 0.19.1}, latency: {model: roofline}",
 			"engine.enforce_eager has no effect: only the operators model knows CUDA graphs"},
+		{"gpu: H100, engine: {enforce_eager: true}, latency: {model: roofline}",
+			"engine.enforce_eager, besides more KV blocks, has no effect: only the operators model"},
 		{"gpu: H100, engine: {enforce_eager: true}, latency: {model: operators, kernels: {cudagraph_mode: FULL}}",
 			"latency.kernels.cudagraph_mode has no effect: enforce_eager has no CUDA graphs"},
 		{"gpu: H100, engine: {tensor_parallel_size: 16}, latency: {model: operators}",

@@ -174,20 +174,6 @@ func (c *resolver) describe(d *Deployment, arch *model.Architecture) {
 	}
 }
 
-// memoryPlan returns what must fit into the memory of a GPU.
-func memoryPlan(d *Deployment, arch *model.Architecture, gpu *hardware.GPU) model.MemoryPlan {
-	e := &d.Engine
-	p := model.MemoryPlan{Work: arch.Work(), Layers: arch.KVLayers(), Utilization: e.GPUMemoryUtilization,
-		TP: e.TensorParallelSize, PP: e.PipelineParallelSize, DP: e.DataParallelSize, BlockSize: e.BlockSize,
-		GroupRatio: e.KVGroupRatio, CachedStates: e.EnablePrefixCaching, StateAlignment: e.stateAlignment(arch),
-		MaxModelLen: e.MaxModelLen,
-		MaxNumSeqs:  e.MaxNumSeqs, MaxNumBatchedTokens: e.MaxNumBatchedTokens}
-	if gpu != nil {
-		p.GPUMemory = int64(gpu.MemoryBytes())
-	}
-	return p
-}
-
 // blocks sizes the KV cache.
 func (c *resolver) blocks(d *Deployment, at string, arch *model.Architecture, gpu *hardware.GPU) error {
 	e := &d.Engine
@@ -267,8 +253,7 @@ func (c *resolver) warnIneffective(d *Deployment, arch *model.Architecture) {
 			"measured kernels have the step times"},
 		{d.Latency.Model == "operators" && d.Latency.Table != nil, "latency.table",
 			"measured kernels have the step times"},
-		{d.Latency.Model != "operators" && e.EnforceEager, "engine.enforce_eager",
-			"only the operators model knows CUDA graphs"},
+		{d.Latency.Model != "operators" && e.EnforceEager, d.eagerName(), "only the operators model knows CUDA graphs"},
 		{d.Latency.Model == "operators" && e.EnforceEager && d.Latency.Kernels.CUDAGraphMode != "",
 			"latency.kernels.cudagraph_mode", "enforce_eager has no CUDA graphs"},
 		{d.Latency.Model != "operators" && d.Latency.Kernels != (Kernels{}), "latency.kernels",

@@ -1,7 +1,8 @@
 // Package model describes the architectures of language models: the content of a Hugging Face
 // config.json, and the parameters, bytes and FLOPs that follow from it. Only the text model counts:
 // image and audio towers are excluded, and so are layers that predict further tokens
-// (num_nextn_predict_layers).
+// (num_nextn_predict_layers, mtp_num_hidden_layers), which vLLM loads for speculative decoding only
+// (load_weights in vllm/model_executor/models/deepseek_v2.py, glm4_moe.py and qwen3_next.py, v0.33.0).
 package model
 
 import "cmp"
