@@ -120,7 +120,7 @@ func newCurve(steps []MeasuredStep) (c curve) {
 			c.context, c.us, n = append(c.context, float64(x.Context)), append(c.us, 0), 0
 		}
 		last := len(c.us) - 1
-		c.us[last] = (c.us[last]*n + x.US) / (n + 1)
+		c.us[last] = (float64(c.us[last]*n) + x.US) / (n + 1)
 		n++
 	}
 	return c

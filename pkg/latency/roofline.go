@@ -192,7 +192,7 @@ func (m *roofline) setCollectives(w model.Work, g Machine) {
 		m.gpu += float64(reduces * e.CollectiveUS)
 		m.tokenTransfer += float64(reduces * 2 * (tp - 1) / tp * vector)
 	}
-	if gpus := tp * float64(g.DataParallel); gpus > 1 && expertLayers > 0 {
+	if gpus := float64(tp * float64(g.DataParallel)); gpus > 1 && expertLayers > 0 {
 		remote := (gpus - 1) / gpus
 		if g.ExpertParallel {
 			m.gpu += float64(expertLayers * 2 * e.CollectiveUS)

@@ -126,7 +126,7 @@ func (c *compiler) nearestAttention(operator string, window, heads, kv, dim int)
 		if w != window && w != 0 {
 			continue
 		}
-		distance := 4*ratio(k*d, kv*dim) + 2*ratio(h*d, heads*dim) + ratio(h/k, heads/kv)
+		distance := float64(4*ratio(k*d, kv*dim)) + float64(2*ratio(h*d, heads*dim)) + ratio(h/k, heads/kv)
 		if f[0] != dtype {
 			distance += 8
 		}
@@ -150,7 +150,7 @@ func (c *compiler) nearestAttention(operator string, window, heads, kv, dim int)
 func split(g *grid, window float64) (tokens func(tokens float64) float64, pair float64) {
 	pairs := func(n float64) float64 {
 		if w := window; w > 0 && n > w {
-			return w*(w+1)/2 + (n-w)*w
+			return float64(w*(w+1)/2) + float64((n-w)*w)
 		}
 		return n * (n + 1) / 2
 	}
@@ -171,7 +171,7 @@ func split(g *grid, window float64) (tokens func(tokens float64) float64, pair f
 	}
 	rest := make([]float64, n)
 	for j := range rest {
-		rest[j] = max(0, *g.at(0, j)-pair*pairs(g.y[j]))
+		rest[j] = max(0, *g.at(0, j)-float64(pair*pairs(g.y[j])))
 		if j > 0 {
 			rest[j] = max(rest[j], rest[j-1])
 		}

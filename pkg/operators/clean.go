@@ -78,7 +78,7 @@ func rising(times []float64) {
 		pools = append(pools, pool{math.Log(us), 1})
 		for k := len(pools) - 1; k > 0 && pools[k].log < pools[k-1].log; k-- {
 			a, b := pools[k-1], pools[k]
-			pools[k-1] = pool{(a.log*float64(a.n) + b.log*float64(b.n)) / float64(a.n+b.n), a.n + b.n}
+			pools[k-1] = pool{(float64(a.log*float64(a.n)) + float64(b.log*float64(b.n))) / float64(a.n+b.n), a.n + b.n}
 			pools = pools[:k]
 		}
 	}

@@ -193,7 +193,7 @@ func curve(kernels []kernel, at []int64) (c latency.Curve) {
 	for _, n := range at {
 		us := 0.0
 		for _, k := range kernels {
-			us += k.count * k.us(float64(n))
+			us += float64(k.count * k.us(float64(n)))
 		}
 		longest = max(longest, us)
 		c.At, c.US = append(c.At, n), append(c.US, round(longest))
@@ -226,7 +226,7 @@ func surfaceOf(list []surface) (g latency.Grid) {
 		for j, context := range g.Context {
 			us := 0.0
 			for _, s := range list {
-				us += s.count * s.us(float64(n), float64(context))
+				us += float64(s.count * s.us(float64(n), float64(context)))
 			}
 			us = round(us)
 			if at := i*len(g.Context) + j; j > 0 {
@@ -245,7 +245,7 @@ func chunksOf(list []chunks) (a latency.ChunkAttention) {
 	var kernels []kernel
 	for _, x := range list {
 		kernels = append(kernels, kernel{x.count, x.tokens})
-		a.PairUS += x.count * x.pair
+		a.PairUS += float64(x.count * x.pair)
 	}
 	a.Tokens = curve(kernels, tokenSizes)
 	return a

@@ -36,8 +36,8 @@ func (c *compiler) host() latency.Host {
 		if c.machine.Graphs == WholeDecodeOnly {
 			eager = max(eager, eagerWholeUS)
 		}
-		h.PiecesUS += float64(l.Count) * pieces
-		h.EagerUS += float64(l.Count) * eager
+		h.PiecesUS += float64(float64(l.Count) * pieces)
+		h.EagerUS += float64(float64(l.Count) * eager)
 	}
 	switch c.machine.Graphs {
 	case NoGraphs:

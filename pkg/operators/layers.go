@@ -65,7 +65,7 @@ func ceilDiv(n, d int) int { return (n + d - 1) / d }
 // smalls adds n short kernels in count layers, which read and write width numbers for each token.
 func (c *compiler) smalls(count float64, n, width int) {
 	c.tokens = append(c.tokens, kernel{count * float64(n), func(tokens float64) float64 {
-		return c.small(tokens * float64(width) * 2 * activationBytes)
+		return c.small(tokens * float64(2*activationBytes*width))
 	}})
 }
 
@@ -83,10 +83,11 @@ func (c *compiler) allReduce(count float64, to *[]kernel) error {
 	us, err := c.sumOver(tp)
 	hidden := float64(c.arch.Hidden)
 	*to = append(*to, kernel{count, func(tokens float64) float64 {
-		if tokens*hidden*activationBytes <= float64(c.machine.FusedBytes) {
-			return c.fused(us, tokens*hidden)
+		elements := float64(tokens * hidden)
+		if activationBytes*elements <= float64(c.machine.FusedBytes) {
+			return c.fused(us, elements)
 		}
-		return us(tokens * hidden)
+		return us(elements)
 	}})
 	return err
 }

@@ -146,7 +146,7 @@ func (c *compiler) linear(count float64, l *model.Linear) {
 		bytes := float64(l.StateBytes * l.KeyDim * values * l.ValueDim * 2)
 		c.decode = append(c.decode, surface{count, func(n, _ float64) float64 { return launchUS + c.small(n*bytes) }})
 		c.prefill = append(c.prefill, chunks{count, func(tokens float64) float64 {
-			return 3*launchUS + c.small(tokens*float64(width)*activationBytes*2)
+			return 3*launchUS + c.small(tokens*float64(2*activationBytes*width))
 		}, 0})
 		return
 	}
@@ -161,7 +161,7 @@ func (c *compiler) nearestLinear(operator, phase string, keys, values int) *grid
 	nearest := math.Inf(1)
 	for _, f := range c.tables.fields(key(operator, phase)) {
 		k, v := float64(atoi(f[0])), float64(atoi(f[1]))
-		if d := math.Abs(math.Log(v/float64(values))) + 0.1*math.Abs(math.Log(k/float64(keys))); d < nearest {
+		if d := math.Abs(math.Log(v/float64(values))) + float64(0.1*math.Abs(math.Log(k/float64(keys)))); d < nearest {
 			nearest, best = d, c.tables.series[key(operator, phase, int(k), int(v))]
 		}
 	}

@@ -48,7 +48,7 @@ func (c *compiler) gemm(format string, n, k int) func(tokens float64) float64 {
 	// takes longer than small products. In CUDA graphs they take little more than plain ones in 8 bits,
 	// and the quantization of their inputs.
 	if plain := c.tabled("fp8", n, k); plain != nil {
-		return func(tokens float64) float64 { return min(us(tokens), 1.05*plain(tokens)+2) }
+		return func(tokens float64) float64 { return min(us(tokens), float64(1.05*plain(tokens))+2) }
 	}
 	return us
 }
@@ -58,13 +58,13 @@ func (c *compiler) weightOnly(dtype string, n, k int) func(tokens float64) float
 	us := c.tabled("bfloat16", n, k)
 	if us == nil {
 		us = func(tokens float64) float64 {
-			return c.small(float64(n)*float64(k)*2 + tokens*float64(n+k)*activationBytes)
+			return c.small(float64(2*n*k) + float64(tokens*float64(activationBytes*(n+k))))
 		}
 		c.note("products in bfloat16: no table, limited by memory")
 	}
 	c.note("products in %s: those in bfloat16 with fewer bytes of weights", dtype)
 	read := us(1)
-	saved := read * (1 - weightBytes[dtype]/2)
+	saved := float64(read * (1 - float64(weightBytes[dtype]/2)))
 	return func(tokens float64) float64 { return max(read-saved, us(tokens)-saved) }
 }
 
@@ -107,7 +107,7 @@ func (c *compiler) tabled(dtype string, n, k int) func(tokens float64) float64 {
 	return func(tokens float64) float64 {
 		us := 0.0
 		for _, x := range corners {
-			us += x.weight * x.grid.interpolate(tokens, 0)
+			us += float64(x.weight * x.grid.interpolate(tokens, 0))
 		}
 		return us * factor
 	}
@@ -230,7 +230,7 @@ func (c *compiler) tabledExperts(dtype string, want experts) func(tokens float64
 	c.note("experts in %s of %v: those of %v, times %.2g", dtype, want, best, factor)
 	return func(tokens float64) float64 {
 		us := found.interpolate(tokens*load, 0)
-		return min(us, launchUS) + factor*max(0, us-launchUS)
+		return min(us, launchUS) + float64(factor*max(0, us-launchUS))
 	}
 }
 

@@ -114,11 +114,11 @@ func (g *grid) interpolate(x, y float64) float64 {
 		if wy == 0 {
 			return *g.at(i, j)
 		}
-		return *g.at(i, j)*(1-wy) + *g.at(i, j+1)*wy
+		return float64(*g.at(i, j)*(1-wy)) + float64(*g.at(i, j+1)*wy)
 	}
 	us := at(i)
 	if wx != 0 {
-		us += (at(i+1) - us) * wx
+		us += float64((at(i+1) - us) * wx)
 	}
 	return us * beyond(g.x, x) * beyond(g.y, y)
 }
