@@ -65,7 +65,7 @@ func (x *proposal) lessBudget() (changes []Change) {
 	to := d.Engine.MaxNumBatchedTokens / 4
 	if d.fixedStepShare() > 0 && len(d.Latency.BetaUS) > 2 && target > 0 {
 		b := d.Latency.BetaUS
-		fits := (1000*target - b[0] - b[2]*mean(x.p.losing, resident)) / b[1]
+		fits := (float64(1000*target) - b[0] - float64(b[2]*mean(x.p.losing, resident))) / b[1]
 		to = powerOf2(fits) / 2
 	}
 	if to = max(to, 128, int64(d.Engine.MaxNumSeqs)); to >= d.Engine.MaxNumBatchedTokens {

@@ -110,7 +110,7 @@ func (a *Analyzer) replayOccupancy(n int32, requests []*request, events []occupa
 // cacheDemand is how many tokens of the cache a request takes for its prompt and its output, and
 // how many per µs it adds while it decodes.
 func (r *request) cacheDemand(blockSize int64) (prompt, output, rate float64) {
-	prompt = float64(r.tokens.input-r.tokens.cached) + float64(blockSize)/2
+	prompt = float64(r.tokens.input-r.tokens.cached) + float64(float64(blockSize)/2)
 	if t := &r.times; t.firstToken != never && t.ended > t.firstToken && r.tokens.generated > 1 {
 		output = float64(r.tokens.generated - 1)
 		rate = output / float64(t.ended-t.firstToken)

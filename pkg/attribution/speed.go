@@ -108,7 +108,7 @@ func (d *deployment) typicalStepUS() float64 {
 		return 0
 	}
 	b := d.Latency.BetaUS
-	return b[0] + 256*b[1] + 32*b[2]
+	return b[0] + float64(256*b[1]) + float64(32*b[2])
 }
 
 // median is the lower median of a list, which it sorts.

@@ -73,7 +73,7 @@ func (d *deployment) fixedStepShare() float64 {
 	if d.Latency.Model != "linear" || len(d.Latency.BetaUS) < 2 {
 		return 0
 	}
-	fixed, tokens := d.Latency.BetaUS[0], d.Latency.BetaUS[1]*float64(d.Engine.MaxNumBatchedTokens)
+	fixed, tokens := d.Latency.BetaUS[0], float64(d.Latency.BetaUS[1]*float64(d.Engine.MaxNumBatchedTokens))
 	return fixed / max(1, fixed+tokens)
 }
 

@@ -106,7 +106,7 @@ func (e *Engine) Stop(now des.Time) {
 func (e *Engine) account(now des.Time) {
 	d := now - e.current.Start
 	e.stats.BusyUS += d
-	e.stats.BlockUS += float64(d) * float64(e.used)
+	e.stats.BlockUS += float64(float64(d) * float64(e.used))
 }
 
 // remaining returns how many tokens q still has to compute. The last token that it generates is

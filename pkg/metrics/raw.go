@@ -157,9 +157,9 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 		x := t.tree()
 		r.Replicas = append(r.Replicas, x)
 		up += float64(t.UpUS)
-		gpu += float64(t.UpUS) * float64(t.GPUs)
+		gpu += float64(float64(t.UpUS) * float64(t.GPUs))
 		blockUS += t.BlockUS
-		capacity += float64(t.Blocks) * float64(t.UpUS)
+		capacity += float64(float64(t.Blocks) * float64(t.UpUS))
 		if x.KVUtilMax != nil {
 			peak = max(peak, *x.KVUtilMax)
 		}

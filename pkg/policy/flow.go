@@ -110,7 +110,7 @@ func (f *Flow) key(r *Request, nowUS int64) float64 {
 		if r.TTFTTargetMS <= 0 {
 			return math.Inf(1)
 		}
-		return float64(r.ArrivalUS) + 1000*r.TTFTTargetMS
+		return float64(r.ArrivalUS) + float64(1000*r.TTFTTargetMS)
 	}
 	return 0
 }

@@ -132,7 +132,7 @@ func (s loadScore) clone() scorer { return s }
 func (loadScore) score(v *View, scores []float64) {
 	for i := range v.Replicas {
 		w := float64(min(v.Replicas[i].QueueDepth, 128))
-		scores[i] = 0.5 * (1 - w/128)
+		scores[i] = 0.5 * (1 - float64(w/128))
 	}
 }
 

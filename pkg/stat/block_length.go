@@ -48,8 +48,8 @@ func ruleLength(x []float64) int {
 	g, d := 0.0, r[0]
 	for k := 1; k <= last; k++ {
 		lambda := min(1, 2*(1-float64(k)/float64(last+1)))
-		g += 2 * lambda * float64(k) * r[k]
-		d += 2 * lambda * r[k]
+		g += float64(2 * lambda * float64(k) * r[k])
+		d += float64(2 * lambda * r[k])
 	}
 	if g <= 0 || d <= 0 { // neighbors are anticorrelated: longer blocks are not needed
 		return 0

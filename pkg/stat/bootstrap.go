@@ -162,7 +162,7 @@ func (r *Resampling) Interval(estimates []float64) (i Interval, ok bool) {
 	}
 	slices.Sort(sorted)
 	at := func(p float64) float64 {
-		position := p * float64(len(sorted)-1)
+		position := float64(p * float64(len(sorted)-1))
 		k := int(position)
 		next := sorted[min(k+1, len(sorted)-1)]
 		return sorted[k] + float64((position-float64(k))*(next-sorted[k]))
@@ -196,6 +196,9 @@ func tailProbability(blocks int) float64 {
 // at the probability where the normal distribution has z, by the Cornish-Fisher
 // expansion. At 97.5 % it is accurate to three digits for v ≥ 5 and too small below.
 func tQuantile(v, z float64) float64 {
-	z3, z5, z7 := z*z*z, z*z*z*z*z, z*z*z*z*z*z*z
-	return z + (z3+z)/(4*v) + (5*z5+16*z3+3*z)/(96*v*v) + (3*z7+19*z5+17*z3-15*z)/(384*v*v*v)
+	z3 := float64(z * z * z)
+	z5 := float64(z3 * z * z)
+	z7 := float64(z5 * z * z)
+	return z + (z3+z)/(4*v) + (float64(5*z5)+float64(16*z3)+float64(3*z))/(96*v*v) +
+		(float64(3*z7)+float64(19*z5)+float64(17*z3)-float64(15*z))/(384*v*v*v)
 }

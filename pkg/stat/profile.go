@@ -36,7 +36,7 @@ func (s Spans) Profile() *Profile {
 	height, area := 0.0, 0.0
 	for i, c := range changes {
 		if i > 0 {
-			area += height * (c.at - changes[i-1].at)
+			area += float64(height * (c.at - changes[i-1].at))
 		}
 		height += c.by
 		p.at, p.height, p.area = append(p.at, c.at), append(p.height, height), append(p.area, area)
@@ -53,7 +53,7 @@ func (p *Profile) areaTo(t float64) float64 {
 	if i == 0 {
 		return 0
 	}
-	return p.area[i-1] + p.height[i-1]*(t-p.at[i-1])
+	return p.area[i-1] + float64(p.height[i-1]*(t-p.at[i-1]))
 }
 
 // Mean is the mean height between two times, NaN if they are not in order.
