@@ -229,6 +229,7 @@ func machine(d *Deployment, arch *model.Architecture, gpu *hardware.GPU) latency
 		AttentionFLOPS:   gpu.FLOPS("bf16"),
 		Bandwidth:        gpu.MemoryBandwidth(),
 		Link:             gpu.LinkBandwidth(),
+		SharedLink:       gpu.Link == "pcie",
 		TensorParallel:   e.TensorParallelSize,
 		PipelineParallel: e.PipelineParallelSize,
 		DataParallel:     e.DataParallelSize,

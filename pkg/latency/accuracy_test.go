@@ -194,7 +194,7 @@ func predict(t *testing.T, name string, e latency.Efficiency, steps []step) []fl
 					FLOPS: data.FLOPS(
 						"bf16",
 					), AttentionFLOPS: data.FLOPS("bf16"), Bandwidth: data.MemoryBandwidth(),
-					Link:           data.LinkBandwidth(),
+					Link: data.LinkBandwidth(), SharedLink: data.Link == "pcie",
 					TensorParallel: s.tp, PipelineParallel: 1, DataParallel: 1, Efficiency: e,
 				},
 			}})
@@ -237,6 +237,7 @@ func fitFactors(t *testing.T, gpu string, e latency.Efficiency, names string, st
 		{"past", &e.PriorContext, 1}, {"mixed", &e.Mixed, 1},
 		{"step_us", &e.StepUS,
 			1e6}, {"sequence_us", &e.SequenceUS, 1e6}, {"launch_us", &e.LaunchUS, 1e6}, {"layer_us", &e.LayerUS, 1e6},
+		{"collective_us", &e.CollectiveUS, 1e6},
 	}
 	best := loss(t, gpu, e, steps)
 	for step := 0.5; step > 0.001; step /= 1.5 {

@@ -22,6 +22,9 @@ type Machine struct {
 	AttentionFLOPS float64 `json:"attention_flops_per_s"`
 	Bandwidth      float64 `json:"bandwidth_bytes_per_s"`
 	Link           float64 `json:"link_bytes_per_s"`
+	// SharedLink: all GPUs exchange data over one path, as over PCIe through the host. Link is what a pair
+	// has; with n GPUs each gets 2/n of it.
+	SharedLink bool `json:"shared_link,omitempty"`
 	// The replica has TP·PP·DP GPUs.
 	TensorParallel   int `json:"tensor_parallel"`
 	PipelineParallel int `json:"pipeline_parallel"`

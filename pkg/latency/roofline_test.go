@@ -90,6 +90,9 @@ func TestRoofline(t *testing.T) {
 		{"tensor parallel: weights divided, two all-reduces a layer", func(_ *model.Work, g *Machine) {
 			g.TensorParallel, g.Link, g.Efficiency.CollectiveUS = 4, 1e9, 3
 		}, Batch{Decode: 50}, 3139}, // √(75² + 25²) + 20·(3 + 2·3/4·50·2000/1000)
+		{"tensor parallel: GPUs share one path", func(_ *model.Work, g *Machine) {
+			g.TensorParallel, g.Link, g.SharedLink = 4, 1e9, true
+		}, Batch{Decode: 50}, 6079}, // √(75² + 25²) + 20·2·3/4·50·2·2000/1000
 		{"tensor parallel: KV divided by at most the KV heads", func(w *model.Work, g *Machine) {
 			w.KVHeads, w.KVBytes, w.DecodePairFLOPs = 2, 1e6, 8e6
 			g.TensorParallel, g.Link = 4, 1e15

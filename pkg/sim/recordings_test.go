@@ -105,7 +105,7 @@ var simulations = []struct {
 			r.lowRateFit + "}"
 	}, 4, 5, 9, 7},
 	{", measured kernels", func(recording) string { return ", latency: {model: operators}" }, 4, 5, 12, 12},
-	{", roofline", func(recording) string { return ", latency: {model: roofline}" }, 4, 5, 15, 15},
+	{", roofline", func(recording) string { return ", latency: {model: roofline}" }, 4, 5, 17, 17},
 }
 
 // TestRecordings simulates the recordings and bounds the errors, absolutely and by what
