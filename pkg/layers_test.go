@@ -52,6 +52,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/policy", "pkg/expr pkg/kv pkg/registry"},
 	{"pkg/internal/codecgen", ""},
 	{"pkg/internal/fixedseed", ""},
+	{"pkg/internal/mutation", ""},
 	{"pkg/internal/reference", ""},
 	{"pkg/cluster", "pkg/hardware pkg/strictyaml pkg/kv pkg/latency pkg/model pkg/operators pkg/registry pkg/policy"},
 	{"pkg/workloadstats", "pkg/stream pkg/stat"},
@@ -86,6 +87,7 @@ var layers = []struct{ pkg, may string }{
 // else but their owners.
 var testOnly = []string{
 	module + "/pkg/internal/fixedseed",
+	module + "/pkg/internal/mutation",
 	module + "/pkg/internal/reference",
 	"github.com/cockroachdb/datadriven",
 	"github.com/google/go-cmp",

@@ -129,7 +129,7 @@ func TestOwnGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := c.GPU("L4")
+	plain, err := c.GPU("MI300X")
 	if err != nil {
 		t.Fatal(err)
 	}

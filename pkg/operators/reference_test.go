@@ -8,11 +8,14 @@ import (
 	"blis/pkg/latency"
 )
 
-// plain is a second, simple computation of a step of a dense Llama model, from the rules and the series
-// of the tables: no curves, no grid of sizes, no sharing of code with the compiler.
+// plain is a second, simple computation of a step of a model with full attention and MLPs or experts, from the
+// rules and the series of the tables: no curves, no grid of sizes, no sharing of code with the compiler.
 type plain struct {
 	tables                                              *Tables
 	layers, hidden, heads, kv, dim, inner, vocabulary   float64
+	experts, topK                                       float64      // 0 in a dense model
+	load                                                string       // how tokens choose experts
+	axes                                                [2][]float64 // n and k of all products
 	tp                                                  float64
 	bandwidth, link, fusedBytes, oneShotBytes, captured float64
 }
@@ -48,12 +51,6 @@ func (p *plain) at(name string, x, y float64) float64 {
 
 // gemm is the time of a product of m tokens, between the four matrices of the table around n x k.
 func (p *plain) gemm(m, n, k float64) float64 {
-	axes := [2][]float64{}
-	for _, f := range p.tables.fields("gemm|bfloat16") {
-		for i := range axes {
-			axes[i] = append(axes[i], float64(atoi(f[i])))
-		}
-	}
 	around := func(list []float64, x float64) (below, above, weight, factor float64) {
 		below, above, most := 0, math.Inf(1), 0.0
 		for _, v := range list {
@@ -73,8 +70,8 @@ func (p *plain) gemm(m, n, k float64) float64 {
 		}
 		return below, above, (x - below) / (above - below), 1
 	}
-	n0, n1, wn, fn := around(axes[0], n)
-	k0, k1, wk, fk := around(axes[1], k)
+	n0, n1, wn, fn := around(p.axes[0], n)
+	k0, k1, wk, fk := around(p.axes[1], k)
 	of := func(n, k float64) float64 { return p.at(fmt.Sprintf("gemm|bfloat16|%g|%g", n, k), m, 0) }
 	return fn * fk * ((1-wn)*(1-wk)*of(n0, k0) + wn*(1-wk)*of(n1, k0) + (1-wn)*wk*of(n0, k1) + wn*wk*of(n1, k1))
 }
@@ -97,42 +94,97 @@ func (p *plain) exchange(m float64) float64 {
 	return max(2, us-2-p.memory(2*bytes))
 }
 
-// decode is the GPU time of a step of n sequences with context c each.
-func (p *plain) decode(n, c float64) float64 {
-	m := n // tokens of the CUDA graph
+// padded is the size of the CUDA graph for n tokens, n without one.
+func (p *plain) padded(n float64) float64 {
 	switch {
 	case n > p.captured:
 	case n > 256:
-		m = 16 * math.Ceil(n/16)
+		return 16 * math.Ceil(n/16)
 	case n > 4:
-		m = 8 * math.Ceil(n/8)
+		return 8 * math.Ceil(n/8)
 	case n == 3:
-		m = 4
+		return 4
 	}
-	width := (p.heads + 2*p.kv) * p.dim / p.tp
-	layer := p.gemm(m, width, p.hidden) + p.gemm(m, p.hidden, p.heads*p.dim/p.tp) +
-		p.gemm(m, 2*p.inner/p.tp, p.hidden) + p.gemm(m, p.hidden, p.inner/p.tp) +
-		4*(2+p.memory(m*p.hidden*4)) + 2*(2+p.memory(m*2*p.inner/p.tp*4)) +
-		2*p.exchange(m) +
-		p.at(fmt.Sprintf("decode|bfloat16|%g|0|%g|%g", p.dim, p.kv/p.tp, p.heads/p.tp), n, c)
-	head := p.gemm(n, math.Ceil(p.vocabulary/p.tp), p.hidden) + 20 + p.memory(n*p.vocabulary*20)
-	ends := 2 * (2 + p.memory(m*p.hidden*4))
-	if p.tp > 1 {
-		head += p.at(fmt.Sprintf("nccl|all_gather|%g", p.tp), n*p.vocabulary, 0)
-		ends += p.exchange(m)
-	}
-	return p.layers*layer + head + ends
+	return n
 }
 
-// TestPlainStep: decode steps of two Llama models are those of the plain computation, within what the
-// points of curves lose.
+// layer is the time of a layer for m tokens without attention.
+func (p *plain) layer(m float64) float64 {
+	width := (p.heads + 2*p.kv) * p.dim / p.tp
+	us := p.gemm(m, width, p.hidden) + p.gemm(m, p.hidden, p.heads*p.dim/p.tp) + 4*(2+p.memory(m*p.hidden*4)) +
+		2*p.exchange(m)
+	if p.experts == 0 {
+		return us + p.gemm(m, 2*p.inner/p.tp, p.hidden) + p.gemm(m, p.hidden, p.inner/p.tp) +
+			2*(2+p.memory(m*2*p.inner/p.tp*4))
+	}
+	return us + p.gemm(m, p.experts, p.hidden) + 3*(2+p.memory(m*p.hidden*4)) +
+		p.at(fmt.Sprintf("moe|bfloat16|%s|%g|%g|%g|%g|%g|1", p.load, p.hidden, p.inner, p.topK, p.experts, p.tp), m, 0)
+}
+
+// tokens is the time of all that depends on the m tokens of a step: layers without attention, and the embedding.
+func (p *plain) tokens(m float64) float64 {
+	return p.layers*p.layer(m) + 2*(2+p.memory(m*p.hidden*4)) + p.exchange(m)
+}
+
+// head is the time of logits and sampling for n sequences.
+func (p *plain) head(n float64) float64 {
+	us := p.gemm(n, math.Ceil(p.vocabulary/p.tp), p.hidden) + 20 + p.memory(n*p.vocabulary*20)
+	if p.tp > 1 {
+		us += p.at(fmt.Sprintf("nccl|all_gather|%g", p.tp), n*p.vocabulary, 0)
+	}
+	return us
+}
+
+// attention is the name of a series of this model's attention.
+func (p *plain) attention(operator string) string {
+	return fmt.Sprintf("%s|bfloat16|%g|0|%g|%g", operator, p.dim, math.Ceil(p.kv/p.tp), p.heads/p.tp)
+}
+
+// decode is the GPU time of a step of n sequences with context c each.
+func (p *plain) decode(n, c float64) float64 {
+	return p.tokens(p.padded(n)) + p.layers*p.at(p.attention("decode"), n, c) + p.head(n)
+}
+
+// chunk is the GPU time of a step of n tokens of one sequence after past others. The attention of a long
+// chunk grows with its pairs; what a table without tokens before the chunk has besides depends on its tokens.
+func (p *plain) chunk(n, past float64) float64 {
+	g := p.tables.series[p.attention("prefill")]
+	pairs := func(n float64) float64 { return n * (n + 1) / 2 }
+	pair := math.Inf(1)
+	for j, y := range g.y {
+		if j > 0 && y >= 8192 {
+			pair = min(pair, (g.us[j]-g.us[j-1])/(pairs(y)-pairs(g.y[j-1])))
+		}
+	}
+	var rest []float64
+	for j, y := range g.y {
+		rest = append(rest, max(0, g.us[j]-pair*pairs(y)))
+		if j > 0 {
+			rest[j] = max(rest[j], rest[j-1])
+		}
+	}
+	return p.tokens(p.padded(n)) + p.layers*(along(g.y, rest, n)+pair*(n*past+pairs(n))) + p.head(1)
+}
+
+// TestPlainStep: steps of decode and of a chunk are those of the plain computation, within what the points of
+// curves lose.
 func TestPlainStep(t *testing.T) {
 	tables, err := Load("", "H100-SXM-80GB")
 	if err != nil {
 		t.Fatal(err)
 	}
+	var axes [2][]float64
+	for _, f := range tables.fields("gemm|bfloat16") {
+		for i := range axes {
+			axes[i] = append(axes[i], float64(atoi(f[i])))
+		}
+	}
 	small := plain{layers: 32, hidden: 4096, heads: 32, kv: 8, dim: 128, inner: 14336, vocabulary: 128256}
 	large := plain{layers: 80, hidden: 8192, heads: 64, kv: 8, dim: 128, inner: 28672, vocabulary: 128256}
+	mixtral := plain{layers: 32, hidden: 4096, heads: 32, kv: 8, dim: 128, inner: 14336, vocabulary: 32000,
+		experts: 8, topK: 2, load: "balanced"}
+	qwen := plain{layers: 48, hidden: 2048, heads: 32, kv: 4, dim: 128, inner: 768, vocabulary: 151936,
+		experts: 128, topK: 8, load: "power_law_1.2"}
 	for _, c := range []struct {
 		name  string
 		p     plain
@@ -142,6 +194,8 @@ func TestPlainStep(t *testing.T) {
 		{"meta-llama/Llama-3.1-8B", small, 1, 0}, {"meta-llama/Llama-3.1-8B", small, 2, 0},
 		{"meta-llama/Llama-3.1-70B", large, 4, 0}, {"meta-llama/Llama-3.1-70B", large, 4, 2 << 20},
 		{"meta-llama/Llama-3.1-70B", large, 8, 1 << 19},
+		{"mistralai/Mixtral-8x7B-v0.1", mixtral, 2, 0}, {"Qwen/Qwen3-30B-A3B", qwen, 1, 0},
+		{"Qwen/Qwen3-30B-A3B", qwen, 2, 1 << 20},
 	} {
 		m := machine(c.tp)
 		m.FusedBytes, m.OneShotBytes = c.fused, c.fused
@@ -152,14 +206,39 @@ func TestPlainStep(t *testing.T) {
 		o.Host = latency.Host{Captured: o.Host.Captured, ChunkFactor: 1}
 		step := newModel(t, o)
 		c.p.tables, c.p.tp, c.p.bandwidth, c.p.link = tables, float64(c.tp), m.Bandwidth, m.Link
+		c.p.axes = axes
 		c.p.fusedBytes, c.p.oneShotBytes, c.p.captured = float64(c.fused), float64(c.fused), float64(m.Captured)
+		check := func(b latency.Batch, want float64) {
+			t.Helper()
+			if have := float64(step.Step(b)); math.Abs(have/want-1) > 0.04 {
+				t.Errorf("%s, TP %d, fused %d: %+v takes %.0f µs, want %.0f: %+.1f %%", c.name, c.tp, c.fused, b, have,
+					want, 100*(have/want-1))
+			}
+		}
+		for i, n := range o.Sequences.At {
+			if want := c.p.head(float64(n)); n <= 1024 && math.Abs(o.Sequences.US[i]/want-1) > 0.005 {
+				t.Errorf("%s, TP %d: the head of %d sequences takes %g µs, want %g", c.name, c.tp, n, o.Sequences.US[i],
+					want)
+			}
+		}
+		for i, n := range o.Tokens.At {
+			have, want := o.Tokens.US[i], c.p.tokens(float64(n))
+			if c.p.experts > 0 {
+				have += o.Experts.US[i]
+			}
+			if n <= 8192 && math.Abs(have/want-1) > 0.01 {
+				t.Errorf("%s, TP %d, fused %d: %d tokens take %g µs, want %g", c.name, c.tp, c.fused, n, have, want)
+			}
+		}
 		for _, n := range []int64{1, 3, 8, 13, 40, 64, 100, 200, 400, 700} {
 			for _, context := range []int64{100, 1000, 5000} {
-				have := float64(step.Step(latency.Batch{Decode: n, Context: n * context}))
-				if want := c.p.decode(float64(n), float64(context)); math.Abs(have/want-1) > 0.04 {
-					t.Errorf("%s, TP %d, fused %d: %d sequences of %d take %.0f µs, want %.0f: %+.1f %%", c.name, c.tp,
-						c.fused, n, context, have, want, 100*(have/want-1))
-				}
+				check(latency.Batch{Decode: n, Context: n * context}, c.p.decode(float64(n), float64(context)))
+			}
+		}
+		for _, n := range []int64{20, 130, 500, 1000, 3000, 8000} {
+			for _, past := range []int64{0, 700, 9000} {
+				check(latency.Batch{Prefill: n, Chunks: 1, PriorContext: past, Pairs: n*past + n*(n+1)/2},
+					c.p.chunk(float64(n), float64(past)))
 			}
 		}
 	}

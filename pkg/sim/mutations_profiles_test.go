@@ -4,7 +4,7 @@ package sim
 const profileComparison = "^TestReferenceOn(Admissions|Profiles)$"
 
 // brokenProfiles are rules of llm-d's admitter, its profiles and their plugins.
-var brokenProfiles = []mutation{
+var brokenProfiles = []rule{
 	{"probabilistic-admitter: only sheddable requests", "policy/probabilistic_admitter.go",
 		"v.Request.Tier != Sheddable", "v.Request.Tier == Sheddable"},
 	{"probabilistic-admitter: the power of the load", "policy/probabilistic_admitter.go",

@@ -4,7 +4,7 @@ package sim
 const routerComparison = "^TestReferenceOnRouters$"
 
 // brokenRouters are rules of the routers of llm-d and Dynamo, and of variables and random numbers.
-var brokenRouters = []mutation{
+var brokenRouters = []rule{
 	{"llm-d: a block that no replica was sent ends the match", "policy/block_index.go",
 		"\t\tif !known {\n\t\t\tbreak\n", "\t\tif !known {\n\t\t\tcontinue\n"},
 	{"llm-d: blocks have at least 64 tokens", "policy/block_index.go",

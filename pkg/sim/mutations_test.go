@@ -1,17 +1,16 @@
 package sim
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
+
+	"blis/pkg/internal/mutation"
 )
 
-// mutation is a rule of the engine with the change to the fast engine that breaks it.
-type mutation struct{ rule, file, old, new string }
+// rule is a rule of the engine with the change to the fast engine that breaks it.
+type rule struct{ Rule, File, Old, New string }
 
-var broken = []mutation{
+var broken = []rule{
 	{"a sequence frees its last block first", "kv/cache.go",
 		"for i := len(q.held) - 1; i >= 0; i-- {", "for i := range q.held {"},
 	{"with unhashed-first blocks without a hash are freed to the front", "kv/cache.go",
@@ -302,16 +301,6 @@ var broken = []mutation{
 		"last = (tokens - 1) / size * size", "last -= 0 * tokens"},
 }
 
-// path is that of the file to be changed.
-func (m mutation) path(t *testing.T) string {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join("..", m.file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // The comparisons that must notice a mutation, quick ones first.
 var comparisons = []string{
 	"^(TestScenarios|TestStories|TestSessionCutByHorizon|TestTiedPrefixes)$",
@@ -324,35 +313,17 @@ func TestMutations(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		t.Skip("builds an engine with broken rules; run without -short and -race")
 	}
-	all := slices.Concat(broken, brokenRouters, brokenProfiles)
-	m := buildMutations(t, all)
-	if failed := runMutation(t, m.binary, -1, comparisons[0]); failed != nil {
-		t.Fatalf("without a mutation the tests fail: %v", failed)
+	var all []mutation.Mutation
+	for _, b := range slices.Concat(broken, brokenRouters, brokenProfiles) {
+		all = append(all, mutation.Mutation(b))
 	}
-	for i, b := range all {
-		t.Run(b.rule, func(t *testing.T) {
-			t.Parallel()
-			binary := m.binary
-			if m.alone[i] {
-				binary = filepath.Join(t.TempDir(), "mutation.test")
-				text, err := os.ReadFile(b.path(t))
-				if err != nil {
-					t.Fatal(err)
-				}
-				buildOverlay(t, binary, map[string][]byte{b.path(t): []byte(strings.Replace(string(text), b.old, b.new, 1))})
-			}
-			patterns := comparisons
-			switch {
-			case i >= len(broken)+len(brokenRouters):
-				patterns = []string{profileComparison}
-			case i >= len(broken):
-				patterns = []string{routerComparison}
-			}
-			failed := runMutation(t, binary, i, patterns...)
-			if failed == nil {
-				t.Fatalf("the tests pass without the rule")
-			}
-			t.Logf("caught by %v", failed)
-		})
-	}
+	mutation.Run(t, all, func(i int) []string {
+		switch {
+		case i >= len(broken)+len(brokenRouters):
+			return []string{profileComparison}
+		case i >= len(broken):
+			return []string{routerComparison}
+		}
+		return comparisons
+	})
 }

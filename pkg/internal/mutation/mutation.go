@@ -1,4 +1,5 @@
-package sim
+// Package mutation breaks rules of the product one at a time, to see that tests notice. It is for tests.
+package mutation
 
 import (
 	"bytes"
@@ -16,8 +17,51 @@ import (
 	"testing"
 )
 
-// mutationVariable names the mutation that a test binary of buildMutations applies.
-const mutationVariable = "BLIS_MUTATION"
+// Mutation is a rule, and the change to a file that breaks it. File is relative to the parent of the package
+// whose tests run; it contains Old once.
+type Mutation struct{ Rule, File, Old, New string }
+
+// Run applies the mutations one at a time to the package in the working directory, each in a subtest. It expects that
+// a test of one of patterns(i) fails with mutation i, and none without.
+func Run(t *testing.T, all []Mutation, patterns func(i int) []string) {
+	m := build(t, all)
+	if failed := run(t, m.binary, -1, patterns(0)[:1]...); failed != nil {
+		t.Fatalf("without a mutation the tests fail: %v", failed)
+	}
+	for i, x := range all {
+		t.Run(x.Rule, func(t *testing.T) {
+			t.Parallel()
+			binary := m.binary
+			if m.alone[i] {
+				binary = filepath.Join(t.TempDir(), "mutation.test")
+				text, err := os.ReadFile(x.path(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				changed := strings.Replace(string(text), x.Old, x.New, 1)
+				buildOverlay(t, binary, map[string][]byte{x.path(t): []byte(changed)})
+			}
+			failed := run(t, binary, i, patterns(i)...)
+			if failed == nil {
+				t.Fatalf("the tests pass without the rule")
+			}
+			t.Logf("caught by %v", failed)
+		})
+	}
+}
+
+// path is that of the file to be changed.
+func (m Mutation) path(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("..", m.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// variable names the mutation that a test binary of build applies.
+const variable = "BLIS_MUTATION"
 
 // insertion is text to be put into a file.
 type insertion struct {
@@ -54,10 +98,10 @@ type mutations struct {
 	alone map[int]bool
 }
 
-// buildMutations compiles the tests of this package with every mutation of a function.
+// build compiles the package's tests with every mutation of a function.
 // The function gets a copy with the mutation, and a first statement that calls the copy
-// when mutationVariable is the mutation's number.
-func buildMutations(t *testing.T, all []mutation) *mutations {
+// when variable is the mutation's number.
+func build(t *testing.T, all []Mutation) *mutations {
 	t.Helper()
 	m := &mutations{binary: filepath.Join(t.TempDir(), "mutations.test"), alone: map[int]bool{}}
 	files := map[string]*mutatedFile{}
@@ -72,8 +116,8 @@ func buildMutations(t *testing.T, all []mutation) *mutations {
 			f = &mutatedFile{text: text}
 			files[path] = f
 		}
-		if n := strings.Count(string(f.text), x.old); n != 1 {
-			t.Errorf("%s: %s contains the text to be changed %d times, want once", x.rule, x.file, n)
+		if n := strings.Count(string(f.text), x.Old); n != 1 {
+			t.Errorf("%s: %s contains the text to be changed %d times, want once", x.Rule, x.File, n)
 			continue
 		}
 		if !f.mutate(t, i, x) {
@@ -90,7 +134,7 @@ func buildMutations(t *testing.T, all []mutation) *mutations {
 		}
 		overlay[path] = f.apply()
 		overlay[filepath.Join(filepath.Dir(path), "active_mutation.go")] = fmt.Appendf(nil,
-			"package %s\n\nimport \"os\"\n\nvar activeMutation = os.Getenv(%q)\n", f.name, mutationVariable)
+			"package %s\n\nimport \"os\"\n\nvar activeMutation = os.Getenv(%q)\n", f.name, variable)
 	}
 	buildOverlay(t, m.binary, overlay)
 	return m
@@ -98,12 +142,12 @@ func buildMutations(t *testing.T, all []mutation) *mutations {
 
 // mutate adds the copy of the function that the mutation changes, and the call of it. It
 // returns false if the mutation is not inside a function with named parameters.
-func (f *mutatedFile) mutate(t *testing.T, i int, x mutation) bool {
+func (f *mutatedFile) mutate(t *testing.T, i int, x Mutation) bool {
 	t.Helper()
-	at := strings.Index(string(f.text), x.old)
-	changed := []byte(strings.Replace(string(f.text), x.old, x.new, 1))
-	parsed, original := functionAt(t, f.text, at, at+len(x.old))
-	_, mutant := functionAt(t, changed, at, at+len(x.new))
+	at := strings.Index(string(f.text), x.Old)
+	changed := []byte(strings.Replace(string(f.text), x.Old, x.New, 1))
+	parsed, original := functionAt(t, f.text, at, at+len(x.Old))
+	_, mutant := functionAt(t, changed, at, at+len(x.New))
 	if original == nil || mutant == nil {
 		return false
 	}
@@ -170,7 +214,7 @@ func callOf(fn *ast.FuncDecl, name string) (statement string, ok bool) {
 	return call + "\nreturn", true
 }
 
-// buildOverlay compiles this package's tests with other texts of some files.
+// buildOverlay compiles the package's tests with other texts of some files.
 func buildOverlay(t *testing.T, binary string, texts map[string][]byte) {
 	t.Helper()
 	dir := t.TempDir()
@@ -196,13 +240,13 @@ func buildOverlay(t *testing.T, binary string, texts map[string][]byte) {
 	}
 }
 
-// runMutation runs the comparisons of a test binary under mutation i and returns the
-// names of the tests that failed.
-func runMutation(t *testing.T, binary string, i int, patterns ...string) (failed []string) {
+// run runs the tests of a binary under mutation i, one pattern after the other, and returns the names of those
+// that failed.
+func run(t *testing.T, binary string, i int, patterns ...string) (failed []string) {
 	t.Helper()
 	for _, pattern := range patterns {
 		command := exec.Command(binary, "-test.failfast", "-test.run", pattern)
-		command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", mutationVariable, i))
+		command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", variable, i))
 		out, err := command.CombinedOutput()
 		if err == nil {
 			continue

@@ -1,0 +1,68 @@
+package operators
+
+import (
+	"testing"
+
+	"blis/pkg/internal/mutation"
+)
+
+var broken = []mutation.Mutation{
+	{Rule: "before the first size a kernel takes its time", File: "operators/tables.go",
+		Old: "\t\treturn 0, 0\n\tcase x >= axis[n-1]:", New: "\t\treturn 1, 0\n\tcase x >= axis[n-1]:"},
+	{Rule: "beyond the last size time is in proportion", File: "operators/tables.go",
+		Old: "return us * beyond(g.x, x) * beyond(g.y, y)", New: "return us"},
+	{Rule: "from large to small sizes the shortest time counts", File: "operators/tables.go",
+		Old: "*c = min(*c, *g.at(i+1, j))", New: "*c = max(*c, *g.at(i+1, j))"},
+	{Rule: "slow kernels that servers use are kept", File: "operators/clean.go",
+		Old: "g.us[i] *= max(1, factors[m])", New: "g.us[i] *= max(1, min(1, factors[m]))"},
+	{Rule: "times that fall become their geometric mean", File: "operators/clean.go",
+		Old: "rising(g.us)", New: "rising(nil)"},
+	{Rule: "a product is between the four matrices around it", File: "operators/products.go",
+		Old: "{i + 1, j, wi * (1 - wj)}, {i, j + 1, (1 - wi) * wj}",
+		New: "{i + 1, j, (1 - wi) * wj}, {i, j + 1, wi * (1 - wj)}"},
+	{Rule: "few experts have equal shares of the tokens", File: "operators/products.go",
+		Old: "want.experts <= fewExperts", New: "want.experts < 0"},
+	{Rule: "tensor parallelism divides experts", File: "operators/products.go",
+		Old: "tp: c.machine.TensorParallel * c.machine.DataParallel, ep: 1}", New: "tp: 1, ep: 1}"},
+	{Rule: "a gated MLP has two matrices up", File: "operators/layers.go",
+		Old: "\t\tup := 2\n", New: "\t\tup := 1\n"},
+	{Rule: "the MLP has its short kernels", File: "operators/layers.go",
+		Old: "c.smalls(count, denseKernels, up*inner)", New: "c.smalls(count, 0, up*inner)"},
+	{Rule: "a layer of a dense model ends with an exchange", File: "operators/layers.go",
+		Old: "\tif m.Experts == 0 {\n\t\treturn c.allReduce(count, &c.tokens)",
+		New: "\tif m.Experts == 0 {\n\t\treturn nil"},
+	{Rule: "a layer of experts ends with an exchange", File: "operators/layers.go",
+		Old: "\treturn c.expertExchange(count)", New: "\treturn nil"},
+	{Rule: "attention ends with an exchange", File: "operators/attention.go",
+		Old: "\treturn c.allReduce(count, &c.tokens)", New: "\treturn nil"},
+	{Rule: "a fused exchange saves the norm", File: "operators/layers.go",
+		Old: "return max(launchUS, time-c.small(2*bytes))", New: "return time"},
+	{Rule: "small sums read all data at once", File: "operators/layers.go",
+		Old: "if bytes <= float64(c.machine.OneShotBytes)", New: "if bytes < 0"},
+	{Rule: "larger exchanges are not fused", File: "operators/layers.go",
+		Old: "if activationBytes*elements <= float64(c.machine.FusedBytes) {",
+		New: "if c.machine.FusedBytes > 0 {"},
+	{Rule: "the logits of all GPUs are gathered", File: "operators/layers.go",
+		Old: "return us(n * float64(vocab)) }})", New: "return us(n) }})"},
+	{Rule: "tensor parallelism divides the head", File: "operators/layers.go",
+		Old: "c.gemm(\"\", ceilDiv(vocab, tp), hidden)", New: "c.gemm(\"\", vocab, hidden)"},
+	{Rule: "the sampler reads the logits several times", File: "operators/layers.go",
+		Old: "*4*samplerPasses*1e6/", New: "*4*1e6/"},
+	{Rule: "a chunk takes time for each pair", File: "operators/attention.go",
+		Old: "\t\tpair = max(0, pair)\n", New: "\t\tpair = 0\n"},
+	{Rule: "a chunk takes time for its tokens, too", File: "operators/attention.go",
+		Old: "rest[j] = max(rest[j], rest[j-1])", New: "rest[j] = 0"},
+	{Rule: "keys and values of a query head are shared", File: "operators/attention.go",
+		Old: "heads, kv := ceilDiv(t.Heads, tp), ceilDiv(t.KVHeads, tp)",
+		New: "heads, kv := ceilDiv(t.Heads, tp), ceilDiv(t.Heads, tp)"},
+}
+
+// TestMutations breaks the rules of kernels one at a time and expects a plain computation to notice each.
+func TestMutations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds tests with broken rules; run without -short")
+	}
+	mutation.Run(t, broken, func(int) []string {
+		return []string{"^(TestGrid|TestCleanProducts)$", "^TestPlainStep$"}
+	})
+}
