@@ -104,8 +104,11 @@
 // that the same estimator prefers with only the policy's information. exact:20
 // re-simulates the 20 decisions with the highest estimated regret, each with the three
 // best other replicas and with the opposite admission verdict. It reports the change in
-// met SLO targets and ms, for the request and all requests. Each request keeps the random
-// numbers that it had in the run. If admission rejected
+// met SLO targets and ms, for the request ("own") and for all requests. The latter is
+// "insensitive" if it is not larger than in eight controls, in which nothing is overruled but
+// one later request has one output token more ("sensitivity"). The metrics say how well the
+// estimates rank alternatives (regret.reliability). Each request keeps the random numbers
+// that it had in the run. If admission rejected
 // requests, or delayed them until they timed out, up to half of the 20 are such
 // decisions: those whose requests could have been served soonest, by estimate. Their
 // regret is the lost request, without ms. always-admit makes no decisions, so it has no

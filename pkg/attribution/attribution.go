@@ -55,7 +55,7 @@ type Analyzer struct {
 	spare    []request        // allocated, not in requests yet
 	pending  map[string]int32 // requests without outcome, by id
 
-	exact map[string][]stream.Alternative // of re-simulated decisions, by id
+	exact map[string]*Exact // of re-simulated decisions, by id
 	// admissions counts the verdicts of admission.
 	admissions map[string]int64
 	stats      runStats
@@ -65,7 +65,7 @@ type Analyzer struct {
 // New returns an Analyzer for the run with this header.
 func New(h *stream.Header) *Analyzer {
 	a := &Analyzer{classes: map[string]stream.SLOClass{}, names: nameTable{numbers: map[string]int32{}},
-		pending: map[string]int32{}, exact: map[string][]stream.Alternative{}, admissions: map[string]int64{},
+		pending: map[string]int32{}, exact: map[string]*Exact{}, admissions: map[string]int64{},
 		topology: newTopology(h)}
 	for _, c := range stream.Classes {
 		a.classes[c.Name] = c.Value

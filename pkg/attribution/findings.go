@@ -139,7 +139,7 @@ func (a *Analyzer) sumRegret() *Regret {
 		}
 	}
 	for _, e := range a.exact {
-		if slices.ContainsFunc(e, gainsSLOs) {
+		if slices.ContainsFunc(e.Alternatives, gainsSLOs) {
 			g.Flips++
 		}
 	}
@@ -149,8 +149,10 @@ func (a *Analyzer) sumRegret() *Regret {
 	return g
 }
 
-// gainsSLOs reports whether an alternative gains more SLOs than it loses.
-func gainsSLOs(x stream.Alternative) bool { return x.All != nil && x.All.SLOGained > x.All.SLOLost }
+// gainsSLOs reports whether an alternative gains more SLOs than it loses, beyond the sensitivity of the run.
+func gainsSLOs(x stream.Alternative) bool {
+	return x.All != nil && x.All.SLOGained > x.All.SLOLost && !x.Insensitive
+}
 
 // StrengthKind is what a Strength is about.
 type StrengthKind int

@@ -171,8 +171,11 @@ func (a *Analyzer) Regret(g *stream.Regret) {
 		q.regrets = append(q.regrets, *g)
 	}
 	if g.Method == stream.MethodExact {
-		// Not slices.Clone: a record without alternatives must not become nil, which means no record.
-		a.exact[g.Decision] = append([]stream.Alternative{}, g.Alternatives...)
+		e := &Exact{Alternatives: append([]stream.Alternative{}, g.Alternatives...)}
+		if g.Sensitivity != nil {
+			e.Sensitivity = *g.Sensitivity
+		}
+		a.exact[g.Decision] = e
 		return
 	}
 	i, ok := a.pending[g.Request]

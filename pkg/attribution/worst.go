@@ -25,7 +25,14 @@ type Example struct {
 	Tokens           Tokens
 	// Estimate and Exact are its counterfactuals, nil where not recorded.
 	Estimate *Estimate
-	Exact    []stream.Alternative
+	Exact    *Exact
+}
+
+// Exact is what the alternatives of a re-simulated decision changed, and how far the run moves by itself:
+// without controls, Sensitivity.Controls is 0.
+type Exact struct {
+	Alternatives []stream.Alternative
+	Sensitivity  stream.Sensitivity
 }
 
 // Outcome is how a request ended. Lost: it counts as lost. ExcessMS is how far it was above the target

@@ -514,25 +514,33 @@ func (c *plainCheck) alternative(string) string {
 }
 
 func (c *plainCheck) exactAlternative(string) string {
-	text, net, saved := "", math.Inf(-1), math.Inf(-1)
+	text, best := "", []float64{math.Inf(-1), 0, 0}
 	for _, g := range c.exact {
 		if g["decision"] != c.example.Decision {
 			continue
 		}
 		for _, a := range g["alternatives"].([]any) {
 			a := a.(map[string]any)
-			all := a["all"].(map[string]any)
-			gained, lost, less := all["slo_gained"].(float64), all["slo_lost"].(float64), all["e2e_ms"].(float64)
-			if gained-lost < net || gained-lost == net && less <= saved {
+			own, all := a["own"].(map[string]any), a["all"].(map[string]any)
+			value := []float64{own["slo_gained"].(float64) - own["slo_lost"].(float64), own["completed"].(float64),
+				own["e2e_ms"].(float64)}
+			if slices.Compare(value, best) <= 0 {
 				continue
 			}
-			net, saved = gained-lost, less
+			best = value
 			choice, ok := a["verdict"].(string)
 			if !ok {
 				choice = fmt.Sprintf("%s/%.0f", a["deployment"], a["replica"])
 			}
-			text = fmt.Sprintf("   re-simulated, best %s: SLOs gained %.0f, lost %.0f; total E2E %s ms less (exact)",
-				choice, gained, lost, show(less))
+			text = fmt.Sprintf("   re-simulated, best %s: own E2E %s ms less; all: SLOs gained %.0f, lost %.0f, "+
+				"E2E %s ms less", choice, show(value[2]), all["slo_gained"], all["slo_lost"],
+				show(all["e2e_ms"].(float64)))
+			moves, known := g["sensitivity"].(map[string]any)
+			if known && a["insensitive"] == true {
+				text += fmt.Sprintf(", within the run's own sensitivity (%s)", show(moves["e2e_ms"].(float64)))
+			} else if known {
+				text += fmt.Sprintf(" (own sensitivity %s)", show(moves["e2e_ms"].(float64)))
+			}
 		}
 	}
 	return text

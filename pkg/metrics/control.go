@@ -100,28 +100,50 @@ func (c *Control) Warning() string {
 		worst.Rule)
 }
 
-// Regret totals the estimated regret of routing decisions, in ms of E2E of the requests
-// that were routed.
+// Regret totals the estimated regret of routing decisions, in ms of the requests that were
+// routed: of E2E in hindsight and avoidable, and of TTFT in hindsight.
 type Regret struct {
-	Decisions   int64   `json:"decisions"`
-	HindsightMS float64 `json:"hindsight_ms"`
-	AvoidableMS float64 `json:"avoidable_ms"`
+	Decisions       int64   `json:"decisions"`
+	HindsightMS     float64 `json:"hindsight_ms"`
+	AvoidableMS     float64 `json:"avoidable_ms"`
+	HindsightTTFTMS float64 `json:"hindsight_ttft_ms"`
+	// Reliability is absent unless decisions were re-simulated with enough alternatives.
+	Reliability *Reliability `json:"reliability,omitempty"`
+}
+
+// Reliability says how well the estimates rank the alternatives that were re-simulated:
+// Spearman's correlation of the estimated and the exact change of TTFT and E2E of the
+// request itself; absent if all changes are equal. Alternatives is their number.
+type Reliability struct {
+	Alternatives int64    `json:"alternatives"`
+	SpearmanTTFT *float64 `json:"spearman_ttft,omitempty"`
+	SpearmanE2E  *float64 `json:"spearman_e2e,omitempty"`
 }
 
 // AddRegret counts one decision with its regret in µs.
-func (a *Accumulator) AddRegret(hindsightUS, avoidableUS int64) {
+func (a *Accumulator) AddRegret(hindsightUS, avoidableUS, hindsightTTFTUS int64) {
 	r := &a.regret
 	r.decisions++
 	r.hindsightUS += hindsightUS
 	r.avoidableUS += avoidableUS
+	r.hindsightTTFTUS += hindsightTTFTUS
+}
+
+// AddReliability sets the reliability of the estimates.
+func (a *Accumulator) AddReliability(alternatives int64, ttft, e2e *float64) {
+	a.regret.reliability = &Reliability{alternatives, ttft, e2e}
 }
 
 // regret is Regret in integer µs, so that the order of additions does not matter.
-type regret struct{ decisions, hindsightUS, avoidableUS int64 }
+type regret struct {
+	decisions, hindsightUS, avoidableUS, hindsightTTFTUS int64
+	reliability                                          *Reliability
+}
 
 func (r *regret) tree() *Regret {
 	if r.decisions == 0 {
 		return nil
 	}
-	return &Regret{r.decisions, float64(r.hindsightUS) / 1000, float64(r.avoidableUS) / 1000}
+	return &Regret{r.decisions, float64(r.hindsightUS) / 1000, float64(r.avoidableUS) / 1000,
+		float64(r.hindsightTTFTUS) / 1000, r.reliability}
 }

@@ -89,7 +89,8 @@ func lastName(path string) string { return path[strings.LastIndexAny("."+path, "
 func higherIsBetter(name string) bool {
 	switch name {
 	case "admitted", "completed", "admission_rate", "count", "coverage", "rps", "output_tok_s", "total_tok_s", "ratio",
-		"met", "prefix_hit_ratio", "cached_tokens", "jain", "attainment", "fan_out_utilization":
+		"met", "prefix_hit_ratio", "cached_tokens", "jain", "attainment", "fan_out_utilization",
+		"spearman_ttft", "spearman_e2e":
 		return true
 	}
 	return false

@@ -62,7 +62,8 @@ func TestLookupPath(t *testing.T) {
 		Goodput: &Goodput{RPS: &half}}
 	r := &Raw{Group: g, ITL: d, Reasons: map[string]int64{"deadline": 1}, Anomalies: map[string]int64{"x": 1},
 		Fairness: &Fairness{}, Cost: &Cost{PerMillion: &half},
-		Cls: map[string]*Group{`odd "]name`: &g}, Replicas: []Replica{{}, {}}, Regret: &Regret{},
+		Cls: map[string]*Group{`odd "]name`: &g}, Replicas: []Replica{{}, {}},
+		Regret:   &Regret{Reliability: &Reliability{}},
 		Sessions: &Sessions{Tool: d}, Shadow: &Shadow{},
 		Control: &Control{Flow: &Flow{}, SignalAgeMS: &Age{}}}
 	for _, v := range Values(r) {
@@ -101,7 +102,8 @@ func TestHigherIsBetter(t *testing.T) {
 		"throughput.output_tok_s", "throughput.total_tok_s",
 		"goodput.rps", "goodput.ratio", "goodput.met", "kv.prefix_hit_ratio", "fairness.jain", "replicas[*].completed",
 		"replicas[*].prefix_hit_ratio",
-		"shadow.cached_tokens", "sessions.completed", "sessions.fan_out_utilization", "sessions.attainment"}
+		"shadow.cached_tokens", "regret.reliability.spearman_ttft", "regret.reliability.spearman_e2e",
+		"sessions.completed", "sessions.fan_out_utilization", "sessions.attainment"}
 	lower := []string{"from_us", "until_us", "duration_s", "requests.offered", "requests.rejected",
 		"requests.timed_out", "requests.failed",
 		"requests.unfinished", "requests.not_issued", "tail_blowup", "goodput.offered", "goodput.not_issued",
@@ -117,6 +119,7 @@ func TestHigherIsBetter(t *testing.T) {
 		"control.flow.rejected", "control.flow.expired", "control.fallbacks", "shadow.requests", "shadow.diverged",
 		"shadow.expected_tokens",
 		"shadow.over_tokens", "shadow.under_tokens", "regret.decisions", "regret.hindsight_ms", "regret.avoidable_ms",
+		"regret.hindsight_ttft_ms", "regret.reliability.alternatives",
 		"anomalies.*",
 		"sessions.offered", "sessions.broken", "sessions.unfinished"}
 	for _, d := range []string{"ttft", "tpot", "e2e", "queue", "itl", "sessions.e2e", "sessions.critical_path",

@@ -55,9 +55,41 @@ var regret = section{name: "REGRET", write: func(w *writer) {
 		w.table(t)
 	}
 	if g.Exact > 0 {
-		w.line("%d decisions were re-simulated; for %d an alternative gains more SLOs than it loses", g.Exact, g.Flips)
+		w.line("%d decisions were re-simulated; for %d an alternative gains more SLOs than it loses, beyond the run's"+
+			" own sensitivity", g.Exact, g.Flips)
+	}
+	if text := w.reliability(); text != "" {
+		w.line("reliability of the estimates: %s", text)
+	} else {
+		w.line("reliability of the estimates: not measured; blis-sim --counterfactual exact:20 does")
 	}
 }}
+
+// reliableRho is the rank correlation from which estimates are used without a note.
+const reliableRho = 0.5
+
+// unreliableE2E reports whether the estimates of E2E were measured not to rank alternatives well.
+func (w *writer) unreliableE2E() bool {
+	r := w.Metrics.Regret
+	return r != nil && r.Reliability != nil && (r.Reliability.SpearmanE2E == nil ||
+		*r.Reliability.SpearmanE2E < reliableRho)
+}
+
+// reliability is the measured reliability of the estimates, "" without one.
+func (w *writer) reliability() string {
+	if w.Metrics.Regret == nil || w.Metrics.Regret.Reliability == nil {
+		return ""
+	}
+	r := w.Metrics.Regret.Reliability
+	rho := func(x *float64) string {
+		if x == nil {
+			return "-"
+		}
+		return fmt.Sprintf("%.2f", *x)
+	}
+	return fmt.Sprintf("Spearman with re-simulation E2E %s, TTFT %s (%d alternatives)", rho(r.SpearmanE2E),
+		rho(r.SpearmanTTFT), r.Alternatives)
+}
 
 var worstRegret = section{name: "WORST REGRET", listsExamples: true, write: func(w *writer) {
 	for i, e := range w.Analyzer.HighestRegrets(w.maxExamples()) {

@@ -44,6 +44,10 @@ var headline = section{name: "HEADLINE", write: func(w *writer) {
 		g := f.Regret
 		w.line("regret (estimated, E2E): %s ms in hindsight, %s ms avoidable with visible signals, over %d decisions.",
 			number(g.HindsightMS), number(g.AvoidableMS), g.Decisions)
+		if w.unreliableE2E() {
+			w.line("regret (estimated, TTFT): %s ms in hindsight; of E2E, the estimate is not reliable here: %s.",
+				number(m.Regret.HindsightTTFTMS), w.reliability())
+		}
 	}
 	w.line("%s", w.identity())
 	if f == nil {

@@ -153,19 +153,26 @@ func outcome(e *attribution.Example) string {
 	return strings.Join(text, "; ")
 }
 
-// exact says what the best re-simulated alternative changed.
-func exact(alternatives []stream.Alternative) string {
+// exact says what the re-simulated alternative changed that is best for the request itself, and whether what
+// it changed for all is more than the run moves by itself.
+func exact(e *attribution.Exact) string {
 	var a *stream.Alternative
-	for _, x := range alternatives {
-		if x.All != nil && (a == nil || better(x.All, a.All)) {
+	for _, x := range e.Alternatives {
+		if x.Own != nil && x.All != nil && (a == nil || better(x.Own, a.Own)) {
 			a = &x
 		}
 	}
 	if a == nil {
 		return "re-simulated: nothing recorded"
 	}
-	return fmt.Sprintf("re-simulated, best %s: SLOs gained %d, lost %d; total E2E %s ms less (exact)", name(choice(a)),
-		a.All.SLOGained, a.All.SLOLost, number(a.All.E2EMS))
+	noise := ""
+	if s := &e.Sensitivity; a.Insensitive {
+		noise = fmt.Sprintf(", within the run's own sensitivity (%s)", number(s.E2EMS))
+	} else if s.Controls > 0 {
+		noise = fmt.Sprintf(" (own sensitivity %s)", number(s.E2EMS))
+	}
+	return fmt.Sprintf("re-simulated, best %s: own E2E %s ms less; all: SLOs gained %d, lost %d, E2E %s ms less%s",
+		name(choice(a)), number(a.Own.E2EMS), a.All.SLOGained, a.All.SLOLost, number(a.All.E2EMS), noise)
 }
 
 // choice names an alternative: a verdict or a replica.
@@ -177,5 +184,6 @@ func choice(a *stream.Alternative) string {
 }
 
 func better(x, y *stream.Difference) bool {
-	return cmp.Or(cmp.Compare(x.SLOGained-x.SLOLost, y.SLOGained-y.SLOLost), cmp.Compare(x.E2EMS, y.E2EMS)) > 0
+	return cmp.Or(cmp.Compare(x.SLOGained-x.SLOLost, y.SLOGained-y.SLOLost), cmp.Compare(x.Completed, y.Completed),
+		cmp.Compare(x.E2EMS, y.E2EMS)) > 0
 }

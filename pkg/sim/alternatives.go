@@ -21,18 +21,29 @@ func (g *regretRecorder) resimulate(ctx context.Context, base *simulation, horiz
 		return err
 	}
 	p := &alternativeRunner{ctx: ctx, base: base, known: known, actual: &g.actual, horizon: horizon}
+	sample := g.reliabilityTrials()
 	selected := g.selectedDecisions()
 	trials := make([][]*trial, len(selected))
 	for i := range selected {
 		trials[i] = selected[i].trials()
 	}
-	if err := p.runAll(slices.Concat(trials...)); err != nil {
+	alternatives, controls := slices.Concat(trials...), controls(selected)
+	if horizon != nil {
+		sample = nil // the requests' own latencies end later
+	}
+	if err := p.runAll(slices.Concat(alternatives, controls, sample)); err != nil {
 		return err
 	}
+	if g.worst == 0 && horizon == nil {
+		sample = alternatives
+	}
+	g.addReliability(sample)
 	for i, d := range selected {
 		x := stream.Regret{Kind: stream.KindRegret, Decision: decisionID(d.number), Request: d.request,
-			Stage: d.stage, Method: stream.MethodExact, Alternatives: []stream.Alternative{}}
+			Stage: d.stage, Method: stream.MethodExact, Alternatives: []stream.Alternative{},
+			Sensitivity: sensitivity(selected, i, controls)}
 		for _, t := range trials[i] {
+			t.change.Insensitive = x.Sensitivity != nil && within(t.change.All, x.Sensitivity)
 			x.Alternatives = append(x.Alternatives, t.change)
 		}
 		if err := g.w.Any(&x); err != nil {
@@ -84,6 +95,9 @@ func (p *alternativeRunner) start(t *trial) (finish func() error, err error) {
 	changed, actual := p.known.clone(), p.actual // the forks add to what is known
 	forks := []*simulation{p.base.fork(changed)}
 	forks[0].decisions.override = t.override
+	if t.control != "" && !forks[0].perturb(t.control) {
+		return func() error { return nil }, nil
+	}
 	if p.horizon != nil { // both runs are compared at the same instant
 		actual = p.known.clone()
 		forks = append(forks, p.base.fork(actual))
@@ -120,19 +134,21 @@ func (p *alternativeRunner) runToEnd(f *simulation) error {
 }
 
 // trial is one alternative of a decision, at the given event: another replica, or another verdict if
-// replica is missing.
+// replica is missing. A control has the name of its random stream and overrules nothing.
 type trial struct {
 	of       *pastDecision
 	event    int64
 	override override
 	replica  int32
+	estimate estimate // of the replica
+	control  string
 	change   stream.Alternative // of the request itself, and of all requests
 }
 
 // trials returns the alternatives of a decision.
 func (d *pastDecision) trials() (all []*trial) {
 	for _, c := range d.alternatives {
-		all = append(all, &trial{of: d, event: d.event, replica: c.replica,
+		all = append(all, &trial{of: d, event: d.event, replica: c.replica, estimate: c,
 			override: override{decision: d.number, candidate: c.candidate}})
 	}
 	if a := d.admission; a.number >= 0 {

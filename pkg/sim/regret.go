@@ -144,6 +144,7 @@ type pastDecision struct {
 	stage, request string
 	// alternatives are the other candidates, best estimate first.
 	alternatives []estimate
+	chosen       estimate
 	regret       int64 // estimated, in µs
 	// admission is the last admission decision about the same request; its number is -1 if there was
 	// none.
@@ -167,10 +168,11 @@ func (g *regretRecorder) recordRouting(s *simulation, r *request, d *decision) e
 	preferred := slices.MinFunc(all, func(a, b estimate) int { return cmp.Compare(a.viewedE2E, b.viewedE2E) })
 	slices.SortStableFunc(all, func(a, b estimate) int { return cmp.Compare(a.e2e, b.e2e) })
 	hindsight, avoidable := chosen.e2e-all[0].e2e, chosen.e2e-preferred.e2e
-	g.totals.AddRegret(hindsight, avoidable)
+	soonest := slices.MinFunc(all, func(a, b estimate) int { return cmp.Compare(a.ttft, b.ttft) })
+	g.totals.AddRegret(hindsight, avoidable, chosen.ttft-soonest.ttft)
 	if g.worst > 0 || slices.Contains(g.named, d.number) {
 		past := pastDecision{number: d.number, position: r.position, event: s.events.count, stage: stream.StageRouting,
-			request: r.out.ID, regret: hindsight, admission: admissionDecision{number: -1}}
+			request: r.out.ID, chosen: chosen, regret: hindsight, admission: admissionDecision{number: -1}}
 		if last, found := g.admissions[r.position]; found {
 			past.admission = last
 		}

@@ -33,6 +33,7 @@ var Objects = []*Object{
 	objectCounts,
 	objectSegment,
 	objectBatchEntry,
+	objectSensitivity,
 	objectAlternative,
 	objectDifference,
 	objectSessionStep,
@@ -201,6 +202,7 @@ var objectRegret = describe[Regret]("regret", "The effect that the alternatives 
 	Field{Name: "hindsight_ms", Doc: "Estimated E2E of the choice minus that of the best candidate, in ms; only if estimated."},
 	Field{Name: "avoidable_ms", Doc: "Estimated E2E of the choice minus that of the candidate that the same estimator prefers when it knows only what the policy knew, in ms. It may be negative; only if estimated."},
 	Field{Name: "alternatives", Doc: "The best alternatives by estimate, best first; if estimated, including the choice.", Required: true},
+	Field{Name: "sensitivity", Doc: "How far the run moves by itself; only if exact, absent if nothing arrives after the decision."},
 )
 
 var objectSession = describe[Session]("session", "A DAG of model and tool calls that belong together: a conversation, an agent at work.",
@@ -334,6 +336,16 @@ var objectBatchEntry = describe[BatchEntry]("batch_entry", "A request in the bat
 	Field{Name: "tokens", Doc: "Tokens that the step computes for it.", Required: true, Max: maxExact},
 )
 
+var objectSensitivity = describe[Sensitivity]("sensitivity", "How far a run moves by itself: the largest absolute changes in controls, which overrule no decision but give one later request one output token more.",
+	Field{Name: "controls", Doc: "Number of controls.", Required: true, Max: maxExact},
+	Field{Name: "slo", Doc: "Largest net number of requests that gain or lose their targets.", Required: true, Max: maxExact},
+	Field{Name: "completed", Doc: "Largest change of the number of completed requests.", Required: true, Max: maxExact},
+	Field{Name: "ttft_ms", Doc: "Largest change of the sum of the TTFT of all requests, in ms.", Required: true},
+	Field{Name: "e2e_ms", Doc: "Largest change of the sum of the E2E of all requests, in ms.", Required: true},
+	Field{Name: "own_ttft_ms", Doc: "Largest change of the TTFT of a request that was decided about, in ms.", Required: true},
+	Field{Name: "own_e2e_ms", Doc: "Largest change of the E2E of a request that was decided about, in ms.", Required: true},
+)
+
 var objectAlternative = describe[Alternative]("alternative", "A candidate of routing or a verdict of admission.",
 	Field{Name: "deployment", Doc: "Deployment of the candidate."},
 	Field{Name: "replica", Doc: "Index of the candidate in its deployment, from 0.", Max: maxIndex},
@@ -344,6 +356,7 @@ var objectAlternative = describe[Alternative]("alternative", "A candidate of rou
 	Field{Name: "view_ms", Doc: "Estimated E2E of the request there, from what the policy saw, in ms."},
 	Field{Name: "own", Doc: "Effect on the request itself; only if exact."},
 	Field{Name: "all", Doc: "Effect on all requests; only if exact."},
+	Field{Name: "insensitive", Doc: "The effect on all requests is within the sensitivity of the run; only if exact."},
 )
 
 var objectDifference = describe[Difference]("difference", "The effect that an alternative would have had.",
@@ -785,6 +798,9 @@ func (v *Regret) decode(s *scanner) {
 					s.inElement(f, n)
 				}
 			}
+		case 8: // sensitivity
+			v.Sensitivity = new(Sensitivity)
+			v.Sensitivity.decode(s)
 		}
 	}
 }
@@ -984,6 +1000,29 @@ func appendBatchEntry(b []byte, v *BatchEntry, cache *numberCache) []byte {
 	return append(b, '}')
 }
 
+func (v *Sensitivity) decode(s *scanner) {
+	*v = Sensitivity{}
+	it := fieldIterator{object: objectSensitivity}
+	for s.nextField(&it) {
+		switch f := it.field; it.index {
+		case 0: // controls
+			v.Controls = s.integer(f)
+		case 1: // slo
+			v.SLO = s.integer(f)
+		case 2: // completed
+			v.Completed = s.integer(f)
+		case 3: // ttft_ms
+			v.TTFTMS = s.float(f)
+		case 4: // e2e_ms
+			v.E2EMS = s.float(f)
+		case 5: // own_ttft_ms
+			v.OwnTTFTMS = s.float(f)
+		case 6: // own_e2e_ms
+			v.OwnE2EMS = s.float(f)
+		}
+	}
+}
+
 func (v *Alternative) decode(s *scanner) {
 	*v = Alternative{Replica: NoIndex}
 	it := fieldIterator{object: objectAlternative}
@@ -1012,6 +1051,8 @@ func (v *Alternative) decode(s *scanner) {
 		case 8: // all
 			v.All = new(Difference)
 			v.All.decode(s)
+		case 9: // insensitive
+			v.Insensitive = s.boolean(f)
 		}
 	}
 }

@@ -32,6 +32,29 @@ type Regret struct {
 	AvoidableMS *float64 `json:"avoidable_ms,omitempty"`
 	// The best alternatives by estimate, best first; if estimated, including the choice.
 	Alternatives []Alternative `json:"alternatives" wire:"fresh"`
+	// How far the run moves by itself; only if exact, absent if nothing arrives after the decision.
+	Sensitivity *Sensitivity `json:"sensitivity,omitempty"`
+}
+
+// Sensitivity is how far a run moves by itself: the largest absolute changes in controls, which overrule
+// no decision but give one later request one output token more.
+//
+//wire:object sensitivity decode
+type Sensitivity struct {
+	// Number of controls.
+	Controls int64 `json:"controls"`
+	// Largest net number of requests that gain or lose their targets.
+	SLO int64 `json:"slo"`
+	// Largest change of the number of completed requests.
+	Completed int64 `json:"completed"`
+	// Largest change of the sum of the TTFT of all requests, in ms.
+	TTFTMS float64 `json:"ttft_ms"`
+	// Largest change of the sum of the E2E of all requests, in ms.
+	E2EMS float64 `json:"e2e_ms"`
+	// Largest change of the TTFT of a request that was decided about, in ms.
+	OwnTTFTMS float64 `json:"own_ttft_ms"`
+	// Largest change of the E2E of a request that was decided about, in ms.
+	OwnE2EMS float64 `json:"own_e2e_ms"`
 }
 
 // Alternative is a candidate of routing or a verdict of admission.
@@ -56,6 +79,8 @@ type Alternative struct {
 	Own *Difference `json:"own,omitempty"`
 	// Effect on all requests; only if exact.
 	All *Difference `json:"all,omitempty"`
+	// The effect on all requests is within the sensitivity of the run; only if exact.
+	Insensitive bool `json:"insensitive,omitempty"`
 }
 
 // Difference is the effect that an alternative would have had.

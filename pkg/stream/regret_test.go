@@ -37,7 +37,12 @@ func drawRegret(t *rapid.T) Regret {
 			Deployment: anyString.Draw(t, "deployment"), Verdict: anyString.Draw(t, "verdict"),
 			Replica: Index(rapid.Int32Range(-1, maxIndex).Draw(t, "replica")), Chosen: rapid.Bool().Draw(t, "chosen"),
 			TTFTMS: float("ttft"), E2EMS: float("e2e"), ViewMS: float("view"),
-			Own: difference("own"), All: difference("all")})
+			Own: difference("own"), All: difference("all"), Insensitive: rapid.Bool().Draw(t, "insensitive")})
+	}
+	if rapid.Bool().Draw(t, "sensitivity is present") {
+		g.Sensitivity = &Sensitivity{Controls: count.Draw(t, "controls"), SLO: count.Draw(t, "slo"),
+			Completed: count.Draw(t, "completed"), TTFTMS: anyFloat.Draw(t, "ttft"), E2EMS: anyFloat.Draw(t, "e2e"),
+			OwnTTFTMS: anyFloat.Draw(t, "own ttft"), OwnE2EMS: anyFloat.Draw(t, "own e2e")}
 	}
 	return g
 }
