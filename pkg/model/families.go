@@ -6,6 +6,9 @@ import "blis/pkg/registry"
 type family struct {
 	// qkvBias and outBias apply unless attention_bias is given.
 	qkvBias, outBias, qkNorm, sinks bool
+	// gate: attention has an output gate unless attn_output_gate is false. modelStates: the numbers of a state are
+	// those of the model unless mamba_ssm_dtype is given.
+	gate, modelStates bool
 	// norms is the number of norms of a layer, expertNorms that of a layer with experts; 0 means 2.
 	norms, expertNorms int
 	tied               bool
@@ -78,6 +81,7 @@ var families = registry.Table[family]{
 	{Name: "mimo_v2_flash", Value: family{sinks: true, experts: expertLayers{nonExpert: sharedByCount}}},
 	{Name: "qwen3_vl_text", Value: family{qkNorm: true}},
 	{Name: "qwen3_vl_moe_text", Value: family{qkNorm: true}},
+	{Name: "qwen3_next", Value: qwenNextFamily},
 	{Name: "qwen3_5_text", Value: qwen35Family},
 	{Name: "qwen3_5_moe_text", Value: qwen35Family},
 	{Name: "step3p7", Value: family{qkNorm: true, experts: expertLayers{nonExpert: sharedByCount}}},
@@ -102,7 +106,9 @@ var (
 	deepSeekV4Family = family{compressed: true, experts: expertLayers{nonExpert: sharedByCount}}
 	miniMaxFamily    = family{qkNorm: true, experts: expertLayers{nonExpert: sharedByCount}}
 	qwen35Family     = family{qkNorm: true, linear: GatedDeltaNet, experts: expertLayers{nonExpert: sharedByCount}}
-	llama4Family     = family{experts: expertLayers{nonExpert: sharedSingle},
+	qwenNextFamily   = family{qkNorm: true, gate: true, linear: GatedDeltaNet, modelStates: true,
+		experts: expertLayers{nonExpert: sharedByCount}}
+	llama4Family = family{experts: expertLayers{nonExpert: sharedSingle},
 		windows: windows{size: 8192, pattern: 4, chunked: true}}
 	gemma3Family = family{qkNorm: true, norms: 4, tied: true, windows: windows{size: 4096, pattern: 6},
 		defaults: defaults{headDim: 256, vocab: 262208, heads: 8, kvHeads: 4, positions: 131072}}

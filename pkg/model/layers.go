@@ -14,7 +14,7 @@ func (c *hfConfig) attention(f family, hidden, i int) (Attention, error) {
 	if kind := c.linearKind(f, i); kind != "" {
 		var err error
 		t = Attention{}
-		t.Linear, err = c.linear(kind)
+		t.Linear, err = c.linear(f, kind)
 		return t, err
 	}
 	t.Heads = deref(c.Heads, f.defaults.heads)
@@ -35,7 +35,7 @@ func (c *hfConfig) attention(f family, hidden, i int) (Attention, error) {
 	if t.KVHeads < 1 || t.KVHeads > t.Heads {
 		return t, fieldError("num_key_value_heads", c.KVHeads, "must be between 1 and num_attention_heads, %d", t.Heads)
 	}
-	t.Gate = deref(c.OutGate, false)
+	t.Gate = deref(c.OutGate, f.gate)
 	t.QKNormAcross = t.QKNorm && c.QKNormType == "per_layer"
 	if f.latent {
 		return c.mla(t, i)
@@ -80,6 +80,7 @@ func (c *hfConfig) linearKind(f family, i int) string {
 	switch {
 	case f.linear == mamba2 && c.Blocks[i] == "mamba",
 		f.linear == GatedDeltaNet && i < len(c.LayerTypes) && c.LayerTypes[i] == "linear_attention",
+		f.linear == GatedDeltaNet && len(c.LayerTypes) == 0 && (i+1)%deref(c.FullInterval, fullInterval) != 0,
 		f.linear == KimiDelta && c.Kimi != nil && slices.Contains(c.Kimi.Layers, i+1):
 		return f.linear
 	}

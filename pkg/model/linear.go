@@ -33,6 +33,7 @@ const (
 	KimiDelta      = "kimi-delta-attention"
 	mamba2         = "mamba2"
 	linearMaxWidth = 1 << 10 // of the convolution
+	fullInterval   = 4       // the default of full_attention_interval
 )
 
 // widths returns the widths of all keys and of all values.
@@ -85,6 +86,8 @@ type hfLinear struct {
 	StateSize  *int          `json:"ssm_state_size"`
 	StateDType *string       `json:"mamba_ssm_dtype"`
 	CacheDType *string       `json:"mamba_ssm_cache_dtype"`
+	// FullInterval: one of so many layers has full attention, if layer_types is not given.
+	FullInterval *int `json:"full_attention_interval"`
 }
 
 // hfKimiLinear is linear_attn_config, whose layers count from 1.
@@ -97,7 +100,7 @@ type hfKimiLinear struct {
 }
 
 // linear returns the recurrent part of a layer of this kind.
-func (c *hfConfig) linear(kind string) (*Linear, error) {
+func (c *hfConfig) linear(f family, kind string) (*Linear, error) {
 	l := &Linear{Kind: kind, StateBytes: 4}
 	type field struct {
 		name string
@@ -131,9 +134,9 @@ func (c *hfConfig) linear(kind string) (*Linear, error) {
 			{"linear_value_head_dim", c.ValueDim, &l.ValueDim, maxHeads},
 			{"linear_conv_kernel_dim", c.ConvKernel, &l.Conv, linearMaxWidth}}
 	}
-	for _, f := range fields {
-		if *f.to = deref(f.from, 0); *f.to < 1 || *f.to > f.most {
-			return nil, fieldError(f.name, f.from, "must be between 1 and %d", f.most)
+	for _, x := range fields {
+		if *x.to = deref(x.from, 0); *x.to < 1 || *x.to > x.most {
+			return nil, fieldError(x.name, x.from, "must be between 1 and %d", x.most)
 		}
 	}
 	if dtype := firstNonNil(c.CacheDType, c.StateDType); dtype != nil {
@@ -142,7 +145,7 @@ func (c *hfConfig) linear(kind string) (*Linear, error) {
 			return nil, fmt.Errorf("mamba_ssm_dtype: %w", err)
 		}
 		l.StateBytes = int(bytes)
-	} else if kind == mamba2 { // vllm/model_executor/layers/mamba/mamba_utils.py: as the model
+	} else if kind == mamba2 || f.modelStates { // vllm/model_executor/layers/mamba/mamba_utils.py: as the model
 		l.StateBytes = 2
 	}
 	return l, nil

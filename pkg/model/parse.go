@@ -297,6 +297,9 @@ func (c *hfConfig) supported(f family, layers int) error {
 				kinds[len(kinds)-1], kind)
 		}
 	}
+	if n := c.FullInterval; n != nil && *n < 1 {
+		return fieldError("full_attention_interval", n, "must be at least 1")
+	}
 	if n := deref(c.SharedKV, 0); n != 0 {
 		return fieldError("num_kv_shared_layers", &n, "must be 0: layers that share keys and values are not supported")
 	}
