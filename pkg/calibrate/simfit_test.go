@@ -13,6 +13,9 @@ import (
 // is 0 and beta[2] is recovered; where they do, beta[3] stays physics, as it does where
 // contexts are nearly constant.
 func TestBeta3IsFoundOrPhysics(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many fits by simulation; run without -short")
+	}
 	const physics = 0.1565 // of Llama-2-7b on an H100, us per token
 	constant := twoRates
 	constant.input, constant.output = [2]int64{500, 520}, [2]int64{200, 200}
@@ -46,6 +49,9 @@ func TestBeta3IsFoundOrPhysics(t *testing.T) {
 // TestAlpha3IsFoundWherePresent: alpha[3] of a server that sends tokens in turn is recovered
 // within three standard errors, and is absent of one that does not.
 func TestAlpha3IsFoundWherePresent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many fits by simulation; run without -short")
+	}
 	for _, c := range []struct {
 		us       float64
 		requests int
