@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"blis/pkg/hardware"
+	"blis/pkg/latency"
 	"blis/pkg/model"
 	"blis/pkg/operators"
 )
@@ -70,14 +71,10 @@ func (d *Deployment) eagerName() string {
 	return "engine.enforce_eager, besides more KV blocks,"
 }
 
-// captureSizes counts the sizes of CUDA graphs up to the largest: 1, 2, 4, then multiples of 8 up to 256 and
-// of 16 beyond (_set_cudagraph_sizes in vllm/config/vllm.py, v0.15.1 to v0.33.0).
-func captureSizes(largest int64) int {
-	n := 0
-	for _, size := range []int64{1, 2, 4} {
-		if size <= largest {
-			n++
-		}
+// captureSizes counts the sizes of CUDA graphs up to the largest.
+func captureSizes(largest int64) (n int) {
+	for size := latency.GraphSize(1); size <= largest; size = latency.GraphSize(size + 1) {
+		n++
 	}
-	return n + int(min(largest, 256)/8) + int(max(0, largest-256)/16)
+	return n
 }

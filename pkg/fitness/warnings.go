@@ -39,10 +39,7 @@ func (r *Run) sampleWarnings(name, tree, path, statistic string, score bool) (wa
 		warnings = append(warnings, fmt.Sprintf("%s has %.0f samples and needs %d", name, count, needs))
 	}
 	covered, ok := r.value(tree, path+".coverage")
-	if !ok {
-		return warnings
-	}
-	if tree != ownTree {
+	if !ok || tree != ownTree {
 		return warnings
 	}
 	if all, _ := r.value(tree, strings.Replace(path, targeted, "", 1)+".count"); strings.Contains(path, targeted) &&

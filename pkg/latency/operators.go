@@ -218,20 +218,26 @@ func (m *operators) Step(b Batch) des.Time {
 // slowChunk is the number of tokens in chunks from which on Host.ChunkFactor counts in full.
 const slowChunk = 512
 
-// padded returns the size of the CUDA graph for n tokens: 1, 2, 4, then multiples of 8 up to 256 and
-// of 16 beyond (_set_cudagraph_sizes in vllm/config/vllm.py, v0.15.1 to v0.33.0); 0 if there is none.
+// padded returns the size of the CUDA graph for n tokens; 0 if there is none.
 func (h *Host) padded(n int64) float64 {
-	switch {
-	case n > h.Captured:
+	if n > h.Captured {
 		return 0
-	case n > 256:
-		n = (n + 15) &^ 15
-	case n > 4:
-		n = (n + 7) &^ 7
-	case n == 3:
-		n = 4
 	}
-	return float64(n)
+	return float64(GraphSize(n))
+}
+
+// GraphSize returns the smallest size of CUDA graphs that holds n tokens: 1, 2, 4, then multiples of 8 up to 256
+// and of 16 beyond (_set_cudagraph_sizes in vllm/config/vllm.py, v0.15.1 to v0.33.0).
+func GraphSize(n int64) int64 {
+	switch {
+	case n > 256:
+		return (n + 15) &^ 15
+	case n > 4:
+		return (n + 7) &^ 7
+	case n == 3:
+		return 4
+	}
+	return n
 }
 
 // attention returns the time of attention in the batch.

@@ -86,7 +86,7 @@ type hfLinear struct {
 	StateSize  *int          `json:"ssm_state_size"`
 	StateDType *string       `json:"mamba_ssm_dtype"`
 	CacheDType *string       `json:"mamba_ssm_cache_dtype"`
-	// FullInterval: one of so many layers has full attention, if layer_types is not given.
+	// FullInterval: every FullInterval-th layer has full attention, if layer_types is not given.
 	FullInterval *int `json:"full_attention_interval"`
 }
 

@@ -68,7 +68,7 @@ const maxExampleGroups = 5
 // worstObjective is an objective without a value: lower than any that occurs.
 const worstObjective = -1e12
 
-// explain adds what the findings of the run x of candidate c say.
+// explain adds what the findings of a run say.
 func (d *Document) explain(in *report.Input, f *attribution.Findings) {
 	d.Hints = append(d.Hints, f.Hints...)
 	for i := range f.Patterns {
