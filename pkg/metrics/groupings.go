@@ -61,9 +61,21 @@ func (p *grouping) tree() map[string]*Group {
 // distribute calls use for each group with the keys of its samples, those whose tags are included; nil
 // includes all. samples are sorted; keys has the same length and is scratch memory.
 func (p *grouping) distribute(samples []stat.Keyed, keys []uint64, included []bool, use func(g int, sorted []uint64)) {
+	if len(p.groups) == 0 {
+		return
+	}
+	group := p.groupIndex
+	if included != nil {
+		group = slices.Clone(group)
+		for tag := range group {
+			if !included[tag] {
+				group[tag] = noGroup
+			}
+		}
+	}
 	ends := make([]int, len(p.groups)+1)
 	for i := range samples {
-		if g := p.groupIndex[samples[i].Tag]; g != noGroup && (included == nil || included[samples[i].Tag]) {
+		if g := group[samples[i].Tag]; g != noGroup {
 			ends[g+1]++
 		}
 	}
@@ -71,7 +83,7 @@ func (p *grouping) distribute(samples []stat.Keyed, keys []uint64, included []bo
 		ends[g+1] += ends[g]
 	}
 	for i := range samples {
-		if g := p.groupIndex[samples[i].Tag]; g != noGroup && (included == nil || included[samples[i].Tag]) {
+		if g := group[samples[i].Tag]; g != noGroup {
 			keys[ends[g]] = samples[i].Key
 			ends[g]++
 		}

@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,7 @@ func (d *Doc) find(path string) ast.Node {
 // lookup returns the nodes on path, from the root to the value or, if there is no
 // such value, to its nearest parent.
 func (d *Doc) lookup(path string) (nodes []ast.Node, found bool) {
-	parts := strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(".[]", r) })
+	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
 	nodes, missing := descend(d.body, parts)
 	return nodes, missing == 0
 }
@@ -32,6 +33,9 @@ func (d *Doc) lookup(path string) (nodes []ast.Node, found bool) {
 func descend(node ast.Node, parts []string) (nodes []ast.Node, missing int) {
 	missing = len(parts)
 	for n := 1; n <= len(parts) && missing > 0; n++ {
+		if n == 2 && !mayHaveDots(node) {
+			break
+		}
 		if c := child(node, strings.Join(parts[:n], ".")); c != nil {
 			if below, m := descend(c, parts[n:]); m < missing {
 				nodes, missing = below, m
@@ -39,6 +43,13 @@ func descend(node ast.Node, parts []string) (nodes []ast.Node, missing int) {
 		}
 	}
 	return append([]ast.Node{node}, nodes...), missing
+}
+
+// mayHaveDots reports whether a key of a node contains a dot, or may in a merged mapping.
+func mayHaveDots(node ast.Node) bool {
+	return slices.ContainsFunc(entriesOf(untagged(node)), func(v *ast.MappingValueNode) bool {
+		return v.Key.IsMergeKey() || strings.Contains(v.Key.GetToken().Value, ".")
+	})
 }
 
 // child returns the value of a node for a key or an index, nil if there is none. It
