@@ -1,16 +1,18 @@
 package sim
 
-// profileComparison is the test that notices brokenProfiles.
-const profileComparison = "^TestReferenceOn(Admissions|Profiles)$"
-
-// brokenProfiles are rules of llm-d's admitter, its profiles and their plugins.
-var brokenProfiles = []rule{
+// brokenAdmission are rules of llm-d's admitter.
+var brokenAdmission = []rule{
 	{"probabilistic-admitter: only sheddable requests", "policy/probabilistic_admitter.go",
 		"v.Request.Tier != Sheddable", "v.Request.Tier == Sheddable"},
 	{"probabilistic-admitter: the power of the load", "policy/probabilistic_admitter.go",
 		"math.Pow(utilization(v, p.queue, p.kv), p.power)", "utilization(v, p.queue, p.kv)"},
 	{"probabilistic-admitter: the fuller of queue and cache", "policy/probabilistic_admitter.go",
 		"max(float64(r.QueueDepth)/queue, r.KVUtil/kv)", "r.KVUtil / kv"},
+}
+
+// brokenProfiles are rules of llm-d's profiles and their plugins. A rule that starts with a plugin's name must be
+// noticed in profiles that have it.
+var brokenProfiles = []rule{
 	{"a choice among those that passed is the replica's", "policy/llmd.go",
 		"\t\tc.Candidate = p.indexes[c.Candidate]\n", ""},
 	{"filters learn of the choice", "policy/llmd.go",
@@ -92,15 +94,15 @@ var brokenProfiles = []rule{
 		"\tif !s.isCold {\n\t\treturn\n\t}\n", ""},
 	{"no-hit-lru-scorer: the least recent one is forgotten", "policy/llmd_scorers.go",
 		"slices.Delete(s.order, 0, 1)", "slices.Delete(s.order, len(s.order)-1, len(s.order))"},
-	{"session_id binds to the first replica", "policy/llmd_sessions.go",
+	{"session-affinity-scorer: session_id binds to the first replica", "policy/llmd_sessions.go",
 		"if p.bound && p.present &&", "if p.present && !p.present &&"},
-	{"without it the last replica counts", "policy/llmd_sessions.go",
+	{"session-affinity-scorer: without it the last replica counts", "policy/llmd_sessions.go",
 		"if p.bound && p.present &&", "if p.present &&"},
-	{"a replica that is no candidate loses the session", "policy/llmd_sessions.go",
+	{"session-affinity-filter: a replica that is no candidate loses the session", "policy/llmd_sessions.go",
 		"if p.bound && p.present &&", "if p.bound &&"},
-	{"an idle session is forgotten", "policy/llmd_sessions.go",
+	{"session-affinity-filter: an idle session is forgotten", "policy/llmd_sessions.go",
 		"p.lastUS[s] > p.ttlUS", "p.lastUS[s] > 1e9*p.ttlUS"},
-	{"at the multiples of the sweep", "policy/llmd_sessions.go",
+	{"session-affinity-filter: at the multiples of the sweep", "policy/llmd_sessions.go",
 		"v.NowUS-v.NowUS%p.sweepUS-p.lastUS[s]", "v.NowUS-p.lastUS[s]"},
 	{"session-affinity-filter: only that replica", "policy/llmd_sessions.go",
 		"\t\tclear(keep)\n", ""},

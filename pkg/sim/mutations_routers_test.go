@@ -1,8 +1,5 @@
 package sim
 
-// routerComparison is the test that notices brokenRouters.
-const routerComparison = "^TestReferenceOnRouters$"
-
 // brokenRouters are rules of the routers of llm-d and Dynamo, and of variables and random numbers.
 var brokenRouters = []rule{
 	{"llm-d: a block that no replica was sent ends the match", "policy/block_index.go",

@@ -2,9 +2,11 @@ package sim
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"blis/pkg/internal/mutation"
+	"blis/pkg/internal/reference"
 )
 
 // rule is a rule of the engine with the change to the fast engine that breaks it.
@@ -207,7 +209,10 @@ var broken = []rule{
 		"\tif n > 1 {\n\t\tw.partial -= n\n\t\tw.sum -= n * (w.size - tick)\n\t\tw.full += n\n\t}\n"},
 	{"a chunk's tokens see no further than the window", "engine/window.go",
 		"(n-unclipped)*w.size", "(n-unclipped)*(w.size+1)"},
-	// KV cache groups.
+}
+
+// brokenGroups are rules of KV cache groups.
+var brokenGroups = []rule{
 	{"a hit needs the blocks of all equal groups", "kv/grouphits.go",
 		"range k.members {", "range k.members[len(k.members)-1:] {"},
 	{"a window's hit ends with all blocks that a token needs", "kv/grouphits.go",
@@ -301,12 +306,6 @@ var broken = []rule{
 		"last = (tokens - 1) / size * size", "last -= 0 * tokens"},
 }
 
-// The comparisons that must notice a mutation, quick ones first.
-var comparisons = []string{
-	"^(TestScenarios|TestStories|TestSessionCutByHorizon|TestTiedPrefixes)$",
-	"^TestReferenceOnSessions$", "^(TestReference|TestReferenceOnFollowers)$",
-}
-
 // TestMutations breaks the rules one at a time and expects the comparison with the
 // reference, or a story or scenario, to notice each.
 func TestMutations(t *testing.T) {
@@ -314,16 +313,25 @@ func TestMutations(t *testing.T) {
 		t.Skip("builds an engine with broken rules; run without -short and -race")
 	}
 	var all []mutation.Mutation
-	for _, b := range slices.Concat(broken, brokenRouters, brokenProfiles) {
-		all = append(all, mutation.Mutation(b))
-	}
-	mutation.Run(t, all, func(i int) []string {
-		switch {
-		case i >= len(broken)+len(brokenRouters):
-			return []string{profileComparison}
-		case i >= len(broken):
-			return []string{routerComparison}
+	var tests [][]string
+	for _, part := range []struct {
+		rules []rule
+		tests []string // the comparisons that must notice them, quick ones first
+	}{
+		{broken, []string{"^(TestScenarios|TestStories|TestSessionCutByHorizon|TestTiedPrefixes)$",
+			"^TestReferenceOnSessions$", "^(TestReference|TestReferenceOnFollowers)$"}},
+		{brokenGroups, []string{"^TestStories$", "^(TestReferenceOnGroups|TestReferenceOnFollowers)$"}},
+		{brokenRouters, []string{"^TestReferenceOnRouters$"}},
+		{brokenAdmission, []string{"^TestReferenceOnAdmissions$"}},
+		{brokenProfiles, []string{"^TestReferenceOnProfiles$"}},
+	} {
+		for _, b := range part.rules {
+			all = append(all, mutation.Mutation(b))
+			tests = append(tests, part.tests)
+			if plugin, _, ok := strings.Cut(b.Rule, ":"); ok && slices.Contains(reference.Plugins(), plugin) {
+				tests[len(tests)-1] = []string{"^TestReferenceOnProfiles$/^" + plugin + "$"}
+			}
 		}
-		return comparisons
-	})
+	}
+	mutation.Run(t, all, func(i int) []string { return tests[i] })
 }

@@ -82,13 +82,18 @@ func followers(seed uint64) (reference.Config, []reference.Request) {
 }
 
 // compareSeeds compares the simulator with the reference on the cases of this many seeds, of fewer in short tests and
-// under the race detector.
-func compareSeeds(t *testing.T, cases, fewer uint64, draw func(uint64) (reference.Config, []reference.Request)) {
+// under the race detector. The seeds named first come first: their cases notice rules that few others do.
+func compareSeeds(t *testing.T, cases, fewer uint64, draw func(uint64) (reference.Config, []reference.Request),
+	first ...uint64,
+) {
 	t.Helper()
 	if raceEnabled || testing.Short() {
 		cases = fewer
 	}
 	for seed := range cases {
+		first = append(first, seed)
+	}
+	for _, seed := range first {
 		c, requests := draw(seed)
 		if diff := compare(t, c, requests); diff != "" {
 			t.Fatalf("seed %d: the reference (-) and the simulator (+) differ:\n%+v\n%s", seed, c, diff)
@@ -99,13 +104,18 @@ func compareSeeds(t *testing.T, cases, fewer uint64, draw func(uint64) (referenc
 // TestReference compares the simulator with the plain reference on random small clusters: all times,
 // counts and steps must be equal.
 func TestReference(t *testing.T) {
-	compareSeeds(t, 5000, 300, reference.Random)
+	compareSeeds(t, 2500, 300, reference.Random)
+}
+
+// TestReferenceOnGroups is TestReference with KV cache groups.
+func TestReferenceOnGroups(t *testing.T) {
+	compareSeeds(t, 1500, 200, reference.RandomGroups, 44, 50, 79, 84, 114, 116, 208, 972, 1371)
 }
 
 // TestReferenceOnSessions is TestReference with steps of sessions, issued when others have
 // completed.
 func TestReferenceOnSessions(t *testing.T) {
-	compareSeeds(t, 3000, 200, reference.RandomSessions)
+	compareSeeds(t, 2000, 200, reference.RandomSessions, 48, 103, 122, 248, 352, 356)
 }
 
 // TestSessionCutByHorizon has a session of two steps, one of which would be issued after the horizon. The run ends

@@ -13,12 +13,19 @@ import (
 // TestReferenceOnRouters is TestReference with the routers of llm-d and Dynamo, and with an expression that
 // has variables and random numbers.
 func TestReferenceOnRouters(t *testing.T) {
-	compareSeeds(t, 300, 60, reference.RandomRouters)
+	compareSeeds(t, 300, 60, reference.RandomRouters, 80, 91, 123)
 }
 
-// TestReferenceOnProfiles is TestReference with random profiles of llm-d.
+// TestReferenceOnProfiles is TestReference with random profiles of llm-d, for each plugin some that have it.
 func TestReferenceOnProfiles(t *testing.T) {
-	compareSeeds(t, 1500, 100, reference.RandomProfiles)
+	plugins := reference.Plugins()
+	for i, plugin := range plugins {
+		t.Run(plugin, func(t *testing.T) {
+			compareSeeds(t, 60, 10, func(seed uint64) (reference.Config, []reference.Request) {
+				return reference.RandomProfiles(seed*uint64(len(plugins))+uint64(i), plugin)
+			})
+		})
+	}
 }
 
 // TestReferenceOnAdmissions is TestReference with llm-d's probabilistic admitter.

@@ -241,7 +241,7 @@ func buildOverlay(t *testing.T, binary string, texts map[string][]byte) {
 }
 
 // run runs the tests of a binary under mutation i, one pattern after the other, and returns the names of those
-// that failed.
+// that failed, and the seeds of their cases.
 func run(t *testing.T, binary string, i int, patterns ...string) (failed []string) {
 	t.Helper()
 	for _, pattern := range patterns {
@@ -254,6 +254,8 @@ func run(t *testing.T, binary string, i int, patterns ...string) (failed []strin
 		for line := range strings.Lines(string(out)) {
 			if strings.HasPrefix(line, "--- FAIL: ") {
 				failed = append(failed, strings.Fields(line)[2])
+			} else if _, seed, ok := strings.Cut(line, "seed "); ok {
+				failed = append(failed, "seed "+strings.Split(seed, ":")[0])
 			}
 		}
 		if len(failed) == 0 {

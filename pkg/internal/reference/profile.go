@@ -54,10 +54,7 @@ func (d *llmdChoice) fraction(replica int) float64 {
 }
 
 // isFilter reports whether the plugin drops replicas.
-func (p Plugin) isFilter() bool {
-	return slices.Contains([]string{"utilization-filter", "endpoint-attribute-filter", "prefix-cache-affinity-filter",
-		"session-affinity-filter", "utilization-detector", "concurrency-detector"}, p.Name)
-}
+func (p Plugin) isFilter() bool { return slices.Contains(filters, p.Name) }
 
 // readsIndex reports whether the plugin looks at the router's index of prompts.
 func (p Plugin) readsIndex() bool {

@@ -1,15 +1,28 @@
 package reference
 
 import (
-	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
-// RandomProfiles draws a case like Random or RandomSessions, on several replicas with a random profile of llm-d.
-func RandomProfiles(seed uint64) (Config, []Request) {
+// filters and scorers are the plugins of a profile that drop replicas and those that score them.
+var (
+	filters = []string{"utilization-filter", "endpoint-attribute-filter", "prefix-cache-affinity-filter",
+		"session-affinity-filter", "utilization-detector", "concurrency-detector"}
+	scorers = []string{"queue-scorer", "kv-cache-utilization-scorer", "running-requests-size-scorer",
+		"prefix-cache-scorer", "precise-prefix-cache-scorer", "load-aware-scorer", "active-request-scorer",
+		"token-load-scorer", "session-affinity-scorer", "no-hit-lru-scorer", "endpoint-attribute-scorer"}
+)
+
+// Plugins are the names of all filters and scorers.
+func Plugins() []string { return slices.Concat(filters, scorers) }
+
+// RandomProfiles draws a case like Random or RandomSessions, on several replicas with a random profile of llm-d that
+// has a certain plugin.
+func RandomProfiles(seed uint64, plugin string) (Config, []Request) {
 	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0x70726f66))}
-	sessions := d.percent(40)
+	sessions := d.percent(40) || strings.HasPrefix(plugin, "session-")
 	c, requests := Random(seed)
 	if sessions {
 		c, requests = RandomSessions(seed)
@@ -21,11 +34,25 @@ func RandomProfiles(seed uint64) (Config, []Request) {
 	if !sessions {
 		longer(&c, requests, pick(d, 1, 9, 20, 20))
 	}
-	for range pick(d, 0, 1, 1, 2) {
-		c.Profile = append(c.Profile, d.filter(&c))
+	names := []string{plugin}
+	if filter := pick(d, filters...); d.percent(40) && filter != plugin {
+		names = append(names, filter)
 	}
-	for range pick(d, 1, 1, 2, 3) {
-		c.Profile = append(c.Profile, d.scorer(&c))
+	for range pick(d, 0, 1, 1, 2) {
+		names = append(names, pick(d, scorers...))
+	}
+	if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(scorers, name) }) {
+		names = append(names, pick(d, scorers...))
+	}
+	for _, name := range names {
+		if slices.Contains(filters, name) {
+			c.Profile = append(c.Profile, d.filter(&c, name))
+		}
+	}
+	for _, name := range names {
+		if slices.Contains(scorers, name) {
+			c.Profile = append(c.Profile, d.scorer(&c, name))
+		}
 	}
 	if slices.ContainsFunc(c.Profile, func(p Plugin) bool { return p.Name == "precise-prefix-cache-scorer" }) {
 		c.SnapshotUS = 0 // the caches that the router sees are current
@@ -33,54 +60,49 @@ func RandomProfiles(seed uint64) (Config, []Request) {
 	return c, requests
 }
 
-// filter draws a filter with limits near what the small clusters reach.
-func (d *generator) filter(c *Config) Plugin {
-	all := d.filters(c)
-	return all[pick(d, slices.Sorted(maps.Keys(all))...)]
-}
-
-func (d *generator) filters(c *Config) map[string]Plugin {
+// filter draws a filter's parameters, with limits near what the small clusters reach.
+func (d *generator) filter(c *Config, name string) Plugin {
 	few := func() float64 { return float64(d.between(1, 5)) }
 	headroom := pick(d, 0, 0, 0.5)
-	fallback := pick(d, "true", "false")
-	operators := []string{"LessThan", "LessThanOrEqual", "GreaterThan", "GreaterThanOrEqual", "Equal", "NotEqual"}
-	conditions := map[string]float64{}
-	for range d.between(1, 2) {
-		name := pick(d, "active-requests", "running-requests", "waiting-queue", "kv-cache-utilization")
-		if conditions[name] = few() - 1; name == "kv-cache-utilization" {
-			conditions[name] = d.Float64()
+	p := Plugin{Name: name, Numbers: map[string]float64{}, Words: map[string]string{}}
+	switch name {
+	case "utilization-filter":
+		for range d.between(1, 2) {
+			of := pick(d, "active-requests", "running-requests", "waiting-queue", "kv-cache-utilization")
+			if p.Numbers[of] = few() - 1; of == "kv-cache-utilization" {
+				p.Numbers[of] = d.Float64()
+			}
 		}
+		p.Words["fallbackOnEmpty"] = pick(d, "true", "false")
+	case "endpoint-attribute-filter":
+		p.Numbers["value"] = few() - 1
+		p.Words = map[string]string{"fallbackOnEmpty": pick(d, "true", "false"),
+			"operator": pick(d, "LessThan", "LessThanOrEqual", "GreaterThan", "GreaterThanOrEqual", "Equal",
+				"NotEqual"),
+			"attribute": pick(d, "queue_depth", "running", "kv_util", "free_blocks")}
+	case "prefix-cache-affinity-filter":
+		p.Numbers = map[string]float64{"affinityThreshold": pick(d, 0, 0.3, 0.5, 0.8, 1),
+			"explorationProbability": pick(d, 0, 0, 0.3), "maxTTFTPenaltyMs": pick(d, 0, 1, 10.0),
+			"peakPrefillThroughput": pick(d, 1000, 10000.0)}
+	case "session-affinity-filter":
+		return d.sessionPlugin(c, name)
+	case "utilization-detector":
+		p.Numbers = map[string]float64{"queueDepthThreshold": few(), "kvCacheUtilThreshold": pick(d, 0.3, 0.6, 1),
+			"headroom":                  headroom,
+			"metricsStalenessThreshold": max(1, float64(pick(d, 1, c.SnapshotUS/2, 1e6))) / 1e6}
+	case "concurrency-detector":
+		p.Numbers = map[string]float64{"maxConcurrency": few(), "headroom": headroom,
+			"maxTokenConcurrency": float64(d.between(1, 4*c.BlockSize*c.usable()))}
+		p.Words["concurrencyMode"] = pick(d, "requests", "tokens", "hybrid")
 	}
-	return map[string]Plugin{
-		"a": {Name: "utilization-filter", Numbers: conditions, Words: map[string]string{"fallbackOnEmpty": fallback}},
-		"b": {Name: "endpoint-attribute-filter", Numbers: map[string]float64{"value": few() - 1},
-			Words: map[string]string{"fallbackOnEmpty": fallback, "operator": pick(d, operators...),
-				"attribute": pick(d, "queue_depth", "running", "kv_util", "free_blocks")}},
-		"c": {Name: "prefix-cache-affinity-filter",
-			Numbers: map[string]float64{"affinityThreshold": pick(d, 0, 0.3, 0.5, 0.8, 1),
-				"explorationProbability": pick(d, 0, 0, 0.3), "maxTTFTPenaltyMs": pick(d, 0, 1, 10.0),
-				"peakPrefillThroughput": pick(d, 1000, 10000.0)}},
-		"d": d.sessionPlugin(c, "session-affinity-filter"),
-		"e": {Name: "utilization-detector",
-			Numbers: map[string]float64{"queueDepthThreshold": few(), "kvCacheUtilThreshold": pick(d, 0.3, 0.6, 1),
-				"headroom":                  headroom,
-				"metricsStalenessThreshold": max(1, float64(pick(d, 1, c.SnapshotUS/2, 1e6))) / 1e6}},
-		"f": {Name: "concurrency-detector",
-			Numbers: map[string]float64{"maxConcurrency": few(), "headroom": headroom,
-				"maxTokenConcurrency": float64(d.between(1, 4*c.BlockSize*c.usable()))},
-			Words: map[string]string{"concurrencyMode": pick(d, "requests", "tokens", "hybrid")}},
-	}
+	return p
 }
 
-// scorer draws a scorer.
-func (d *generator) scorer(c *Config) Plugin {
+// scorer draws a scorer's parameters.
+func (d *generator) scorer(c *Config, name string) Plugin {
 	few := func() float64 { return float64(d.between(1, 5)) }
-	p := Plugin{Weight: pick(d, 0.5, 1, 2, 3)}
-	p.Name = pick(d, "queue-scorer", "kv-cache-utilization-scorer", "running-requests-size-scorer",
-		"prefix-cache-scorer", "precise-prefix-cache-scorer", "load-aware-scorer", "active-request-scorer",
-		"token-load-scorer",
-		"session-affinity-scorer", "no-hit-lru-scorer", "endpoint-attribute-scorer")
-	switch p.Name {
+	p := Plugin{Name: name, Weight: pick(d, 0.5, 1, 2, 3)}
+	switch name {
 	case "prefix-cache-scorer":
 		p.Numbers = map[string]float64{"matchLengthWeight": pick(d, 0, 0.4, 1),
 			"matchLengthScaleTokens": float64(d.between(1, 8*smallestBlock))}
@@ -93,7 +115,7 @@ func (d *generator) scorer(c *Config) Plugin {
 	case "no-hit-lru-scorer":
 		p.Numbers = map[string]float64{"lruSize": pick(d, 1, 2, 1024.0)}
 	case "session-affinity-scorer":
-		s := d.sessionPlugin(c, p.Name)
+		s := d.sessionPlugin(c, name)
 		p.Numbers, p.Words = s.Numbers, s.Words
 	case "endpoint-attribute-scorer":
 		low := few() - 1

@@ -2,12 +2,12 @@ package reference
 
 import "testing"
 
-// TestRandomProfilesCover: each plugin is in enough cases, and the profiles expect hits and draw.
+// TestRandomProfilesCover: each plugin is in enough cases, also with others, and the profiles expect hits and draw.
 func TestRandomProfilesCover(t *testing.T) {
 	const cases = 500
 	counts := map[string]int{}
 	for seed := range uint64(cases) {
-		c, requests := RandomProfiles(seed)
+		c, requests := RandomProfiles(seed, Plugins()[seed%uint64(len(Plugins()))])
 		r := Run(c, requests)
 		seen := map[string]bool{"ties": r.TieDraws > 0, "stale reports": c.SnapshotUS > 0}
 		for _, p := range c.Profile {
@@ -23,11 +23,7 @@ func TestRandomProfilesCover(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"ties", "stale reports", "hits", "sessions", "utilization-filter",
-		"endpoint-attribute-filter", "prefix-cache-affinity-filter", "session-affinity-filter", "utilization-detector",
-		"concurrency-detector", "queue-scorer", "kv-cache-utilization-scorer", "running-requests-size-scorer",
-		"prefix-cache-scorer", "precise-prefix-cache-scorer", "load-aware-scorer", "active-request-scorer",
-		"token-load-scorer", "session-affinity-scorer", "no-hit-lru-scorer", "endpoint-attribute-scorer"} {
+	for _, name := range append(Plugins(), "ties", "stale reports", "hits", "sessions") {
 		t.Logf("%-30s %4.1f %%", name, 100*float64(counts[name])/cases)
 		if counts[name] < cases/20 {
 			t.Errorf("%s: in %d of %d cases", name, counts[name], cases)

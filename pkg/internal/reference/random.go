@@ -9,7 +9,13 @@ import (
 // Random draws a small cluster and its requests from a seed, for comparing two simulators. In most
 // cases requests compete for step tokens, batch slots or blocks. The ids are req-0, req-1, … in
 // order of arrival.
-func Random(seed uint64) (Config, []Request) {
+func Random(seed uint64) (Config, []Request) { return random(seed, false, false) }
+
+// RandomGroups is Random with KV cache groups, half of the time with recurrent states among them.
+func RandomGroups(seed uint64) (Config, []Request) { return random(seed, true, seed%2 == 0) }
+
+// random draws a case with certain switches and groups, or with recurrent states among them, or leaves them to chance.
+func random(seed uint64, groups, states bool) (Config, []Request) {
 	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0x626c6973)), names: []string{"p", "p", "q"}}
 	d.input = pick(d, 1, 4, 8, 12, 20, 30, 60)
 	d.output = pick(d, 1, 4, 8, 12, 20, 40)
@@ -26,7 +32,9 @@ func Random(seed uint64) (Config, []Request) {
 	}
 	// Switches come from their own generator: adding them did not change the cases of the seeds.
 	s := &generator{Rand: rand.New(rand.NewPCG(seed, 0x73776974))}
-	s.switches(&c)
+	if groups || s.percent(47) { // the others have none and use beta for step times
+		s.switches(&c)
+	}
 	if c.Async && s.percent(25) {
 		d.bursts(s, &c)
 		deadlinePercent, count = pick(s, 0, 50, 80), pick(s, 8, 25, 40)
@@ -39,11 +47,11 @@ func Random(seed uint64) (Config, []Request) {
 	t.choices(&c)
 	// And so do the KV cache groups.
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x67726f75)), input: d.input, output: d.output}
-	if c.Switches != (Switches{}) && g.percent(60) {
+	if groups || c.Switches != (Switches{}) && g.percent(60) {
 		g.groups(&c)
 		// And so do recurrent states.
 		s := &generator{Rand: rand.New(rand.NewPCG(seed, 0x73746174)), input: d.input, output: d.output}
-		if s.percent(40) {
+		if states || !groups && s.percent(40) {
 			s.states(&c)
 		}
 	}
@@ -137,12 +145,8 @@ func (d *generator) cluster() Config {
 	return c
 }
 
-// switches draws the engine switches of a case. Half of the cases have none and use beta for step
-// times.
+// switches draws the engine switches of a case.
 func (d *generator) switches(c *Config) {
-	if !d.percent(47) {
-		return
-	}
 	c.Async = d.percent(84)
 	c.ReserveFull = d.percent(42)
 	if d.percent(42) {
