@@ -9,9 +9,12 @@
 //   - by where the time went (Parts), missed against met requests, and
 //   - by the conditions (Conditions) that losing decisions match.
 //
-// The loss (see Loss) is the requests that missed a target of their SLO class. Where no
-// request has targets, it is the estimated regret of routing decisions; where no regret was
-// recorded, it is the late requests: TTFT above five times the median, or not completed.
+// The loss (see Loss) is the fitness that is lost, if the fitness reads more than the share of requests
+// that met their targets: each number loses what its term would gain if it were ideal, and this is divided
+// between the requests that make the number, such as the tail of a percentile. Else it is the requests that
+// missed a target of their SLO class. Where no request has targets, it is the estimated regret of routing
+// decisions; where no regret was recorded, it is the late requests: TTFT above five times the median, or
+// not completed.
 //
 // A condition becomes a Pattern if it holds for at least 5 % of the loss with a lift of at
 // least 1.5 (see Support.Lift). Patterns are found one after another, each among the requests

@@ -53,6 +53,13 @@ func (a *Analyzer) baselines() []baseline {
 	return byClass
 }
 
+// ignoreWaits leaves only service: where those that lose nothing are merely faster, they may have waited too.
+func (b *baseline) ignoreWaits() {
+	for _, p := range []Part{PartAdmission, PartFlow, PartFrontend, PartQueue, PartPreempted} {
+		b.mean[p] = 0
+	}
+}
+
 // partsOf are the parts that count toward the missed targets.
 func partsOf(missed targetSet) partSet {
 	set := setOf(PartPreempted)

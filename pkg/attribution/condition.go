@@ -56,6 +56,8 @@ type Condition struct {
 	// cause says what happened; see Pattern.Cause.
 	cause func(*Pattern) string
 	rank  rank
+	// isAbsolute: it says where at least half of the wait was, whatever other requests lost; see Analyzer.bestPattern.
+	isAbsolute bool
 	// parts are where a loss must be for the condition to explain it; see verdict.dominant.
 	parts partSet
 	holds func(*Analyzer, *request) bool

@@ -30,9 +30,10 @@ var delayed = Condition{Name: "delayed", Component: admissionComponent, rank: ra
 		return fmt.Sprintf("delayed %s times by admission, %s ms in total (means)",
 			p.mean(delays), p.mean(admissionMS))
 	},
-	Hint:   "delay fewer requests, for a shorter time, or only classes that can wait",
-	change: (*proposal).admitMore,
-	holds:  when(func(r *request) bool { return r.delays > 0 })}
+	Hint:       "delay fewer requests, for a shorter time, or only classes that can wait",
+	change:     (*proposal).admitMore,
+	isAbsolute: true,
+	holds:      when(func(r *request) bool { return r.delays > 0 })}
 
 var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponent, rank: rankCapacity,
 	parts: beforeToken,

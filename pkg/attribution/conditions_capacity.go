@@ -32,9 +32,10 @@ var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: r
 		return fmt.Sprintf("waited for a batch while %s running requests held %s of the KV blocks (means, estimated)",
 			p.mean(running), blocksHeld(p))
 	},
-	Hint:   "add cache (gpu_memory_utilization, num_gpu_blocks_override, more replicas), or admit fewer at once",
-	change: (*proposal).moreBlocks,
-	others: shorterQueues,
+	Hint:       "add cache (gpu_memory_utilization, num_gpu_blocks_override, more replicas), or admit fewer at once",
+	change:     (*proposal).moreBlocks,
+	others:     shorterQueues,
+	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
 		return r.waitedForBatch() && a.blocksFull(r) && r.contention.running < manyRunning
 	}}
@@ -48,9 +49,10 @@ var batchSlotsFull = Condition{Name: "batch_slots_full",
 		return fmt.Sprintf("waited for a batch while %s requests filled all slots with %s of the KV blocks"+
 			" (means, estimated)", p.mean(running), blocksHeld(p))
 	},
-	Hint:   "raise max_num_seqs: the cache has room",
-	change: (*proposal).moreSlots,
-	others: shorterQueues,
+	Hint:       "raise max_num_seqs: the cache has room",
+	change:     (*proposal).moreSlots,
+	others:     shorterQueues,
+	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
 		c := &r.contention
 		waited := r.waitedLong() && (!r.longerQueue() || a.fewerSlots(r))

@@ -88,8 +88,9 @@ var tokenBudgetFull = Condition{Name: "token_budget_full", Component: engineComp
 			" the KV blocks; %s prompt tokens went ahead (means, estimated)",
 			p.mean(running), blocksHeld(p), p.mean(promptsAhead))
 	},
-	Hint:   "raise max_num_batched_tokens: steps are short, and most of their time does not depend on their tokens",
-	change: (*proposal).moreBudget,
+	Hint:       "raise max_num_batched_tokens: steps are short, and most of their time does not depend on their tokens",
+	change:     (*proposal).moreBudget,
+	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
 		d := a.topology.deploymentOf(r.replica)
 		share, budget := d.fixedStepShare(), d.Engine.MaxNumBatchedTokens

@@ -18,9 +18,10 @@ var frontEnd = Condition{Name: "front_end", Component: engineComponent, rank: ra
 		return fmt.Sprintf("the front end took %s of %s ms to the first token (means)",
 			p.mean(frontendMS), p.mean(ttftMS))
 	},
-	Hint:   "speed up the front end (latency.alpha_us): tokenizer, API server, detokenizer",
-	change: (*proposal).fasterFrontEnd,
-	holds:  when(func(r *request) bool { return r.takesHalf(r.times.split()[PartFrontend]) })}
+	Hint:       "speed up the front end (latency.alpha_us): tokenizer, API server, detokenizer",
+	change:     (*proposal).fasterFrontEnd,
+	isAbsolute: true,
+	holds:      when(func(r *request) bool { return r.takesHalf(r.times.split()[PartFrontend]) })}
 
 var controlLatency = Condition{Name: "control_latency", Component: routingComponent, rank: rankCapacity,
 	parts: anyPart,
@@ -30,8 +31,9 @@ var controlLatency = Condition{Name: "control_latency", Component: routingCompon
 		return fmt.Sprintf("admission and routing took %s of %s ms to the first token (means)",
 			p.mean(decisionMS), p.mean(ttftMS))
 	},
-	Hint:   "shorten control_plane.admission_latency_us or routing_latency_us",
-	change: (*proposal).fasterControl,
+	Hint:       "shorten control_plane.admission_latency_us or routing_latency_us",
+	change:     (*proposal).fasterControl,
+	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
 		s, c := r.times.split(), &a.topology.ControlPlane
 		r.evidence.decisionUS = min(c.AdmissionLatencyUS, s[PartAdmission]) + min(c.RoutingLatencyUS, s[PartFlow])
@@ -48,8 +50,9 @@ var flowControl = Condition{Name: "flow_control", Component: admissionComponent,
 		}
 		return text
 	},
-	Hint:   "raise the limits of control_plane.flow_control.detector where replicas have room; else add replicas",
-	change: (*proposal).moreFlow,
+	Hint:       "raise the limits of control_plane.flow_control.detector where replicas have room; else add replicas",
+	change:     (*proposal).moreFlow,
+	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
 		return 2*r.evidence.decisionUS < r.times.split()[PartFlow] || a.rejectedByFlow(r)
 	}}

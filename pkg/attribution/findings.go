@@ -82,9 +82,9 @@ type Regret struct {
 // front end, queue and preempted. It covers the requests whose record has the start of their first batch.
 type Waiting struct{ WaitMS, E2EMS float64 }
 
-// Find explains the run. It is called once, after the last record.
-func (a *Analyzer) Find() *Findings {
-	f := &Findings{Loss: a.findLoss(), Anomalies: a.episodes}
+// Find explains the run. It is called once, after the last record. sources are what the fitness of the run loses.
+func (a *Analyzer) Find(sources ...LossSource) *Findings {
+	f := &Findings{Loss: a.findLoss(sources), Anomalies: a.episodes}
 	a.computeStats()
 	a.countQueues()
 	a.measureOccupancy()

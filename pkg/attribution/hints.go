@@ -23,7 +23,8 @@ type Hint struct {
 	Advice string `json:"advice"`
 	Change
 	Also []Change `json:"also,omitempty"`
-	// ExpectedGain is the share of the judged requests that the pattern explains: an upper bound of the gain.
+	// ExpectedGain is the share of the judged requests that the pattern explains, or the fitness where that is the
+	// loss: an upper bound of the gain.
 	ExpectedGain float64 `json:"expected_gain"`
 	// Command simulates it: the run again, on its workload, with other settings.
 	Command string `json:"command"`
@@ -128,12 +129,20 @@ func (a *Analyzer) hint(p *Pattern, f *Findings, m *remedy) *Hint {
 	}
 	h := &Hint{Condition: p.Condition.Name, Component: p.Condition.Component.Name, Advice: m.advice,
 		Change: changes[0], Also: changes[1:],
-		ExpectedGain: float64(p.Lost) / float64(max(1, f.Loss.Judged)), Command: "blis-sim --replay RUN"}
+		ExpectedGain: f.Loss.gain(p), Command: "blis-sim --replay RUN"}
 	for _, s := range h.Settings() {
 		h.Command += " --set '" + s + "'"
 	}
 	h.Command += " WORKLOAD"
 	return h
+}
+
+// gain is what is won at most if a pattern loses nothing: a share of the judged requests, or fitness.
+func (l *Loss) gain(p *Pattern) float64 {
+	if l.Kind == LossFitness {
+		return p.Loss * l.Total
+	}
+	return float64(p.Lost) / float64(max(1, l.Judged))
 }
 
 // isNothing reports whether the value is set already.

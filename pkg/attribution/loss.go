@@ -13,9 +13,10 @@ type LossKind int
 
 // Kinds of loss.
 const (
-	LossMisses LossKind = iota // requests that missed a target
-	LossRegret                 // ms of estimated regret of routing decisions
-	LossLate                   // requests whose first token came late, or that did not complete
+	LossMisses  LossKind = iota // requests that missed a target
+	LossRegret                  // ms of estimated regret of routing decisions
+	LossLate                    // requests whose first token came late, or that did not complete
+	LossFitness                 // fitness, by the numbers that it reads
 )
 
 // lateFactor times the median TTFT is late where no request has targets.
@@ -24,12 +25,14 @@ const lateFactor = 5
 // Loss is what a run lost.
 type Loss struct {
 	Kind LossKind
-	// Lost of the Judged requests lost something. Total is their loss: missed requests, or ms of
-	// regret.
+	// Lost of the Judged requests lost something. Total is their loss: missed requests, ms of
+	// regret, or fitness.
 	Lost, Judged int64
 	Total        float64
 	// MedianTTFTMS is that of all requests; LossLate only.
 	MedianTTFTMS float64
+	// Sources are the numbers by which fitness is lost; LossFitness only.
+	Sources []SourceLoss
 	// LostParts and MetParts are those of the completed requests that lost something, and of those that
 	// did not.
 	LostParts, MetParts PartMeans
@@ -73,7 +76,8 @@ type Group struct {
 
 // TooSmall reports whether the loss is too small to look for patterns.
 func (l *Loss) TooSmall() bool {
-	return l.Lost < MinLost || float64(l.Lost) <= MinLossShare*float64(l.Judged)
+	return l.Lost < MinLost || float64(l.Lost) <= MinLossShare*float64(l.Judged) ||
+		l.Kind == LossFitness && l.Total <= MinLossShare
 }
 
 // targetSet is a set of missed targets.
@@ -86,12 +90,14 @@ const (
 	missedCompletion
 )
 
-// findLoss decides what is lost and sets the verdict of each request.
-func (a *Analyzer) findLoss() *Loss {
+// findLoss decides what is lost and sets the verdict of each request. sources are what the fitness loses.
+func (a *Analyzer) findLoss(sources []LossSource) *Loss {
 	l := &Loss{}
 	hasTargets := func(r *request) bool { return r.verdict.judged }
 	hasRegret := func(r *request) bool { return r.routing.estimate != nil && !r.verdict.excluded }
 	switch {
+	case a.markFitness(l, sources):
+		l.Kind = LossFitness
 	case slices.ContainsFunc(a.requests, hasTargets):
 		l.Kind = LossMisses
 		a.markMisses()
@@ -122,25 +128,29 @@ func latencyMS(from, to stream.Micros) float64 { return float64(to-from) / 1000 
 // markMisses finds the missed targets of each request.
 func (a *Analyzer) markMisses() {
 	for _, r := range a.requests {
-		v := &r.verdict
-		if !v.judged || v.met {
-			continue
+		if v := &r.verdict; v.judged && !v.met {
+			v.loss = 1
+			a.findMissed(r)
 		}
-		v.loss = 1
-		if !a.completed(r) {
-			v.missed = missedCompletion
-			continue
-		}
-		t := a.classes[a.names.list[r.labels.class]].Targets
-		ttft, e2e := latencyMS(r.times.arrival, r.times.firstToken), latencyMS(r.times.arrival, r.times.ended)
-		tpot, tokens := 0.0, int64(r.tokens.output)
-		if tokens > 1 {
-			tpot = stream.TPOT(int64(r.times.ended-r.times.firstToken), tokens)
-		}
-		v.exceeds(missedTTFT, ttft, t.TTFTMS, 1)
-		v.exceeds(missedTPOT, tpot, t.TPOTMS, float64(tokens-1))
-		v.exceeds(missedE2E, e2e, t.E2EMS, 1)
 	}
+}
+
+// findMissed finds the targets that a request missed.
+func (a *Analyzer) findMissed(r *request) {
+	v := &r.verdict
+	if !a.completed(r) {
+		v.missed |= missedCompletion
+		return
+	}
+	t := a.classes[a.names.list[r.labels.class]].Targets
+	ttft, e2e := latencyMS(r.times.arrival, r.times.firstToken), latencyMS(r.times.arrival, r.times.ended)
+	tpot, tokens := 0.0, int64(r.tokens.output)
+	if tokens > 1 {
+		tpot = stream.TPOT(int64(r.times.ended-r.times.firstToken), tokens)
+	}
+	v.exceeds(missedTTFT, ttft, t.TTFTMS, 1)
+	v.exceeds(missedTPOT, tpot, t.TPOTMS, float64(tokens-1))
+	v.exceeds(missedE2E, e2e, t.E2EMS, 1)
 }
 
 // exceeds notes that a target was missed if ms is above the limit; 0 is no limit.
@@ -189,6 +199,11 @@ func (a *Analyzer) markLate() float64 {
 // divide finds the dominant part of each loss and adds up l.
 func (a *Analyzer) divide(l *Loss) {
 	baselines := a.baselines()
+	if l.Kind == LossFitness {
+		for i := range baselines {
+			baselines[i].ignoreWaits()
+		}
+	}
 	groups, states := map[Group]*Group{}, make([]int64, len(a.names.list))
 	for _, r := range a.requests {
 		if !r.verdict.judged {

@@ -19,6 +19,8 @@ type Pattern struct {
 	Support
 	// Loss is the share of the total loss that it explains, from 0 to 1.
 	Loss float64
+	// Sources divide it where the loss is fitness, the largest first.
+	Sources []SourceLoss
 	// Part is the most frequent dominant part of its losing requests.
 	Part Part
 	// Cause says what happened, by means over its losing requests.
@@ -92,6 +94,7 @@ func (a *Analyzer) findPatterns(l *Loss) (found []Pattern) {
 				break
 			}
 			left = a.explain(&p, left)
+			p.Sources = l.sumSources(p.losing)
 			found = append(found, p)
 		}
 	}
@@ -121,7 +124,7 @@ func (a *Analyzer) bestPattern(l *Loss, rank rank, left []*request) (best Patter
 		condition := conditions[t.condition]
 		population := populations[condition.parts]
 		lift, byMS := t.lift(population)
-		noControl := t.noControlGroup(population, lift)
+		noControl := t.noControlGroup(population, lift) || l.standsAlone(t)
 		switch {
 		case t.loss < minLoss*l.Total || t.lost < MinLost/2,
 			condition.isTrait() && 2*t.all > population.all, // what most requests have explains nothing
@@ -140,6 +143,12 @@ func (a *Analyzer) bestPattern(l *Loss, rank rank, left []*request) (best Patter
 		}
 	}
 	return best, most > 0
+}
+
+// standsAlone reports whether a cluster needs no control group: its condition says where the time went, for most of the
+// loss. All requests may lose by a latency what has no limit, so that those with another cause lose too.
+func (l *Loss) standsAlone(t *clusterTotals) bool {
+	return l.Kind == LossFitness && conditions[t.condition].isAbsolute && t.loss >= minCapacitySupport*l.Total
 }
 
 // conditions are the conditions that are tried at that rank.

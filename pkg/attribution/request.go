@@ -71,6 +71,8 @@ type verdict struct {
 	met      bool // it met all targets
 	missed   targetSet
 	loss     float64 // its part of Loss.Total; 0: it lost nothing
+	// bySource divides loss where the loss is fitness.
+	bySource []sourceShare
 	// dominant is the part of its time with the largest excess over that of met requests.
 	dominant Part
 	// conditions are those that it matches, pattern the index of the pattern that explains it, -1 for none.

@@ -29,6 +29,9 @@ func titleLine(in *Input) string {
 var headline = section{name: "HEADLINE", write: func(w *writer) {
 	m, f := w.Metrics, w.Findings
 	w.line("%s", w.state())
+	if f != nil && len(f.Loss.Sources) > 0 {
+		w.line("lost: %s.", fitnessLost(f.Loss.Sources))
+	}
 	if f != nil && f.Loss.Lost > 0 {
 		w.line("%s", mainLoss(f))
 	}
@@ -129,12 +132,35 @@ func (w *writer) lossDefinition() string {
 		return "no outcomes"
 	}
 	l := w.Findings.Loss
+	if l.Kind == attribution.LossFitness {
+		return "the loss is fitness"
+	}
 	if l.Kind == attribution.LossRegret {
 		return fmt.Sprintf("the loss is estimated regret: %s ms over %d of %d decisions", number(l.Total), l.Lost,
 			l.Judged)
 	}
 	return fmt.Sprintf("the loss is requests with TTFT above 5 x the median (%s ms), or not completed: %d of %d",
 		number(l.MedianTTFTMS), l.Lost, l.Judged)
+}
+
+// maxShownSources is how many numbers of the fitness are listed.
+const maxShownSources = 3
+
+// fitnessLost lists by which numbers fitness is lost, the largest first.
+func fitnessLost(all []attribution.SourceLoss) string {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(x, y attribution.SourceLoss) int { return cmp.Compare(y.Lost, x.Lost) })
+	text := list(all[:min(len(all), maxShownSources)], func(s attribution.SourceLoss) string {
+		by := "not by single requests"
+		if s.Requests > 0 {
+			by = fmt.Sprintf("%d requests", s.Requests)
+		}
+		return fmt.Sprintf("%s %s (%s)", short(s.Path, 30), fraction(s.Lost), by)
+	})
+	if more := len(all) - maxShownSources; more > 0 {
+		text += fmt.Sprintf(", %d more", more)
+	}
+	return text
 }
 
 // lossWords are the words for a kind of loss.
@@ -147,9 +173,10 @@ type lossWords struct {
 
 // wordsFor are the words for each kind of loss.
 var wordsFor = [...]lossWords{
-	attribution.LossMisses: {"misses", "misses", "missed", "met", "met their targets"},
-	attribution.LossRegret: {"regretted decisions", "regret", "lost", "not lost", "lost nothing"},
-	attribution.LossLate:   {"late requests", "late requests", "lost", "not lost", "lost nothing"},
+	attribution.LossMisses:  {"misses", "misses", "missed", "met", "met their targets"},
+	attribution.LossRegret:  {"regretted decisions", "regret", "lost", "not lost", "lost nothing"},
+	attribution.LossLate:    {"late requests", "late requests", "lost", "not lost", "lost nothing"},
+	attribution.LossFitness: {"requests that lose fitness", "fitness lost", "lost", "not lost", "lost nothing"},
 }
 
 // mainLoss says where 90 % of the loss is, and when, if that is a small part of the run.

@@ -28,6 +28,9 @@ var patterns = section{name: "PATTERNS", explains: true, write: func(w *writer) 
 		w.line("P%d %s, %s", i+1, patternName(p), decider(p))
 		w.line("   %d of %d %s (%s); %d requests match, %s", p.Lost, f.Loss.Lost, wordsFor[f.Loss.Kind].unit,
 			percent(p.Loss), p.All, lift(&p.Support))
+		if len(p.Sources) > 0 {
+			w.line("   of the fitness: %s", fitnessLost(p.Sources))
+		}
 		w.line("   %s", p.Cause)
 	}
 	if cause := w.sessionCause(); cause != "" && !reported {
@@ -147,10 +150,18 @@ func (w *writer) hintsOf(pattern int) {
 		if pattern > 0 && h.Advice != w.Findings.Patterns[pattern-1].Condition.Hint {
 			w.line("   or %s:", h.Advice)
 		}
-		w.line("   up to %s of the requests: %s", percent(h.ExpectedGain), stream.Printable(h.Command))
+		w.line("   up to %s: %s", w.gain(h.ExpectedGain), stream.Printable(h.Command))
 		w.measured(h.Measured)
 	}
 	w.omitted(found-maxShownHints, "hints (--format json)")
+}
+
+// gain is an expected gain in words.
+func (w *writer) gain(x float64) string {
+	if w.Findings.Loss.Kind == attribution.LossFitness {
+		return fraction(x) + " of fitness"
+	}
+	return percent(x) + " of the requests"
 }
 
 // tried reports whether a hint was simulated: then hints are shown.

@@ -11,6 +11,9 @@
 //
 // A ? after a percentile marks too few samples: fewer than 10/(1-p).
 //
+// With a fitness that reads more than the share of requests that met their targets, the loss is fitness: a line "lost:"
+// says by which numbers, and the shares of the loss, and the order of patterns, are those of the fitness.
+//
 // Words have fixed meanings. A request is met if it met all targets of its SLO class, else missed;
 // rejected, timed out, failed and unfinished requests are missed. A run is healthy if at least
 // 99 % of the requests with targets met them, degraded if at least 90 %, else failing. Patterns are

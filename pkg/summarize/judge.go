@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"blis/pkg/attribution"
 	"blis/pkg/fitness"
 	"blis/pkg/stream"
 )
@@ -154,7 +155,27 @@ func (r *analysis) score(x *runDoc) (err error) {
 		}
 	}
 	r.findNoise(x)
+	r.explain(x, x.inPlace(x), x.result)
+	for _, ref := range x.references {
+		if ref.runDoc != nil {
+			r.explain(ref.runDoc, x.inPlace(ref.runDoc), ref.score)
+		}
+	}
 	return nil
+}
+
+// explain finds once what a run loses, and why.
+func (r *analysis) explain(x *runDoc, run *fitness.Run, result *fitness.Result) {
+	if x.narrative == nil || x.findings != nil || x.insight.Empty() {
+		return
+	}
+	var sources []attribution.LossSource
+	if !r.defaultFitness {
+		for _, l := range r.fitness.Losses(run, result) {
+			sources = append(sources, attribution.LossSource(l))
+		}
+	}
+	x.findings = x.insight.Find(sources...)
 }
 
 // inPlace is the run y for fitness expressions, with the references of r.

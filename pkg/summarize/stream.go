@@ -286,7 +286,6 @@ func (s *summary) finish(r *stream.Reader) error {
 	}
 	if s.narrative != nil && !s.insight.Empty() {
 		s.insight.Metrics(s.raw)
-		s.findings = s.insight.Find()
 	}
 	return nil
 }
