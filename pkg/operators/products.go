@@ -203,6 +203,7 @@ func (c *compiler) tabledExperts(dtype string, want experts) func(tokens float64
 				c.note("experts in %s: loaded as %s", dtype, distribution)
 			}
 			c.covers(g.x[len(g.x)-1])
+			g = want.sameLaw(g, distribution)
 			return func(tokens float64) float64 { return g.interpolate(tokens, 0) }
 		}
 	}
@@ -217,6 +218,7 @@ func (c *compiler) tabledExperts(dtype string, want experts) func(tokens float64
 			}
 		}
 		if found != nil {
+			found = best.sameLaw(found, distribution)
 			break
 		}
 	}

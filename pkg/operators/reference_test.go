@@ -3,6 +3,7 @@ package operators
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"blis/pkg/latency"
@@ -15,6 +16,7 @@ type plain struct {
 	layers, hidden, heads, kv, dim, inner, vocabulary   float64
 	experts, topK                                       float64      // 0 in a dense model
 	load                                                string       // how tokens choose experts
+	routed                                              [2][]float64 // tokens, and the times of experts
 	axes                                                [2][]float64 // n and k of all products
 	tp                                                  float64
 	bandwidth, link, fusedBytes, oneShotBytes, captured float64
@@ -118,7 +120,43 @@ func (p *plain) layer(m float64) float64 {
 			2*(2+p.memory(m*2*p.inner/p.tp*4))
 	}
 	return us + p.gemm(m, p.experts, p.hidden) + 3*(2+p.memory(m*p.hidden*4)) +
-		p.at(fmt.Sprintf("moe|bfloat16|%s|%g|%g|%g|%g|%g|1", p.load, p.hidden, p.inner, p.topK, p.experts, p.tp), m, 0)
+		along(p.routed[0], p.routed[1], m)
+}
+
+// loads returns the times of experts by tokens. The size with as many choices as experts is in the table with another
+// law of loads: it takes the time of the next size, in proportion to the experts that are chosen.
+func (p *plain) loads() (tokens, times []float64) {
+	g := p.tables.series[fmt.Sprintf("moe|bfloat16|%s|%g|%g|%g|%g|%g|1", p.load, p.hidden, p.inner, p.topK, p.experts,
+		p.tp)]
+	times = slices.Clone(g.us)
+	var exponent float64
+	if n, _ := fmt.Sscanf(p.load, "power_law_%g", &exponent); n == 1 {
+		for i, tokens := range g.x {
+			if tokens*p.topK == p.experts {
+				times[i] = max(times[i], times[i+1]*p.chosen(tokens, exponent)/p.chosen(g.x[i+1], exponent))
+			}
+		}
+	}
+	return g.x, times
+}
+
+// chosen counts experts that get at least half of a token if the tokens of experts are in proportion to values between
+// 1 and 0.8 times the tokens, whose density is a power: each of many quantiles is an expert.
+func (p *plain) chosen(tokens, exponent float64) float64 {
+	const quantiles = 1e5
+	value := func(q float64) float64 {
+		return math.Pow(1-q+q*math.Pow(0.8*tokens, 1-exponent), 1/(1-exponent))
+	}
+	sum, count := 0.0, 0.0
+	for i := range int(quantiles) {
+		sum += value((float64(i) + 0.5) / quantiles)
+	}
+	for i := range int(quantiles) {
+		if value((float64(i)+0.5)/quantiles)/sum*quantiles/p.experts*tokens*p.topK >= 0.5 {
+			count++
+		}
+	}
+	return count
 }
 
 // tokens is the time of all that depends on the m tokens of a step: layers without attention, and the embedding.
@@ -207,6 +245,9 @@ func TestPlainStep(t *testing.T) {
 		step := newModel(t, o)
 		c.p.tables, c.p.tp, c.p.bandwidth, c.p.link = tables, float64(c.tp), m.Bandwidth, m.Link
 		c.p.axes = axes
+		if c.p.experts > 0 {
+			c.p.routed[0], c.p.routed[1] = c.p.loads()
+		}
 		c.p.fusedBytes, c.p.oneShotBytes, c.p.captured = float64(c.fused), float64(c.fused), float64(m.Captured)
 		check := func(b latency.Batch, want float64) {
 			t.Helper()
