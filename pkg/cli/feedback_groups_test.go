@@ -33,7 +33,7 @@ func dashUnless(known bool, x float64) string {
 }
 
 // lossWindow is the shortest time with 90 % of the misses, if it is at most half of the run.
-func (c *plainCheck) lossWindow() string {
+func (c *plainCheck) lossWindow(string) string {
 	var arrivals []float64
 	for _, r := range c.missing {
 		arrivals = append(arrivals, r.Arrival)
@@ -54,7 +54,7 @@ func (c *plainCheck) lossWindow() string {
 	if 2*(until-from) > last-first {
 		return ""
 	}
-	return fmt.Sprintf("; 90.0 %% of them arrived from %.1f s to %.1f s", from/1e6, until/1e6)
+	return fmt.Sprintf("when: 90.0 %% of the misses arrived from %.1f s to %.1f s.", from/1e6, until/1e6)
 }
 
 // A text with a parent says what changed in the configuration and in the patterns.

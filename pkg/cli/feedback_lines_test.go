@@ -53,7 +53,8 @@ type lineWriter struct {
 func (c *plainCheck) writers() []lineWriter {
 	return []lineWriter{
 		{"[blis-summary/1]", func(string) string { return "[blis-summary/1] " + c.policies() }},
-		{"state: ", c.state}, {"where: ", c.mainLoss}, {"top cause: ", c.topCause}, {"fitness: ", c.fitness},
+		{"state: ", c.state}, {"where: ", c.mainLoss}, {"when: ", c.lossWindow},
+		{"top cause: ", c.topCause}, {"change: ", c.change}, {"try: ", nil}, {"fitness: ", c.fitness},
 		{"requests: ", c.requestsLine}, {"regret (", c.regretLine}, {"run: ", c.runLine},
 		{"mean ms ", nil}, {"missed  ", c.lossRow}, {"met  ", c.lossRow}, {"misses by the part", c.dominant},
 		{"name ", nil}, {"P", c.patternLine}, {"NEVER fired", c.neverFired}, {"admission tree NEVER", c.neverRejected},
@@ -69,8 +70,11 @@ func (c *plainCheck) writers() []lineWriter {
 
 func (c *plainCheck) policies() string {
 	var parts []string
+	defaults := map[string]string{"admission": "always-admit", "priority": "constant", "scheduler": "fcfs"}
 	for _, stage := range []string{"admission", "priority", "routing", "scheduler"} {
-		parts = append(parts, stage+" "+c.header.Run.Config.Policies[stage].Type)
+		if policy := c.header.Run.Config.Policies[stage].Type; policy != defaults[stage] {
+			parts = append(parts, stage+" "+policy)
+		}
 	}
 	return strings.Join(parts, ", ")
 }
@@ -142,8 +146,8 @@ func (c *plainCheck) mainLoss(string) string {
 		covered += counts[name]
 		parts = append(parts, fmt.Sprintf("%s %d", name, counts[name]))
 	}
-	return fmt.Sprintf("where: %s; %s of the misses%s.", strings.Join(parts, ", "),
-		share(float64(covered), float64(len(c.missing))), c.lossWindow())
+	return fmt.Sprintf("where: %s; %s of the misses.", strings.Join(parts, ", "),
+		share(float64(covered), float64(len(c.missing))))
 }
 
 // topCause takes the name of the pattern from the text and counts the rest.
@@ -151,7 +155,18 @@ func (c *plainCheck) topCause(line string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(line, "top cause: P1 "), " explains")
 	c.choose(1, name)
 	explained := share(float64(len(c.explained)), float64(len(c.missing)))
-	return fmt.Sprintf("top cause: P1 %s explains %s of the misses: %s.", name, explained, c.cause())
+	text := fmt.Sprintf("top cause: P1 %s explains %s of the misses", name, explained)
+	if strings.HasSuffix(line, " of the misses.") { // there was no room for the cause
+		return text + "."
+	}
+	return text + ": " + c.cause() + "."
+}
+
+// change takes the settings from the text and counts what the first pattern explains.
+func (c *plainCheck) change(line string) string {
+	settings, _, _ := strings.Cut(line, " (saves")
+	return fmt.Sprintf("%s (saves at most %s of the requests)", settings,
+		share(float64(len(c.explained)), float64(len(c.requests))))
 }
 
 // choose sets the pattern of the next lines. Requests that match an earlier one do not count.

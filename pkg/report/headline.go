@@ -11,33 +11,9 @@ import (
 	"blis/pkg/stream"
 )
 
-// defaultPreemption is vLLM's only preemption policy: the title does not name it.
-const defaultPreemption = "last-in"
-
-// titleLine is the first section: the policies.
-func titleLine(in *Input) string {
-	var stages []string
-	for _, p := range in.Analyzer.Policies() {
-		if stage, policy := p[0], p[1]; stage != "preemption" || policy != defaultPreemption {
-			stages = append(stages, stage+" "+name(policy))
-		}
-	}
-	policies := cmp.Or(strings.Join(stages, ", "), "policies unknown")
-	return fmt.Sprintf("[%s] %s\n", title, strings.TrimRight(short(policies, 110), " "))
-}
-
 var headline = section{name: "HEADLINE", write: func(w *writer) {
 	m, f := w.Metrics, w.Findings
-	w.line("%s", w.state())
-	if f != nil && len(f.Loss.Sources) > 0 {
-		w.line("lost: %s.", fitnessLost(f.Loss.Sources))
-	}
-	if f != nil && f.Loss.Lost > 0 {
-		w.line("%s", mainLoss(f))
-	}
-	if f != nil && (f.Loss.Lost > 0 || w.sessionCause() != "") {
-		w.topCause(beginningLength - len(titleLine(w.Input)))
-	}
+	w.beginning()
 	if w.Selection != "" {
 		w.line("selection: %s.", short(w.Selection, 160))
 	}
@@ -55,6 +31,8 @@ var headline = section{name: "HEADLINE", write: func(w *writer) {
 	w.line("%s", w.identity())
 	if f == nil {
 		w.line("the run holds no outcomes (--trace minimal): causes are unknown.")
+	} else if h := w.mainHint(); h != nil {
+		w.line("try: %s", stream.Printable(h.Command))
 	}
 	for _, warning := range w.Warnings {
 		if strings.HasPrefix(warning, "policies:") {
@@ -63,28 +41,22 @@ var headline = section{name: "HEADLINE", write: func(w *writer) {
 	}
 }}
 
-// topCause names the pattern that explains most of the loss, with its cause if the section then
-// has at most room characters.
-func (w *writer) topCause(room int) {
+// topCause names the pattern that explains most of the loss, with its cause and without.
+func (w *writer) topCause() variants {
 	f := w.Findings
 	switch {
 	case len(f.Patterns) > 0:
 		p := &f.Patterns[0]
 		brief := fmt.Sprintf("top cause: P1 %s explains %s of the %s", patternName(p), percent(p.Loss),
 			wordsFor[f.Loss.Kind].total)
-		if text := brief + ": " + p.Cause + "."; len(w.text)+len(text) < room {
-			w.line("%s", text)
-		} else {
-			w.line("%s.", brief)
-		}
+		return variants{brief + ": " + p.Cause + ".", brief + "."}
 	case w.sessionCause() != "":
-		w.line("top cause: P1 %s.", w.sessionCause())
+		return variants{fmt.Sprintf("top cause: P1 %s.", w.sessionCause())}
 	case f.Loss.TooSmall():
-		w.line("cause: too little loss to look for patterns (fewer than %d requests, or at most %s).",
-			attribution.MinLost, percent(attribution.MinLossShare))
-	default:
-		w.line("cause: not explained; no condition explains much of it.")
+		return variants{fmt.Sprintf("cause: too little loss to look for patterns (fewer than %d requests, or at most"+
+			" %s).", attribution.MinLost, percent(attribution.MinLossShare))}
 	}
+	return variants{"cause: not explained; no condition explains much of it."}
 }
 
 // state says how the run went, in fixed words.
@@ -107,12 +79,16 @@ func (w *writer) state() string {
 		text = fmt.Sprintf("state: %s. %d of %d calls met their SLO targets (%s), %d missed, %d of them never issued"+
 			" (broken sessions)", word, g.Met, all, percent(g.Ratio), all-g.Met, g.NotIssued)
 	}
-	if f := w.Findings; f != nil && f.Loss.Kind == attribution.LossMisses {
-		if targets := missedTargets(&f.Loss.Missed); len(text)+len(targets) < 150 {
-			text += targets
-		}
-	}
 	return text + "."
+}
+
+// stateWithTargets says which targets were missed, too.
+func (w *writer) stateWithTargets() string {
+	text := w.state()
+	if l := w.Findings.Loss; l.Kind == attribution.LossMisses && w.Metrics.Goodput != nil {
+		text = strings.TrimSuffix(text, ".") + missedTargets(&l.Missed) + "."
+	}
+	return text
 }
 
 // missedTargets says which targets were missed.
@@ -179,27 +155,35 @@ var wordsFor = [...]lossWords{
 	attribution.LossFitness: {"requests that lose fitness", "fitness lost", "lost", "not lost", "lost nothing"},
 }
 
-// mainLoss says where 90 % of the loss is, and when, if that is a small part of the run.
-func mainLoss(f *attribution.Findings) string {
+// mainLoss says where 90 % of the loss is, and where most of it.
+func mainLoss(f *attribution.Findings) variants {
 	l := f.Loss
-	var groups []string
-	share := 0.0
-	for i, g := range l.Main {
-		share += g.Loss
-		if i < 2 {
-			groups = append(groups, fmt.Sprintf("%s%s %d", g.Part, parenthesized(short(g.Class, 20)), g.N))
+	var all variants
+	for n := 2; n > 0; n-- {
+		var groups []string
+		share := 0.0
+		for i, g := range l.Main {
+			if share += g.Loss; i < n {
+				groups = append(groups, fmt.Sprintf("%s%s %d", g.Part, parenthesized(short(g.Class, 20)), g.N))
+			}
 		}
+		if more := len(l.Main) - len(groups); more > 0 {
+			groups = append(groups, fmt.Sprintf("%d more", more))
+		}
+		all = append(all, fmt.Sprintf("where: %s; %s of the %s.", strings.Join(groups, ", "), percent(share/l.Total),
+			wordsFor[l.Kind].total))
 	}
-	if more := len(l.Main) - len(groups); more > 0 {
-		groups = append(groups, fmt.Sprintf("%d more", more))
+	return all
+}
+
+// lossTime says when most of the loss was, if that is a small part of the run.
+func lossTime(f *attribution.Findings) string {
+	t := f.LossWindow
+	if t.UntilUS == 0 {
+		return ""
 	}
-	when := ""
-	if w := f.LossWindow; w.UntilUS > 0 {
-		when = fmt.Sprintf("; 90.0 %% of them arrived from %.1f s to %.1f s", float64(w.FromUS)/1e6,
-			float64(w.UntilUS)/1e6)
-	}
-	return fmt.Sprintf("where: %s; %s of the %s%s.", strings.Join(groups, ", "), percent(share/l.Total),
-		wordsFor[l.Kind].total, when)
+	return fmt.Sprintf("when: 90.0 %% of the %s arrived from %.1f s to %.1f s.", wordsFor[f.Loss.Kind].unit,
+		float64(t.FromUS)/1e6, float64(t.UntilUS)/1e6)
 }
 
 // identity says which run it is.

@@ -106,6 +106,17 @@ func (w *writer) sessionCause() string {
 	return ""
 }
 
+// sessionAdvice says in words what to change for the cause of long sessions, "" without one.
+func (w *writer) sessionAdvice() string {
+	switch {
+	case w.sessionCause() == "":
+		return ""
+	case w.Findings.Sessions.Cause() == "tool_wait":
+		return "no setting of the cluster: shorten the tools, or call the model while they run"
+	}
+	return "no setting of the cluster: even out the parallel calls of a step, or join without the slowest"
+}
+
 func meanOf(label string, d *metrics.Distribution) string {
 	if d == nil {
 		return ""

@@ -3,11 +3,12 @@
 // first.
 //
 // The text is ASCII in sections. Each section begins with a line such as [LOSS] and has at most
-// 1,950 characters; no line begins with a heading sign or a fence. The state, where the loss is
-// and its top cause lie within the first 480 characters. The text is cut to a number of tokens
-// by leaving out whole sections from the end; the last line then names those. Names from outside
-// are shortened and changed so that filters that hide credentials leave the text as it is. Equal
-// runs give equal bytes.
+// 1,950 characters; no line begins with a heading sign or a fence. The state, where the loss is, its top
+// cause and what to change lie within the first 480 characters: the lines are as full as they then can be.
+// What to change is the first hint with the gain that the pattern allows at most, or the best of those that
+// were simulated. The text is cut to a number of tokens by leaving out whole sections from the end; the last
+// line then names those. Names from outside are shortened and changed so that filters that hide credentials
+// leave the text as it is. Equal runs give equal bytes.
 //
 // A ? after a percentile marks too few samples: fewer than 10/(1-p).
 //
@@ -41,8 +42,8 @@ var title = fmt.Sprintf("blis-summary/%d", version)
 // Limits of the text.
 const (
 	maxSectionLength = 1950 // characters
-	// beginningLength is the number of characters that hold the state, where the loss is and its
-	// top cause.
+	// beginningLength is the number of characters that hold the state, where the loss is, its top cause
+	// and what to change.
 	beginningLength = 480
 	defaultTokens   = 900
 	minTokens       = 300
@@ -147,7 +148,7 @@ func (o *Options) Validate() error {
 // Strategies select sections and their order.
 var Strategies = registry.Table[[]section]{
 	{Name: "issue_focused", Doc: "the largest problems, with an example of each",
-		Value: []section{headline, score, hints, comparison, setup, loss, patterns, byClass, byTenant, byDeployment,
+		Value: []section{headline, score, hints, comparison, patterns, loss, setup, byClass, byTenant, byDeployment,
 			byReplica, sessions, byScenario, worst, strengths, anomalies, headroom, more, notes}},
 	{Name: "decision_audit", Doc: "decisions by rule, and a sample of them with their outcomes",
 		Value: []section{headline, setup, decisions, sample, patterns, hints, strengths, anomalies, more, notes}},

@@ -140,26 +140,30 @@ func isCutOf(text string, all []Section) bool {
 	return text == ""
 }
 
-// The first characters hold, in whole lines, how the run went, where it lost most and why.
+// The first characters hold, in whole lines, how the run went, where it lost most, why and what to change.
 func TestBeginningStandsAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in, o := drawRun(t), drawOptions(t)
 		text := Text(in, o)
 		lines := strings.SplitAfter(string(text[:min(len(text), beginningLength)]), "\n")
 		want := []string{"[blis-summary/1] ", "[HEADLINE]\n", "state: "}
-		if in.Findings.Loss.Lost > 0 {
+		if f := in.Findings; f.Loss.Lost > 0 {
 			want = append(want, "where: ")
-			if len(in.Findings.Patterns) > 0 {
-				want = append(want, "top cause: P1 "+in.Findings.Patterns[0].Condition.Name)
-			} else {
+			switch w := (&writer{Input: in, Options: o}); {
+			case len(f.Patterns) > 0:
+				want = append(want, "top cause: P1 "+f.Patterns[0].Condition.Name, "change: ")
+			case w.mainHint() != nil:
+				want = append(want, "cause: ", "change: ")
+			default:
 				want = append(want, "cause: ")
 			}
 		}
-		for i, w := range want {
-			if i >= len(lines) || !strings.HasPrefix(lines[i], w) || !strings.HasSuffix(lines[i], "\n") {
-				t.Fatalf("line %d does not begin with %q and end within %d characters of\n%s", i+1, w, beginningLength,
-					text)
+		for _, w := range want {
+			at := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, w) })
+			if at < 0 || !strings.HasSuffix(lines[at], "\n") {
+				t.Fatalf("no line begins with %q and ends within %d characters of\n%s", w, beginningLength, text)
 			}
+			lines = lines[at+1:]
 		}
 	})
 }

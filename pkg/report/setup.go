@@ -70,18 +70,12 @@ func (t tree) isOn(key string) bool {
 	return v != nil && v != false && fmt.Sprint(v) != "0"
 }
 
-// policiesText has the policies that have parameters or expressions.
+// policiesText has the policies, with their parameters and expressions.
 func policiesText(policies tree) string {
 	var parts []string
 	for _, stage := range []string{"admission", "priority", "routing", "scheduler", "preemption"} {
-		p := policies.at(stage)
-		rest := maps.Clone(p)
-		delete(rest, "type")
-		if params := rest.at("params"); params != nil && len(rest) == 1 {
-			rest = params
-		}
-		if len(rest) > 0 {
-			parts = append(parts, fmt.Sprintf("%s %v %s", stage, p["type"], inline(rest)))
+		if p := policies.at(stage); p != nil && (stage != "preemption" || p["type"] != defaultPolicies[stage]) {
+			parts = append(parts, stage+" "+settingText(map[string]any(p)))
 		}
 	}
 	return strings.Join(parts, "; ")
