@@ -109,6 +109,10 @@ func (o *Options) calibrate(ctx context.Context) (*report, error) {
 		if s.given, err = s.deployment.ReadCoefficients(given, s.arch, o.Hardware...); err != nil {
 			return nil, err
 		}
+		if f := s.given.Latency.Factors; f != nil && s.shape.operators != nil && !f.IsOf(s.shape.id) {
+			s.warnf("%s was fitted with other kernels (%s) than these (%s): tables, kernel settings or the version of "+
+				"BLIS differ", given, f.Kernels, s.shape.id)
+		}
 		if m := s.given.Latency.Model; o.Evaluate == "" && m != "linear" && s.given.Latency.Factors == nil {
 			return nil, fmt.Errorf("%s: --init needs coefficients of the model linear or factors of the model "+
 				"operators, these are of %s", given, m)

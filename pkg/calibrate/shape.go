@@ -13,12 +13,13 @@ import (
 type shape struct {
 	operators *latency.Operators // nil: unknown
 	kernels   latency.Model      // of the operators
+	id        string             // of the operators
 }
 
 // newShape returns the shape with the kernels of a deployment.
 func newShape(o *latency.Operators) (s shape, err error) {
 	unfitted := hardware.Latency{Model: "operators", AlphaUS: []float64{0, 0, 0}}
-	s.operators = o
+	s.operators, s.id = o, o.KernelsID()
 	s.kernels, err = unfitted.Build(nil, o)
 	return s, err
 }
@@ -30,7 +31,7 @@ func (s shape) latency(c coefficients, table *latency.Table) hardware.Latency {
 		return hardware.Latency{Model: "table", AlphaUS: c[:beta0], Table: table}
 	case s.kernels != nil:
 		return hardware.Latency{Model: "operators", AlphaUS: c[:beta0], Factors: &latency.Factors{StepUS: c[beta0],
-			Prefill: c[beta1], SequenceUS: c[beta2], ContextUS: c[beta3]}}
+			Prefill: c[beta1], SequenceUS: c[beta2], ContextUS: c[beta3], Kernels: s.id}}
 	}
 	return hardware.Latency{Model: "linear", AlphaUS: c[:beta0], BetaUS: c[beta0:]}
 }

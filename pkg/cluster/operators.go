@@ -58,6 +58,12 @@ func (c *resolver) operators(d *Deployment, arch *model.Architecture, gpu *hardw
 		l.Source = "computed from kernels measured on " + tables.System
 		d.markDerived("latency.source")
 	}
+	if l.Factors != nil {
+		if here := d.Computed.Operators.KernelsID(); !l.Factors.IsOf(here) {
+			c.warnf(d, "latency.factors were fitted with other kernels (%s) than these (%s): tables, kernel settings "+
+				"or the version of BLIS differ, so that prefill has another time; fit again", l.Factors.Kernels, here)
+		}
+	}
 	if len(notes) > 0 {
 		c.warnf(d, "the tables of measured kernels do not have all of %s: %s", d.Model, strings.Join(notes, "; "))
 	}

@@ -70,6 +70,8 @@ func TestOperatorErrorsAndWarnings(t *testing.T) {
 			"engine.enforce_eager, besides more KV blocks, has no effect: only the operators model"},
 		{"gpu: H100, engine: {enforce_eager: true}, latency: {model: operators, kernels: {cudagraph_mode: FULL}}",
 			"latency.kernels.cudagraph_mode has no effect: enforce_eager has no CUDA graphs"},
+		{"gpu: H100, latency: {model: operators, factors: {step_us: 9000, prefill: 1, kernels: h100_sxm 0123}}",
+			"latency.factors were fitted with other kernels (h100_sxm 0123) than these (h100_sxm "},
 		{"gpu: H100, engine: {tensor_parallel_size: 16}, latency: {model: operators}",
 			"all-reduce over 16 GPUs: that over 8"},
 	} {

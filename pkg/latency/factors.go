@@ -1,6 +1,8 @@
 package latency
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 
 	"blis/pkg/des"
@@ -17,6 +19,24 @@ type Factors struct {
 	SequenceUS float64 `yaml:"sequence_us" json:"sequence_us"`
 	ContextUS  float64 `yaml:"context_us" json:"context_us"`
 	Prefill    float64 `yaml:"prefill" json:"prefill"`
+	// Kernels is the KernelsID of the fit, which Prefill is a multiple of; "" is unknown.
+	Kernels string `yaml:"kernels" json:"kernels,omitempty"`
+}
+
+// IsOf reports whether the factors can be of the kernels with an id: they are, or it is unknown of which they are.
+func (f *Factors) IsOf(id string) bool { return f.Kernels == "" || f.Kernels == id }
+
+// KernelsID identifies the times that Factors.Prefill multiplies: the system whose kernels were measured, and a
+// digest of what they add up to. It changes with the tables, with the server's choices of kernels, and with rules
+// of this program.
+func (o *Operators) KernelsID() string {
+	h := &o.Host
+	text, err := json.Marshal([]any{o.Tokens, o.Experts, o.Prefill, o.WindowPrefill, h.PiecesUS, h.EagerUS,
+		h.ChunkFactor, h.ChunksEager})
+	if err != nil {
+		panic("latency: " + err.Error()) // they are numbers
+	}
+	return fmt.Sprintf("%s %.6x", o.System, sha256.Sum256(text))
 }
 
 // Check returns an error for the first impossible value.

@@ -30,3 +30,19 @@ func TestFactors(t *testing.T) {
 		t.Error("a negative factor is no error")
 	}
 }
+
+// TestKernelsID: the id of kernels changes with the times that factors multiply, and with no others.
+func TestKernelsID(t *testing.T) {
+	o := Operators{System: "h100_sxm", Tokens: Curve{At: []int64{0, 1000}, US: []float64{5000, 15000}}}
+	id := o.KernelsID()
+	other := o
+	other.Decode.US, other.Host.Captured, other.Host.StepUS = []float64{1}, 128, 50
+	if have := other.KernelsID(); have != id {
+		t.Errorf("with other decode attention and graphs: %s, was %s", have, id)
+	}
+	other.Prefill.PairUS = 0.001
+	f := Factors{Kernels: id}
+	if have := other.KernelsID(); have == id || f.IsOf(have) || !f.IsOf(id) || !(&Factors{}).IsOf(id) {
+		t.Errorf("with other attention of chunks: %s, was %s", have, id)
+	}
+}
