@@ -54,7 +54,7 @@ func (c *plainCheck) writers() []lineWriter {
 	return []lineWriter{
 		{"[blis-summary/1]", func(string) string { return "[blis-summary/1] " + c.policies() }},
 		{"state: ", c.state}, {"where: ", c.mainLoss}, {"when: ", c.lossWindow},
-		{"top cause: ", c.topCause}, {"change: ", c.change}, {"try: ", nil}, {"fitness: ", c.fitness},
+		{"top cause: ", c.topCause}, {"change: ", c.change}, {"fitness: ", c.fitness},
 		{"requests: ", c.requestsLine}, {"regret (", c.regretLine}, {"run: ", c.runLine},
 		{"mean ms ", nil}, {"missed  ", c.lossRow}, {"met  ", c.lossRow}, {"misses by the part", c.dominant},
 		{"name ", nil}, {"P", c.patternLine}, {"NEVER fired", c.neverFired}, {"admission tree NEVER", c.neverRejected},
@@ -64,7 +64,7 @@ func (c *plainCheck) writers() []lineWriter {
 		{"waiting ", c.waiting}, {"routing, one", c.headroom},
 		{"alternatives not evaluated", func(l string) string { return l }},
 		{"slo_violation", c.anomaly}, {"preemption_storm", c.anomaly}, {"blis-summarize --explain", c.explainCommand},
-		{"blis-summarize --", nil}, {"[CUT] at 1500 tokens (estimated): ", nil},
+		{"blis-summarize --", nil}, {"blis-sim --replay", nil}, {"[CUT] at 1500 tokens (estimated): ", nil},
 	}
 }
 

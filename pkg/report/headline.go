@@ -31,8 +31,6 @@ var headline = section{name: "HEADLINE", write: func(w *writer) {
 	w.line("%s", w.identity())
 	if f == nil {
 		w.line("the run holds no outcomes (--trace minimal): causes are unknown.")
-	} else if h := w.mainHint(); h != nil {
-		w.line("try: %s", stream.Printable(h.Command))
 	}
 	for _, warning := range w.Warnings {
 		if strings.HasPrefix(warning, "policies:") {

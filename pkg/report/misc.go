@@ -73,6 +73,9 @@ var more = section{name: "MORE", write: func(w *writer) {
 		w.line("blis-sim --trace decisions ... records the causes")
 		return
 	}
+	if h := w.mainHint(); h != nil {
+		w.line("%s", stream.Printable(h.Command))
+	}
 	if len(f.Worst) > 0 {
 		e := &f.Worst[0]
 		if e.Decision != "" {

@@ -37,8 +37,7 @@ var patterns = section{name: "PATTERNS", explains: true, write: func(w *writer) 
 		w.line("P1 %s", cause)
 	}
 	if hasLift {
-		w.line("lift: loss rate of requests that match / loss rate of the others; requests that match an earlier P" +
-			" do not count.")
+		w.line("lift: loss rate of requests that match / of the others, without those that match an earlier P.")
 	}
 	if !reported && !f.Loss.TooSmall() {
 		of := ""

@@ -23,9 +23,7 @@ var setup = section{name: "SETUP", write: func(w *writer) {
 	if config == nil {
 		return
 	}
-	if text := policiesText(config.at("policies")); text != "" {
-		w.line("policies: %s", short(text, maxSetupLine))
-	}
+	w.line("policies: %s", short(policiesText(config.at("policies")), maxSetupLine))
 	deployments := config.list("deployments")
 	shown := deployments[:min(len(deployments), maxDeployments)]
 	w.line("engine: %s", short(list(shown, engineText), maxSetupLine))
@@ -70,15 +68,15 @@ func (t tree) isOn(key string) bool {
 	return v != nil && v != false && fmt.Sprint(v) != "0"
 }
 
-// policiesText has the policies, with their parameters and expressions.
+// policiesText has the policies that are not defaults, with their parameters and expressions.
 func policiesText(policies tree) string {
 	var parts []string
 	for _, stage := range []string{"admission", "priority", "routing", "scheduler", "preemption"} {
-		if p := policies.at(stage); p != nil && (stage != "preemption" || p["type"] != defaultPolicies[stage]) {
+		if p := policies.at(stage); p != nil && p["type"] != defaultPolicies[stage] {
 			parts = append(parts, stage+" "+settingText(map[string]any(p)))
 		}
 	}
-	return strings.Join(parts, "; ")
+	return strings.Join(append(parts, "other stages default"), "; ")
 }
 
 // inline is a value in one line, with sorted keys.
