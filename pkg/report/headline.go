@@ -13,6 +13,9 @@ import (
 
 var headline = section{name: "HEADLINE", write: func(w *writer) {
 	m, f := w.Metrics, w.Findings
+	if w.Integrity != "" {
+		w.line("integrity: %s.", short(w.Integrity, 160))
+	}
 	w.beginning()
 	if w.Selection != "" {
 		w.line("selection: %s.", short(w.Selection, 160))

@@ -70,6 +70,8 @@ type Input struct {
 	// References are the baseline and the parent, where given.
 	References []Reference
 	Warnings   []string
+	// Integrity says which stream does not hold what was written, and why; "" if all do.
+	Integrity string
 }
 
 // Reference is a run to compare with.

@@ -48,6 +48,7 @@ type Reader struct {
 	headerless bool
 	err        error
 	done       bool
+	integrity  Integrity // IntegrityOK until the end record is read
 	// warnings describe problems that do not stop the reading.
 	warnings []string
 	scan     scanner
@@ -62,7 +63,8 @@ func NewReader(r io.Reader) *Reader {
 			name = "stdin"
 		}
 	}
-	return &Reader{name: name, prefetcher: startPrefetch(r), digest: sha256.New()}
+	return &Reader{name: name, prefetcher: startPrefetch(r), digest: sha256.New(),
+		integrity: IntegrityOK}
 }
 
 // Expect sets which kinds of stream the caller accepts; any other is an error at

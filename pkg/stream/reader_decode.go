@@ -104,6 +104,9 @@ func (r *Reader) Digest() string {
 // differ from those that the end record counts and digests, or an older format.
 func (r *Reader) Warnings() []string { return r.warnings }
 
+// Integrity says whether the records are those that were written. Streams without an end record pass.
+func (r *Reader) Integrity() Integrity { return r.integrity }
+
 // Close ends the reading early. It does not close the underlying reader.
 func (r *Reader) Close() error {
 	if !r.done {

@@ -66,6 +66,27 @@ func (r *Reader) checkVersion() error {
 		r.kind, r.header.StreamVersion, StreamVersion, r.header.Version)
 }
 
+// Integrity says whether a stream holds the records that were written. A string of it is part of documents.
+type Integrity string
+
+// The values of Integrity, best first. Filtered streams lack records; damaged ones have others than were written,
+// or an end record of another stream.
+const (
+	IntegrityOK       Integrity = "ok"
+	IntegrityFiltered Integrity = "filtered"
+	IntegrityDamaged  Integrity = "damaged"
+)
+
+// Worse returns the worse one.
+func (i Integrity) Worse(x Integrity) Integrity {
+	for _, worst := range []Integrity{IntegrityDamaged, IntegrityFiltered} {
+		if i == worst || x == worst {
+			return worst
+		}
+	}
+	return IntegrityOK
+}
+
 // readEnd decodes the current line as the end record and compares its counts.
 func (r *Reader) readEnd() {
 	end := new(End)
@@ -75,11 +96,17 @@ func (r *Reader) readEnd() {
 	}
 	r.end = end
 	switch {
-	case end.Records != r.records:
-		r.warn("the end record counts %d records, but the stream has %d: records were filtered out or added",
+	case end.Records > r.records:
+		r.integrity = IntegrityFiltered
+		r.warn("filtered: the end record counts %d records, but the stream has %d: records were filtered out",
 			end.Records, r.records)
+	case end.Records < r.records:
+		r.integrity = IntegrityDamaged
+		r.warn("damaged: the end record counts %d records, but the stream has %d: "+
+			"records were added, or the end record is of another stream", end.Records, r.records)
 	case end.Digest != r.sum():
-		r.warn("the records do not match the digest in the end record: records were changed")
+		r.integrity = IntegrityDamaged
+		r.warn("damaged: the records do not match the digest in the end record: records were changed")
 	}
 }
 

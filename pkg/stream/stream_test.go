@@ -223,8 +223,8 @@ func TestChangedRecordsAreAWarning(t *testing.T) {
 		s    transcript
 		want string
 	}{
-		{fewer, "stream: the end record counts 4 records, but the stream has 3: records were filtered out or added"},
-		{changed, "stream: the records do not match the digest in the end record: records were changed"},
+		{fewer, "stream: filtered: the end record counts 4 records, but the stream has 3: records were filtered out"},
+		{changed, "stream: damaged: the records do not match the digest in the end record: records were changed"},
 	} {
 		if c.s.Err != "" || !cmp.Equal(c.s.Warnings, []string{c.want}) {
 			t.Errorf("error %q, warnings %q, want %q", c.s.Err, c.s.Warnings, c.want)

@@ -129,7 +129,8 @@ func (r *analysis) csv(error) ([]byte, error) {
 		return nil, errNoRuns
 	}
 	columns := r.columns()
-	lines := append([]line{{name: "metric", text: func(c *column) string { return c.name }}}, r.scoreLines()...)
+	lines := append([]line{{name: "metric", text: func(c *column) string { return c.name }}}, r.integrityLine()...)
+	lines = append(lines, r.scoreLines()...)
 	for _, path := range paths(columns) {
 		lines = append(lines, line{name: path, number: func(c *column) *float64 {
 			if x, ok := c.values[path]; ok {

@@ -43,6 +43,8 @@ type Document struct {
 	Anomalies  []stream.Anomaly `json:"anomalies"`
 	// Workload replaces Metrics if the stream is a workload.
 	Workload *Workload `json:"workload"`
+	// Integrity is that of the worst stream: ok, filtered (records are missing) or damaged (records were changed).
+	Integrity stream.Integrity `json:"integrity"`
 	// Warnings concern the streams, then the metrics, then the fitness.
 	Warnings []string `json:"warnings"`
 
@@ -137,10 +139,11 @@ type Selection struct {
 
 // document returns the document; err is what ended reading or scoring.
 func (r *analysis) document(err error) *Document {
+	_, integrity := r.leastIntact()
 	d := &Document{Status: statusOK, Objectives: map[string]float64{}, Features: map[string]float64{},
 		Patterns: []Pattern{}, Examples: []Example{}, Refs: r.refs(), Candidates: []Candidate{},
 		Anomalies: []stream.Anomaly{}, Hints: []attribution.Hint{},
-		Warnings: append([]string{}, r.warnings...)}
+		Integrity: integrity, Warnings: append([]string{}, r.warnings...)}
 	for _, c := range r.candidates {
 		d.Candidates = append(d.Candidates, r.candidate(c))
 	}

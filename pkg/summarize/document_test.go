@@ -22,7 +22,8 @@ import (
 
 // envelope lists the keys that a document always has.
 var envelope = []string{"anomalies", "artifacts", "candidates", "combined_score", "error", "examples", "features",
-	"fitness", "hints", "metrics", "objectives", "patterns", "refs", "regret", "scores", "selection", "status",
+	"fitness", "hints", "integrity", "metrics", "objectives", "patterns", "refs", "regret", "scores", "selection",
+	"status",
 	"warnings", "workload"}
 
 // fitnessFile writes a fitness file that uses all features.

@@ -213,9 +213,7 @@ func (r *analysis) referenceFor(x *runDoc, refs []*runDoc, flag string) (*runDoc
 		return nil, errors.New(warning)
 	}
 	r.warnings = append(r.warnings, warning)
-	if r.options.Warn != nil {
-		r.options.Warn(warning)
-	}
+	r.options.warn(warning)
 	return refs[0], nil
 }
 

@@ -132,7 +132,7 @@ var metricLines = []struct {
 
 // lines returns the rows of the table for people.
 func (r *analysis) lines(columns []column) []line {
-	lines := r.scoreLines()
+	lines := append(r.integrityLine(), r.scoreLines()...)
 	add := func(name, path string, decimals int, key bool) {
 		has := func(c column) bool { _, ok := c.values[path]; return ok }
 		if !slices.ContainsFunc(columns, has) {

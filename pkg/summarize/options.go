@@ -46,6 +46,12 @@ type Options struct {
 	Progress func(string) `kong:"-"`
 }
 
+func (o *Options) warn(warning string) {
+	if o.Warn != nil {
+		o.Warn(warning)
+	}
+}
+
 // Validate checks combinations of options.
 func (o *Options) Validate() error {
 	if o.To.isSet && o.To.at == 0 {

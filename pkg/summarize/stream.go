@@ -52,6 +52,9 @@ type summary struct {
 	workload *workloadDoc
 	digest   string // of the records of the workload
 	warnings []string
+	// integrity is that of the stream; integrityText says what is wrong with it, "" if nothing is.
+	integrity     stream.Integrity
+	integrityText string
 }
 
 func (s *summary) read(ctx context.Context, in io.Reader) error {
@@ -75,9 +78,13 @@ func (s *summary) read(ctx context.Context, in io.Reader) error {
 	if err := r.Err(); err != nil {
 		return err
 	}
-	s.end = r.End()
+	s.end, s.integrity = r.End(), r.Integrity()
 	if s.warnings = r.Warnings(); s.options.Strict && len(s.warnings) > 0 {
 		return errors.New(s.warnings[0])
+	}
+	if s.integrity != stream.IntegrityOK {
+		s.integrityText = s.warnings[len(s.warnings)-1] // the end record is read last
+		s.options.warn(s.integrityText)
 	}
 	return s.finish(r)
 }
@@ -275,6 +282,9 @@ func (s *summary) finish(r *stream.Reader) error {
 	case s.workload != nil:
 		return s.finishWorkload(r)
 	case s.computed != nil:
+		if err := s.checkSelection(); err != nil {
+			return err
+		}
 		s.compute()
 	case s.ownMetrics != nil:
 		s.raw = &s.ownMetrics.Raw
