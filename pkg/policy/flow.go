@@ -188,11 +188,8 @@ func (f *Flow) Pop(g *Gate, saturation float64) (slot int32, ok bool) {
 		}
 		i := b.nextIndex()
 		slot = b.queues[i][0].slot
-		f.remove(b, i, 0)
 		b.nextQueue = i + 1
-		if b.length == 0 && f.config.Fairness == fairnessRoundRobin {
-			b.nextQueue = 0
-		}
+		f.remove(b, i, 0)
 		return slot, true
 	}
 	return 0, false
@@ -225,6 +222,9 @@ func (f *Flow) remove(b *band, i, at int) {
 	b.length--
 	f.length--
 	b.nonEmpty.set(i, len(b.queues[i]) > 0)
+	if b.length == 0 && f.config.Fairness == fairnessRoundRobin {
+		b.nextQueue = 0
+	}
 }
 
 // Clone returns an independent copy of the queue.

@@ -197,7 +197,7 @@ var holdbackParams = []Param{
 	{Name: "domain", Kind: Choose, Choices: []string{"rank", "value"}, Default: "rank",
 		Doc: "what they follow: the ranks of the priorities, or the priorities"},
 	{Name: "minCeiling", Kind: Number, Max: 1, Search: [2]float64{0, 1}, Default: 0.0,
-		Doc: "saturation from which on the lowest priority waits; llm-d has no default"},
+		Doc: "saturation from which on the lowest priority waits, with 0 for ever; llm-d has no default"},
 	{Name: "maxCeiling", Kind: Number, Min: 1e-6, Max: 1, Search: [2]float64{0.5, 1}, Default: 1.0,
 		Doc: "that of the highest"},
 }

@@ -18,6 +18,8 @@ type flowControl struct {
 	// drainAt and refreshAt are the times of the next drains: after the other events of an instant,
 	// and after a snapshot refresh. They are negative if none is pending.
 	drainAt, refreshAt des.Time
+	// draining: requests are being sent. They reach their queues after the last of them, in the order of the stream.
+	draining bool
 	// sent has what was sent to each replica lately; empty without flow control.
 	sent  []recentlySent
 	stats flowStats
@@ -81,6 +83,8 @@ func (f *flowControl) decide(s *simulation, slot int32, verdict string, candidat
 // drain sends the requests that wait for a model while its replicas are not saturated.
 func (f *flowControl) drain(s *simulation, model int) error {
 	queue := f.queues[model]
+	f.draining = true
+	defer func() { f.draining = false }()
 	for queue.Len() > 0 {
 		v := s.router.views.view(s, s.request(queue.Peek()), f.gate.Needs())
 		saturation := f.gate.Saturation(v, func(r *policy.Replica) int32 { return f.sent[r.Index].unread })
@@ -155,27 +159,40 @@ func (f *flowControl) scheduleAt(s *simulation, now des.Time) {
 func (f *flowControl) scheduleAtRefresh(s *simulation, v *policy.View) {
 	next := noHorizon
 	for _, t := range s.telemetry.periodic {
-		if f.gate.Needs().Has(t.field) {
-			next = min(next, s.now-s.now%t.us+t.us)
+		if at := s.now - s.now%t.us; f.awaits(s, v.Replicas, t.field) {
+			if at < s.now || s.events.instantDone {
+				at += t.us
+			}
+			next = min(next, at)
 		}
 	}
 	for _, t := range s.telemetry.onDemand {
-		if f.gate.Needs().Has(t.field) {
-			for i := range v.Replicas {
+		for i := range v.Replicas {
+			if f.awaits(s, v.Replicas[i:i+1], t.field) {
 				next = min(next, v.Replicas[i].Stats.TakenUS[t.field]+t.us)
 			}
 		}
 	}
-	if next == noHorizon || f.refreshAt > s.now && f.refreshAt <= next {
+	if next == noHorizon || f.refreshAt >= s.now && f.refreshAt <= next {
 		return
 	}
 	f.refreshAt = next
 	s.events.queue.Push(des.NewEvent(next, flowDrain, 0, missing))
 }
 
+// awaits reports whether the saturation depends on a field that replicas will report again. What they have reported at
+// this instant stays if nothing else happens: then requests that wait now wait for ever.
+func (f *flowControl) awaits(s *simulation, replicas []policy.Replica, field policy.Field) bool {
+	return f.gate.Needs().Has(field) && (s.events.queue.Len()+s.events.steps.Len() > 0 ||
+		slices.ContainsFunc(replicas, func(r policy.Replica) bool { return r.Stats.TakenUS[field] < s.now }))
+}
+
 // drainAll drains all queues.
 func (f *flowControl) drainAll(s *simulation) error {
 	s.events.instantDone, f.drainAt = true, -1
+	if f.refreshAt == s.now {
+		f.refreshAt = -1
+	}
 	defer func() { s.events.instantDone = false }()
 	for model := range f.queues {
 		if err := f.drain(s, model); err != nil {

@@ -454,6 +454,7 @@ func clusterOf(c reference.Config) *cluster.Config {
 		one.Policies.Routing.Params["tie"] = cmp.Or(c.Tie, "first")
 	}
 	setNamedRouter(one, &c)
+	setFlow(one, c.Flow)
 	if a := c.Admission; a != nil {
 		one.Policies.Admission = policy.Spec{Type: "probabilistic-admitter", Params: map[string]any{
 			"queueDepthThreshold": a.Queue, "kvCacheUtilThreshold": a.KV, "power": a.Power, "k": a.K}}
@@ -531,11 +532,12 @@ func workloadOf(requests []reference.Request) []byte {
 	w := stream.NewWriter(&out, true)
 	var classes []stream.SLOClass // one for each priority
 	for _, r := range requests {
-		c := stream.SLOClass{Name: className(r), Tier: "standard", Priority: r.Priority}
+		c := stream.SLOClass{Name: className(r), Tier: "standard", Priority: r.Priority,
+			Targets: stream.Targets{TTFTMS: r.TTFTTargetMS}}
 		if r.Sheddable {
 			c.Tier = policy.Sheddable
 		}
-		if !slices.Contains(classes, c) {
+		if c.Name != "" && !slices.Contains(classes, c) {
 			classes = append(classes, c)
 		}
 	}
@@ -554,10 +556,7 @@ func workloadOf(requests []reference.Request) []byte {
 		}
 		q := stream.Request{ID: r.ID, ArrivalUS: stream.Micros(r.ArrivalUS), InputTokens: int64(r.Input),
 			OutputTokens: int64(r.Output), DeadlineUS: stream.Micros(r.DeadlineUS),
-			PredictedOutputTokens: int64(r.Predicted)}
-		if r.Priority != 0 || r.Sheddable { // else it has no class, which is equivalent
-			q.SLOClass = className(r)
-		}
+			PredictedOutputTokens: int64(r.Predicted), Tenant: r.Tenant, SLOClass: className(r)}
 		for _, s := range r.Prompt {
 			q.Prompt = append(q.Prompt, stream.Segment{ID: s.ID, Tokens: int64(s.Tokens)})
 		}
@@ -568,17 +567,19 @@ func workloadOf(requests []reference.Request) []byte {
 	return out.Bytes()
 }
 
-// className names the class of requests like this one.
-func className(r reference.Request) string { return fmt.Sprint(r.Priority, r.Sheddable) }
+// className names the class of requests like this one, if they need one.
+func className(r reference.Request) string {
+	if r.Priority == 0 && !r.Sheddable && r.TTFTTargetMS == 0 {
+		return ""
+	}
+	return fmt.Sprint(r.Priority, r.Sheddable, r.TTFTTargetMS)
+}
 
 // sessionOf converts the session at the start of requests, whose first one is at a position in the
 // stream. The session has the class of its first step.
 func sessionOf(requests []reference.Request, at int) *stream.Session {
 	s := &stream.Session{ID: requests[0].Session, ArrivalUS: stream.Micros(requests[0].ArrivalUS),
-		UntilUS: stream.Never}
-	if requests[0].Priority != 0 || requests[0].Sheddable {
-		s.SLOClass = className(requests[0])
-	}
+		UntilUS: stream.Never, Tenant: requests[0].Tenant, SLOClass: className(requests[0])}
 	for _, r := range requests {
 		if r.Session != s.ID {
 			break

@@ -295,7 +295,7 @@ func (s *simulation) run(stop func() error) error {
 			}
 			continue
 		}
-		if next > s.horizon {
+		if next > s.horizon || next == noHorizon { // without events requests wait in flow control for ever
 			break
 		}
 		e := s.events.pop()
@@ -350,11 +350,11 @@ func (s *simulation) dispatch(e des.Event) error {
 	return nil
 }
 
-// schedule schedules the next stage of a request after a delay, or runs it at once if no other event
-// is pending at this instant.
+// schedule schedules the next stage of a request after a delay, or runs it at once if nothing else
+// happens before it.
 func (s *simulation) schedule(delay des.Time, kind uint8, slot int32) error {
 	e := des.NewEvent(s.now+delay, kind, s.request(slot).position, slot)
-	if delay == 0 && s.events.next() > s.now {
+	if delay == 0 && s.events.next() > s.now && !s.router.flow.draining {
 		return s.dispatch(e)
 	}
 	s.events.queue.Push(e)

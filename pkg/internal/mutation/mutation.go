@@ -74,6 +74,7 @@ type mutatedFile struct {
 	name       string // of its package
 	text       []byte
 	insertions []insertion
+	named      map[token.Pos]bool // parameters without a name that have got one
 }
 
 // apply returns the file's text with the insertions.
@@ -113,7 +114,7 @@ func build(t *testing.T, all []Mutation) *mutations {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f = &mutatedFile{text: text}
+			f = &mutatedFile{text: text, named: map[token.Pos]bool{}}
 			files[path] = f
 		}
 		if n := strings.Count(string(f.text), x.Old); n != 1 {
@@ -141,7 +142,7 @@ func build(t *testing.T, all []Mutation) *mutations {
 }
 
 // mutate adds the copy of the function that the mutation changes, and the call of it. It
-// returns false if the mutation is not inside a function with named parameters.
+// returns false if the mutation is not inside a function, or its parameters or receiver have no names.
 func (f *mutatedFile) mutate(t *testing.T, i int, x Mutation) bool {
 	t.Helper()
 	at := strings.Index(string(f.text), x.Old)
@@ -153,7 +154,7 @@ func (f *mutatedFile) mutate(t *testing.T, i int, x Mutation) bool {
 	}
 	f.name = parsed.Name.Name
 	name := fmt.Sprintf("%sMutation%d", original.Name.Name, i)
-	call, ok := callOf(original, name)
+	call, ok := f.callOf(original, name)
 	if !ok {
 		return false
 	}
@@ -183,18 +184,23 @@ func functionAt(t *testing.T, text []byte, from, to int) (*ast.File, *ast.FuncDe
 }
 
 // callOf is the statement that calls the function's copy called name; ok is false if a
-// parameter or the receiver has no name.
-func callOf(fn *ast.FuncDecl, name string) (statement string, ok bool) {
+// parameter or the receiver has no name. A parameter called _ gets another one.
+func (f *mutatedFile) callOf(fn *ast.FuncDecl, name string) (statement string, ok bool) {
 	var arguments []string
 	for _, p := range fn.Type.Params.List {
 		if len(p.Names) == 0 {
 			return "", false
 		}
 		for _, n := range p.Names {
-			if n.Name == "_" {
-				return "", false
-			}
 			argument := n.Name
+			if argument == "_" {
+				prefix := fmt.Sprintf("ignored%d", len(arguments))
+				argument = prefix + "_"
+				if !f.named[n.Pos()] {
+					f.named[n.Pos()] = true
+					f.insertions = append(f.insertions, insertion{int(n.Pos()) - 1, prefix})
+				}
+			}
 			if _, variadic := p.Type.(*ast.Ellipsis); variadic {
 				argument += "..."
 			}

@@ -31,11 +31,11 @@ func (r *router) promptBlocks(q *request) (hashes []string, size int) {
 // indexMatches counts, for each replica, those of a prompt's blocks that it was sent. The blocks after
 // the first one that no replica was sent do not count.
 func (r *router) indexMatches(hashes []string) []int {
-	matches := make([]int, len(r.indexes))
+	matches := make([]int, len(r.blocks))
 	for _, h := range hashes {
 		known := false
-		for i := range r.indexes {
-			if slices.Contains(r.indexes[i], h) {
+		for i := range r.blocks {
+			if slices.Contains(r.blocks[i], h) {
 				matches[i]++
 				known = true
 			}
@@ -65,13 +65,21 @@ func (r *router) llmd(q *request) (chosen, expected int) {
 
 // learn adds a prompt's blocks to llm-d's index of a replica.
 func (r *router) learn(chosen int, hashes []string) {
-	index := &r.indexes[chosen]
+	index := &r.blocks[chosen]
 	for _, h := range hashes { // the most recent block last
 		*index = append(slices.DeleteFunc(*index, func(x string) bool { return x == h }), h)
 		if len(*index) > r.config.Named.Capacity {
 			*index = (*index)[1:]
 		}
 	}
+}
+
+// count notes how much of a prompt with these blocks has to be computed at the replica to which it goes, which was
+// sent some of them before, and that it goes there.
+func (r *router) count(q *request, hashes []string, matches int) {
+	_, size := r.promptBlocks(q)
+	q.uncached = max(len(hashes)*size, q.Input) - matches*size
+	r.learn(q.outcome.Replica, hashes)
 }
 
 // load is what Dynamo's router counts at a replica: the prompt tokens without a first token that were

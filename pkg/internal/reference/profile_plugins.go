@@ -103,14 +103,22 @@ func (d *llmdChoice) sticksToPrefix(p Plugin, all []int) func(int) bool {
 	return has
 }
 
+// reportAge is the age of what replicas reported last. They report after the other events of an instant.
+func (r *router) reportAge() int64 {
+	every := r.config.SnapshotUS
+	switch {
+	case every == 0:
+		return 0
+	case r.settled:
+		return r.now % every
+	}
+	return r.now - max(0, r.now-1)/every*every
+}
+
 // saturated is what utilization-detector drops: a long queue, a full cache, or numbers that are too old.
 func (d *llmdChoice) saturated(p Plugin, i int) bool {
-	age := int64(0)
-	if every := d.config.SnapshotUS; every > 0 {
-		age = d.now - max(0, d.now-1)/every*every
-	}
 	more := 1 + p.Numbers["headroom"]
-	return age > seconds(p, "metricsStalenessThreshold") ||
+	return d.reportAge() > seconds(p, "metricsStalenessThreshold") ||
 		float64(d.queued[i]) >= p.Numbers["queueDepthThreshold"]*more ||
 		d.usage[i] >= p.Numbers["kvCacheUtilThreshold"]*more
 }

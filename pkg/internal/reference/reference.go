@@ -5,7 +5,7 @@
 //
 // It covers one deployment with synchronous or asynchronous scheduling; queues ordered by arrival,
 // priority or predicted length; preemption by recomputation of the request admitted last or of the
-// lowest priority; always-admit; and routers that see current or stale queues. It checks its own
+// lowest priority; always-admit; flow control; and routers that see current or stale queues. It checks its own
 // invariants at every batch (each block has as many owners as holders, no batch exceeds its limits)
 // and panics on a violation.
 package reference
@@ -56,6 +56,8 @@ type Config struct {
 	Profile []Plugin
 	// Admission may reject requests; nil admits all.
 	Admission *Admission
+	// Flow is flow control, nil is none.
+	Flow *Flow
 	Choices
 	// SnapshotUS is the interval at which routers read the queues and batches of replicas: at its
 	// multiples, after all other events of that instant except the start of steps; 0 is always.
@@ -149,6 +151,9 @@ type Request struct {
 	Predicted int
 	// Sheddable requests may be rejected under load.
 	Sheddable bool
+	// Tenant sent it. TTFTTargetMS is the target of its class for the time to the first token, 0 is none.
+	Tenant       string
+	TTFTTargetMS float64
 	SessionStep
 }
 
@@ -192,7 +197,7 @@ type Outcome struct {
 	PreemptedUS int64
 	TokensUS    []int64
 	SeenUS      []int64
-	// DeadlineAt says where the request was at its deadline: admission, routing, delay, queue,
+	// DeadlineAt says where the request was at its deadline: admission, routing, flow, delay, queue,
 	// flight (preempted and queued with a token in flight), running (in a step in progress), ahead
 	// (in the batch behind the step in progress only) or between (two steps).
 	DeadlineAt string

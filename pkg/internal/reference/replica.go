@@ -7,6 +7,8 @@ type replica struct {
 	config  *Config
 	cache   cache
 	waiting []*request // head first
+	// changed: a request came while the replica was idle, or a step began or ended, at this instant.
+	changed bool
 	running []*request // in the order of last admission
 	// step is the step in progress, nil between steps.
 	step *batch

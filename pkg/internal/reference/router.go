@@ -14,6 +14,8 @@ type router struct {
 	// inflight counts the requests sent to each replica that have not left it.
 	inflight []int
 	indexes  []prefixIndex
+	// blocks are llm-d's indexes of prompts.
+	blocks []prefixIndex
 	// queued and running are the counts of each replica that the router saw last, usage its used share of
 	// the blocks.
 	queued, running, free []int
@@ -23,6 +25,8 @@ type router struct {
 	// state is that of the profile, and now the time of the choice.
 	state profileState
 	now   int64
+	// settled: the events of this instant are done, and what replicas report at it has been read.
+	settled bool
 	// requests are all of the workload.
 	requests []*request
 }
@@ -31,6 +35,9 @@ type router struct {
 func (r *router) readSnapshots(replicas []*replica) {
 	r.queued, r.running, r.free, r.usage = r.queued[:0], r.running[:0], r.free[:0], r.usage[:0]
 	for _, x := range replicas {
+		for _, q := range slices.Concat(x.waiting, x.running) {
+			q.reported = true
+		}
 		r.queued = append(r.queued, len(x.waiting))
 		r.running = append(r.running, len(x.running))
 		r.free = append(r.free, len(x.cache.free))

@@ -43,7 +43,11 @@ func (s *simulation) tryRelease(q *request) bool {
 	}
 	at += q.DelayUS
 	if s.config.HorizonUS != Never && at+q.ToolUS > s.config.HorizonUS {
-		q.outcome.State = NotOffered
+		if q.cut = len(q.After) == 0; q.cut { // the run goes on until the session arrives
+			q.stage, q.until = stagePending, q.ArrivalUS
+		} else {
+			q.outcome.State = NotOffered
+		}
 		return true
 	}
 	q.ArrivalUS, q.outcome.ArrivalUS = at, at

@@ -10,6 +10,7 @@ const (
 	stagePending              // until its arrival
 	stageAdmission
 	stageRouting
+	stageFlow // until it times out there, or Never
 	stageDelay
 	stageQueued
 	stageRunning
@@ -21,6 +22,8 @@ type request struct {
 	sequence
 	outcome Outcome
 	stage   stage
+	// cut: it is a first step of its session that would be issued after the horizon.
+	cut bool
 	// until is when a stage before stageQueued ends.
 	until int64
 	// tables has, for each group, the blocks that hold the first tokens of the sequence, or null. computed
@@ -35,6 +38,10 @@ type request struct {
 	inFlight int
 	// uncached is the number of prompt tokens that were not cached when the router sent the request.
 	uncached int
+	// flowAt is when it entered flow control. reported: its replica has reported a queue with the request, or a queue
+	// that it had left.
+	flowAt   int64
+	reported bool
 	// preemptedAt is the time of the preemption that the request has not recovered from, or Never.
 	preemptedAt int64
 }
@@ -77,13 +84,14 @@ type simulation struct {
 	requests []*request // in stream order
 	replicas []*replica
 	router   router
+	flow     flow
 	// last is the last instant with an event. snapshotRead: snapshots were read since.
 	last         int64
 	snapshotRead bool
 }
 
 func newSimulation(c Config, requests []Request) *simulation {
-	s := &simulation{config: c}
+	s := &simulation{config: c, flow: flow{turns: map[float64]*turns{}, refreshAt: Never}}
 	for range c.Replicas {
 		s.replicas = append(s.replicas, &replica{config: &s.config, cache: newCache(c.usable(), c.UnhashedFirst)})
 	}
@@ -93,6 +101,7 @@ func newSimulation(c Config, requests []Request) *simulation {
 		draws:    numberStream(c.DrawSeed),
 		inflight: make([]int, c.Replicas),
 		indexes:  make([]prefixIndex, c.Replicas),
+		blocks:   make([]prefixIndex, c.Replicas),
 		// Until the first decision there is no last replica.
 		variables: variables{last: -1, mean: 2},
 		state:     profileState{pins: map[int]map[string]pin{}, cold: map[int][]int{}},
@@ -139,18 +148,54 @@ func (s *simulation) run() {
 		if !ok || s.config.HorizonUS != Never && now > s.config.HorizonUS {
 			return
 		}
-		for s.dispatch(now) {
-			s.releaseSteps()
-		}
+		s.router.settled = false
+		s.dispatchAll(now)
 		if every := s.config.SnapshotUS; every > 0 && now%every == 0 {
 			s.router.readSnapshots(s.replicas)
 		}
-		for _, r := range s.replicas {
-			if r.step == nil && r.hasWork() {
-				r.start(now)
-			}
+		s.router.settled = true
+		for s.tryFlow(now) || s.startSteps(now) {
+			s.dispatchAll(now)
 		}
 	}
+}
+
+// dispatchAll performs all pending events of this instant.
+func (s *simulation) dispatchAll(now int64) {
+	for s.dispatch(now) {
+		s.releaseSteps()
+	}
+}
+
+// tryFlow tries the queue of flow control if that is due, and reports whether it was.
+func (s *simulation) tryFlow(now int64) bool {
+	f := &s.flow
+	switch {
+	case s.config.Flow == nil:
+		return false
+	case f.refreshAt == now:
+		f.refreshAt = Never
+	case f.due:
+		f.due = false
+	default:
+		return false
+	}
+	s.drain(now)
+	return true
+}
+
+// startSteps starts the steps of replicas that are idle and have work. It reports whether any replica got a request or
+// ended a step at this instant. Then flow control is tried again.
+func (s *simulation) startSteps(now int64) (changed bool) {
+	for _, r := range s.replicas {
+		if r.step == nil && r.hasWork() {
+			r.start(now)
+			r.changed = true
+		}
+		changed, r.changed = changed || r.changed, false
+	}
+	s.flow.due = s.flow.due || changed
+	return changed
 }
 
 // dispatch performs the first pending event of this instant and reports whether there was one.
@@ -173,12 +218,19 @@ func (s *simulation) dispatch(now int64) bool {
 			for _, q := range r.finish(now) {
 				s.router.inflight[q.outcome.Replica]--
 			}
+			s.flow.due, r.changed = true, true
 			return true
 		}
 	}
 	for _, q := range s.requests {
 		if !q.final() && q.DeadlineUS == now {
 			s.abort(q, now)
+			return true
+		}
+	}
+	for _, q := range s.requests {
+		if !q.final() && q.stage == stageFlow && q.until == now {
+			s.expire(q, now)
 			return true
 		}
 	}
@@ -192,7 +244,7 @@ func (s *simulation) nextTime() (at int64, ok bool) {
 		if q.final() || q.stage == stageBlocked {
 			continue
 		}
-		if q.stage < stageQueued {
+		if q.stage < stageQueued && q.until != Never {
 			times = append(times, q.until)
 		}
 		if q.stage != stagePending && q.DeadlineUS != Never {
@@ -206,6 +258,12 @@ func (s *simulation) nextTime() (at int64, ok bool) {
 		if r.step != nil {
 			times = append(times, r.step.EndUS)
 		}
+	}
+	if len(s.flow.waiting) > 0 && s.flow.refreshAt != Never {
+		times = append(times, s.flow.refreshAt)
+	}
+	if len(times) == 0 { // the others wait in flow control for ever
+		return 0, false
 	}
 	at = slices.Min(times)
 	// Nothing changes between two instants, so only the first read between them matters.
@@ -221,6 +279,10 @@ func (s *simulation) nextTime() (at int64, ok bool) {
 
 // arrive rejects requests that no replica could ever serve.
 func (s *simulation) arrive(q *request, now int64) {
+	if q.cut {
+		q.outcome.State = NotOffered
+		return
+	}
 	c := &s.config
 	slots := q.Input + q.Output - 1 // the last token is never computed
 	reason := ""
@@ -249,9 +311,25 @@ func (s *simulation) admit(q *request, now int64) {
 }
 
 func (s *simulation) route(q *request, now int64) {
+	if s.config.Flow != nil {
+		s.queueUp(q, now)
+		return
+	}
+	s.send(q, now)
+}
+
+// send chooses a replica and sends the request there.
+func (s *simulation) send(q *request, now int64) {
 	q.outcome.RoutedUS = now
 	s.router.now, s.router.position, s.router.requests = now, slices.Index(s.requests, q), s.requests
-	q.outcome.Replica, q.outcome.ExpectedCached = s.router.choose(q, s.replicas)
+	if !s.config.isFlowIndexed() {
+		q.outcome.Replica, q.outcome.ExpectedCached = s.router.choose(q, s.replicas)
+	} else {
+		hashes, _ := s.router.promptBlocks(q)
+		matches := s.router.indexMatches(hashes)
+		q.outcome.Replica, q.outcome.ExpectedCached = s.router.choose(q, s.replicas)
+		s.router.count(q, hashes, matches[q.outcome.Replica])
+	}
 	q.stage, q.until = stageDelay, now+s.config.queueDelay(q.Input)
 }
 
@@ -260,6 +338,7 @@ func (s *simulation) enqueue(q *request, now int64) {
 	q.stage = stageQueued
 	r := s.replicas[q.outcome.Replica]
 	r.insert(q)
+	r.changed = r.step == nil
 }
 
 // abort ends a request at its deadline. During a step it keeps its blocks until the step ends.
@@ -268,9 +347,13 @@ func (s *simulation) enqueue(q *request, now int64) {
 func (s *simulation) abort(q *request, now int64) {
 	q.endPreemption(now)
 	q.outcome.State, q.outcome.Reason = TimedOut, "deadline"
-	met := []string{stageAdmission: "admission", stageRouting: "routing", stageDelay: "delay", stageQueued: "queue"}
+	met := []string{stageAdmission: "admission", stageRouting: "routing", stageFlow: "flow",
+		stageDelay: "delay", stageQueued: "queue"}
 	if q.stage < stageRunning {
 		q.outcome.DeadlineAt = met[q.stage]
+	}
+	if q.stage == stageFlow {
+		s.flow.remove(s.config.Flow, q)
 	}
 	if q.stage < stageDelay {
 		return
@@ -294,6 +377,7 @@ func (s *simulation) abort(q *request, now int64) {
 		r.leave(q)
 	}
 	s.router.inflight[q.outcome.Replica]--
+	s.flow.due = true
 }
 
 // result collects the outcomes; requests that are not final were cut by the horizon.
