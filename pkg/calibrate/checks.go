@@ -14,6 +14,7 @@ var checks = registry.Table[check]{
 	{Name: "warmup", Doc: "held-out data begin with a stall", Value: checkWarmup},
 	{Name: "settings", Doc: "unknown engine settings", Value: checkSettings},
 	{Name: "capacity", Doc: "more concurrent load than the engine can hold", Value: checkCapacity},
+	{Name: "slots", Doc: "requests wait for a batch slot, of which the engine has more", Value: checkSlots},
 	{Name: "not-held-out", Doc: "an evaluation on data that were fitted to", Value: checkNotHeldOut},
 }
 

@@ -148,3 +148,38 @@ func TestLoadBeyondCapacityIsAWarning(t *testing.T) {
 		}
 	}
 }
+
+// TestFullBatchIsAWarning: where max_num_seqs bound in the recording, a higher one is a warning. A load that
+// it does not bind is none, and neither is one with a constant number of users.
+func TestFullBatchIsAWarning(t *testing.T) {
+	truth := coefficients{5000, 0, 0, 0, 6200, 16, 22, 0.1565}
+	load := twoRates
+	load.perRate = 300
+	for _, c := range []struct {
+		recorded string
+		assumed  int
+		want     string
+	}{
+		{"{max_num_seqs: 12, preset: vllm-0.15}", 128, "at most 12 sequences decode at once while others wait, " +
+			"but max_num_seqs is 128 here"},
+		{"{max_num_seqs: 12, preset: vllm-0.15}", 12, ""},
+		{"{max_num_seqs: 128, preset: vllm-0.15}", 256, ""},
+	} {
+		load.engine = c.recorded
+		s, r := load.record(t, 1, truth)
+		r.engine.maxSeqs = c.assumed
+		s.replays = []*replay{r}
+		got := strings.Join(warningsOf(checkSlots, &report{setup: s}), "; ")
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("recorded with %s, %d assumed: %q", c.recorded, c.assumed, got)
+		}
+	}
+	users := shortRun(400)
+	for i := range users.requests { // eight users, each of whose requests follows the last one's answer
+		users.requests[i].ArrivalUS, users.measured[i] = stream.Micros(i/8*1e6+i%8*1e3), timing{1e5, 9e5, 0}
+	}
+	users.engine.maxSeqs = 128
+	if got := warningsOf(checkSlots, &report{setup: &setup{replays: []*replay{users}}}); got != nil {
+		t.Errorf("eight users: %q", got)
+	}
+}
