@@ -100,7 +100,7 @@ func (e *engine) add(t *totals, c lengths, cached bool, chunk float64) {
 	// A cached prefix is stored once for all calls. A prompt's blocks are allocated
 	// chunk by chunk, those of an output token by token.
 	t.kv += float64(chunks*e.allocated((missed+missed/chunks)/2, missed/chunks)) +
-		float64(decode*e.allocated(missed+decode/2, 1))
+		float64(decode*e.allocated(missed+float64(decode/2), 1))
 
 	t.context += between(input, input+decode, 0)
 	t.priorContext += priorContext(hit, missed, chunks, 0)
@@ -118,7 +118,7 @@ func (e *engine) add(t *totals, c lengths, cached bool, chunk float64) {
 // it and the chunk, and on average half a block before the window.
 func (e *engine) allocated(n, chunk float64) float64 {
 	if e.groups == nil {
-		return n + float64(e.blockSize)/2
+		return n + float64(float64(e.blockSize)/2)
 	}
 	return e.allocatedGroups(n, chunk)
 }
@@ -133,9 +133,9 @@ func (e *engine) allocatedGroups(n, chunk float64) float64 {
 		case kv.RecurrentState:
 			tokens = size / 2 // one block
 		default:
-			tokens = min(n, float64(g.Window)-1+chunk+size/2)
+			tokens = min(n, float64(g.Window)-1+chunk+float64(size/2))
 		}
-		sum += (tokens + size/2) * (float64(e.blockSize) / size)
+		sum += float64((tokens + float64(size/2)) * (float64(e.blockSize) / size))
 	}
 	return sum
 }
@@ -213,11 +213,11 @@ func (e *engine) meanStep(t *totals, r float64) float64 {
 	decode := float64(perCall * t.decode)
 	mixedShare := min(1, perCall*t.chunks) // of steps with prompt chunks
 	prefill := max(1, perCall/mixedShare*t.prefill)
-	us := mixedShare * interpolate(decode, func(d float64) float64 {
+	us := float64(mixedShare * interpolate(decode, func(d float64) float64 {
 		return interpolate(prefill, func(p float64) float64 { return e.stepUS(t, d, p) })
-	})
+	}))
 	if mixedShare < 1 && decode > 0 {
-		us += (1 - mixedShare) * interpolate(decode, func(d float64) float64 { return e.stepUS(t, d, 0) })
+		us += float64((1 - mixedShare) * interpolate(decode, func(d float64) float64 { return e.stepUS(t, d, 0) }))
 	}
 	return us
 }

@@ -100,5 +100,5 @@ func interpolate(xs, ys []float64, x float64) float64 {
 		return ys[i-1]
 	}
 	part := (x - xs[i-1]) / (xs[i] - xs[i-1])
-	return ys[i-1] + part*(ys[i]-ys[i-1])
+	return ys[i-1] + float64(part*(ys[i]-ys[i-1]))
 }

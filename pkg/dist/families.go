@@ -82,7 +82,7 @@ func lognormal(b *builder) distribution {
 // lognormalOf returns mean and standard deviation of the logarithms for the given mean and cv.
 func lognormalOf(mean, cv float64) (mu, sigma float64) {
 	variance := math.Log1p(cv * cv)
-	return math.Log(mean) - variance/2, math.Sqrt(variance)
+	return math.Log(mean) - float64(variance/2), math.Sqrt(variance)
 }
 
 // Limits of a tail index: at 1 the mean is infinite, and far above there is no variation.
@@ -112,7 +112,7 @@ func pareto(b *builder) distribution {
 // probability as other values.
 func uniform(b *builder) distribution {
 	low, high := b.get("min", b.min)-0.5, b.get("max", b.min)+0.5
-	quantile := func(p float64) float64 { return low + p*(high-low) }
+	quantile := func(p float64) float64 { return low + float64(p*(high-low)) }
 	return distribution{
 		func(r *rand.Rand) float64 { return quantile(r.Float64()) },
 		quantile,
@@ -138,7 +138,7 @@ func mixture(b *builder) distribution {
 	cdf := func(x float64) float64 {
 		p := 0.0
 		for i, l := range components {
-			p += weights.fraction(i) * l.clampedCDF(x)
+			p += float64(weights.fraction(i) * l.clampedCDF(x))
 		}
 		return p
 	}
@@ -160,7 +160,7 @@ func invert(components []*Length, cdf func(float64) float64, p float64) float64 
 		return low
 	}
 	for {
-		x := low + (high-low)/2
+		x := low + float64((high-low)/2)
 		if x <= low || x >= high {
 			return high
 		}

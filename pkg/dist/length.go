@@ -140,11 +140,11 @@ func (l *Length) clampedCDF(x float64) float64 {
 // overall.
 func (l *Length) Correlated(rho, low, high float64) *Length {
 	conditional := *l
-	rest := math.Sqrt(1 - rho*rho)
+	rest := math.Sqrt(1 - float64(rho*rho))
 	conditional.draw = func(r *rand.Rand) float64 {
-		other := distuv.UnitNormal.Quantile(low + (high-low)*uniformOpen(r))
+		other := distuv.UnitNormal.Quantile(low + float64((high-low)*uniformOpen(r)))
 		own := distuv.UnitNormal.Quantile(uniformOpen(r))
-		return l.quantile(distuv.UnitNormal.CDF(rho*other + rest*own))
+		return l.quantile(distuv.UnitNormal.CDF(float64(rho*other) + float64(rest*own)))
 	}
 	return &conditional
 }

@@ -88,7 +88,7 @@ func periodic(p *params, gapUS float64) Times {
 		if jitter == 0 {
 			return k * gapUS
 		}
-		return (k + jitter*r.Float64()) * gapUS
+		return (k + float64(jitter*r.Float64())) * gapUS
 	}
 }
 
@@ -99,24 +99,24 @@ const maxSpikeS = 1e9
 // exponentials add up to an area under the rate; an arrival is where the rate's integral reaches
 // it.
 func spikes(p *params, gapUS float64) Times {
-	interval := p.between("interval_s", 1e-6, maxSpikeS) * 1e6
-	duration := p.between("duration_s", 1e-6, maxSpikeS) * 1e6
+	interval := float64(p.between("interval_s", 1e-6, maxSpikeS) * 1e6)
+	duration := float64(p.between("duration_s", 1e-6, maxSpikeS) * 1e6)
 	times := p.between("multiplier", 1, 1e6)
 	if p.err == nil && duration >= interval {
 		p.fail("duration_s", "must be below interval_s (%g), is %g", interval/1e6, duration/1e6)
 	}
 	quiet := interval - duration
-	rate := interval / (quiet + times*duration) / gapUS
+	rate := interval / (quiet + float64(times*duration)) / gapUS
 	whole, before := interval/gapUS, quiet*rate // areas of an interval and of its quiet part
 	area := 0.0
 	return func(r *rand.Rand) float64 {
 		area += unitExponential(r)
 		passed := math.Floor(area / whole)
-		rest := area - passed*whole
+		rest := area - float64(passed*whole)
 		if rest < before {
-			return passed*interval + rest/rate
+			return float64(passed*interval) + rest/rate
 		}
-		return passed*interval + quiet + (rest-before)/(times*rate)
+		return float64(passed*interval) + quiet + (rest-before)/(times*rate)
 	}
 }
 
@@ -158,5 +158,5 @@ func Bursts(probability float64, size, interval *Length) Times {
 // Noise returns a generator of lognormal factors of mean 1 and the given cv; 1 if cv is 0.
 func Noise(cv float64) func(*rand.Rand) float64 {
 	mu, sigma := lognormalOf(1, cv)
-	return func(r *rand.Rand) float64 { return math.Exp(mu + sigma*r.NormFloat64()) }
+	return func(r *rand.Rand) float64 { return math.Exp(mu + float64(sigma*r.NormFloat64())) }
 }

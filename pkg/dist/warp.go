@@ -94,7 +94,7 @@ func (p *segment) offsetOf(want, low float64) float64 {
 		return low
 	}
 	if level, slope, ok := p.linear(); ok {
-		return min(max(2*want/(level+math.Sqrt(max(level*level+2*slope*want, 0))), low), p.length)
+		return min(max(2*want/(level+math.Sqrt(max(float64(level*level)+float64(2*slope*want), 0))), low), p.length)
 	}
 	high := p.length
 	if math.IsInf(high, 1) {
@@ -135,7 +135,7 @@ func (p *segment) solve(want, low, high float64) float64 {
 			return next
 		}
 		if !(next > low && next < high) {
-			next = low + (high-low)/2
+			next = low + float64((high-low)/2)
 		}
 		if next <= low || next >= high {
 			break

@@ -15,7 +15,7 @@ type term struct {
 func valueAt(terms []term, t float64) float64 {
 	sum := 0.0
 	for _, c := range terms {
-		sum += c.scale * math.Pow(t, float64(c.power)) * math.Cos(c.frequency*t+c.phase)
+		sum += float64(c.scale * math.Pow(t, float64(c.power)) * math.Cos(float64(c.frequency*t)+c.phase))
 	}
 	return sum
 }
@@ -24,7 +24,7 @@ func valueAt(terms []term, t float64) float64 {
 func area(terms []term, t float64) float64 {
 	sum := 0.0
 	for _, c := range terms {
-		sum += c.scale * integral(c.power, c.frequency, c.phase, t)
+		sum += float64(c.scale * integral(c.power, c.frequency, c.phase, t))
 	}
 	return sum
 }
@@ -34,13 +34,14 @@ func area(terms []term, t float64) float64 {
 func integral(power int, frequency, phase, t float64) float64 {
 	switch {
 	case power == 0:
-		half := frequency * t / 2
+		half := float64(frequency * t / 2)
 		return t * sinc(half) * math.Cos(half+phase)
 	case frequency == 0:
 		return math.Pow(t, float64(power+1)) / float64(power+1) * math.Cos(phase)
 	}
 	rest := integral(power-1, frequency, phase-math.Pi/2, t)
-	return (math.Pow(t, float64(power))*math.Sin(frequency*t+phase) - float64(power)*rest) / frequency
+	end := float64(math.Pow(t, float64(power)) * math.Sin(float64(frequency*t)+phase))
+	return (end - float64(float64(power)*rest)) / frequency
 }
 
 // sinc returns sin(x)/x.
@@ -84,7 +85,7 @@ func (c *curve) termsFrom(start float64) []term {
 				return []term{{scale: l.startValue}}
 			}
 			slope := (l.endValue - l.startValue) / (l.end - l.start)
-			return []term{{scale: l.startValue + slope*(start-l.start)}, {scale: slope, power: 1}}
+			return []term{{scale: l.startValue + float64(slope*(start-l.start))}, {scale: slope, power: 1}}
 		}
 	}
 	return []term{{scale: 1}}

@@ -106,7 +106,7 @@ func (e *evaluator) compare(n *expr.Node) conditionResult {
 // distance is |a − b|/(|a| + |b|), and 1 where that is undefined.
 func distance(a, b float64) float64 {
 	// By halves, so that the sum of two large numbers is finite.
-	d := math.Abs(a/2-b/2) / (math.Abs(a/2) + math.Abs(b/2))
+	d := math.Abs(float64(a/2)-float64(b/2)) / (math.Abs(a/2) + math.Abs(b/2))
 	if math.IsNaN(d) {
 		return 1
 	}

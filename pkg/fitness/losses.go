@@ -105,7 +105,7 @@ const maxTimeMS = 1e9
 
 // limit is the largest time whose value is still the best one.
 func limit(best float64, value func(ms float64) float64) (ms float64) {
-	for low, high := 0.0, maxTimeMS; high-low > 1e-6*high+1e-6; {
+	for low, high := 0.0, maxTimeMS; high-low > float64(1e-6*high)+1e-6; {
 		if mid := (low + high) / 2; value(mid) >= best {
 			low, ms = mid, mid
 		} else {

@@ -112,7 +112,7 @@ func (t *mergedTraces) next(a *stream.Arrival) error {
 		return io.EOF
 	}
 	*a, i.pending = i.pending, *a
-	t.us = i.us + float64(t.pass)*t.period
+	t.us = i.us + float64(float64(t.pass)*t.period)
 	if t.us < 0 {
 		return i.Errorf("arrives before the first row; rows must be sorted by time")
 	}
