@@ -24,13 +24,7 @@ func (c *compiler) module(count float64, t *model.Attention) bool {
 		rest, pair = split(prefill, 1)
 	}
 	// The projections take the same for all tokens. What decode attention adds depends on the context.
-	most := decode.x[len(decode.x)-1]
-	projections := func(tokens float64) float64 {
-		if tokens > most {
-			return rest(tokens)
-		}
-		return min(rest(tokens), decode.interpolate(tokens, 0))
-	}
+	projections := shared(rest, func(tokens float64) float64 { return decode.interpolate(tokens, 0) })
 	c.tokens = append(c.tokens, kernel{count, projections})
 	c.decode = append(c.decode, surface{count, func(n, context float64) float64 {
 		return max(0, decode.interpolate(n, context)-projections(n))
@@ -38,6 +32,21 @@ func (c *compiler) module(count float64, t *model.Attention) bool {
 	c.prefill = append(c.prefill, chunks{count,
 		func(tokens float64) float64 { return rest(tokens) - projections(tokens) }, pair})
 	return true
+}
+
+// shared is what two times by tokens have in common: it grows by no more than either of them, so that what they
+// have besides does not fall.
+func shared(a, b func(tokens float64) float64) func(tokens float64) float64 {
+	line := &grid{y: []float64{0}}
+	us, lastA, lastB := 0.0, 0.0, 0.0
+	for _, n := range tokenSizes {
+		x := float64(n)
+		nowA, nowB := a(x), b(x)
+		us += max(0, min(nowA-lastA, nowB-lastB))
+		line.x, line.us = append(line.x, x), append(line.us, us)
+		lastA, lastB = nowA, nowB
+	}
+	return func(tokens float64) float64 { return line.interpolate(tokens, 0) }
 }
 
 // captured subtracts from a module that was measured without a CUDA graph what launching its kernels

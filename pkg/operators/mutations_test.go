@@ -56,6 +56,21 @@ var broken = []mutation.Mutation{
 		Old: "\t\tpair = max(0, pair)\n", New: "\t\tpair = 0\n"},
 	{Rule: "a chunk takes time for its tokens, too", File: "operators/attention.go",
 		Old: "rest[j] = max(rest[j], rest[j-1])", New: "rest[j] = 0"},
+	{Rule: "blocks of latent attention were launched one by one", File: "operators/modules.go",
+		Old: "h.us[i] -= excess", New: "h.us[i] -= 0 * excess"},
+	{Rule: "the first matrices of a block are read", File: "operators/modules.go",
+		Old: "m.QRank+m.KVRank+m.RopeDim", New: "m.QRank"},
+	{Rule: "projections grow by no more than decode and chunks", File: "operators/modules.go",
+		Old: "min(nowA-lastA, nowB-lastB)", New: "max(nowA-lastA, nowB-lastB)"},
+	{Rule: "decode attention is what a block takes besides projections", File: "operators/modules.go",
+		Old: "return max(0, decode.interpolate(n, context)-projections(n))",
+		New: "return decode.interpolate(n, context)"},
+	{Rule: "attention of chunks is what a block takes besides projections", File: "operators/modules.go",
+		Old: "return rest(tokens) - projections(tokens) }, pair})", New: "return rest(tokens) }, pair})"},
+	{Rule: "a block has short kernels besides", File: "operators/modules.go",
+		Old: "c.smalls(count, moduleKernels, c.arch.Hidden)", New: "c.smalls(count, 0, c.arch.Hidden)"},
+	{Rule: "tensor parallelism divides the heads of latent attention", File: "operators/modules.go",
+		Old: "heads := ceilDiv(t.Heads, c.machine.TensorParallel)", New: "heads := t.Heads"},
 	{Rule: "keys and values of a query head are shared", File: "operators/attention.go",
 		Old: "heads, kv := ceilDiv(t.Heads, tp), ceilDiv(t.KVHeads, tp)",
 		New: "heads, kv := ceilDiv(t.Heads, tp), ceilDiv(t.Heads, tp)"},
@@ -67,6 +82,6 @@ func TestMutations(t *testing.T) {
 		t.Skip("builds tests with broken rules; run without -short")
 	}
 	mutation.Run(t, broken, func(int) []string {
-		return []string{"^(TestGrid|TestCleanProducts)$", "^TestPlainStep$"}
+		return []string{"^(TestGrid|TestCleanProducts)$", "^TestPlain(Step|MLA)$"}
 	})
 }
