@@ -47,7 +47,9 @@ var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponen
 		" per_tenant in input_tokens",
 	change: (*proposal).boundTenant,
 	others: append(shorterQueues[:len(shorterQueues):len(shorterQueues)],
-		remedy{"bound each tenant's share of the requests in flight", policy("admission", "tenant-quota")}),
+		remedy{"bound each tenant's share of the requests in flight", policy("admission", "tenant-quota")},
+		remedy{"send that tenant to replicas of its own (pools)", (*proposal).heavyTenantApart},
+		remedy{"bound each tenant's rate of prompt tokens (token-bucket)", (*proposal).equalRates}),
 	holds: func(a *Analyzer, r *request) bool {
 		cameFirst := 4*r.evidence.overtaken < r.contention.ahead.total
 		return a.stats.heavyTenant != missing && !r.longerQueue() && cameFirst &&

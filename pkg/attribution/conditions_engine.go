@@ -123,7 +123,7 @@ var behindLongPrompts = Condition{Name: "behind_long_prompts", Component: schedu
 	},
 	Hint:   "bound the chunks of long prompts (long_prefill_token_threshold), or send them to replicas of their own",
 	change: (*proposal).chunkLongPrompts,
-	others: shorterQueues,
+	others: append(shorterQueues[:len(shorterQueues):len(shorterQueues)], ownReplicas),
 	holds: func(a *Analyzer, r *request) bool {
 		e := &r.evidence
 		return !r.longerQueue() && !a.isLong(r) && e.longAhead >= manyTokensAhead && 2*e.longAhead >= e.promptsAhead

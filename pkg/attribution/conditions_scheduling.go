@@ -16,8 +16,9 @@ var behindLowerClass = Condition{Name: "behind_lower_class", Component: scheduli
 	Hint: "order the queue by class: priority slo-based, scheduler priority-fcfs;" +
 		" reject or delay lower classes under load",
 	change: classesFirst,
-	others: shorterQueues,
-	holds:  when(func(r *request) bool { return !r.longerQueue() && r.mostlyBehind(r.contention.ahead.lowerPriority) })}
+	others: append(shorterQueues[:len(shorterQueues):len(shorterQueues)],
+		remedy{"send this class to replicas of its own (pools)", (*proposal).lossesApart}),
+	holds: when(func(r *request) bool { return !r.longerQueue() && r.mostlyBehind(r.contention.ahead.lowerPriority) })}
 
 var prefillInterference = Condition{Name: "prefill_interference", Component: schedulingComponent, rank: rankMechanism,
 	parts: afterAdmitted,
@@ -31,6 +32,7 @@ var prefillInterference = Condition{Name: "prefill_interference", Component: sch
 		" or send long prompts elsewhere",
 	// It slows decoding: it cannot explain a late first token.
 	change: (*proposal).lessBudget,
+	others: []remedy{ownReplicas},
 	holds: when(func(r *request) bool {
 		missed, output := r.verdict.missed, int64(r.tokens.output)
 		return output > 1 && (missed == 0 || missed == missedTPOT) &&

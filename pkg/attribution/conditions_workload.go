@@ -15,9 +15,10 @@ var burst = Condition{Name: "burst", Component: workloadComponent, rank: rankTra
 	holds:  when(func(r *request) bool { return r.contention.inBurst })}
 
 var longPrompt = Condition{Name: "long_prompt", Component: workloadComponent, rank: rankTrait, parts: anyPart,
-	Doc:   "a prompt at least four times the median",
-	cause: always(unexplained + "prompts of at least four times the median"),
-	Hint:  "send long prompts to dedicated replicas, or lower long_prefill_token_threshold",
+	Doc:    "a prompt at least four times the median",
+	cause:  always(unexplained + "prompts of at least four times the median"),
+	Hint:   "send long prompts to dedicated replicas (pools), or lower long_prefill_token_threshold",
+	change: (*proposal).longPromptsApart,
 	holds: func(a *Analyzer, r *request) bool {
 		return int64(r.tokens.input) >= longPromptFactor*a.stats.medianInput
 	}}

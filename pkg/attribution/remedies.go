@@ -16,6 +16,9 @@ var otherRouters = []remedy{
 	{"route by the blocks to compute and in use (dynamo-kv)", policy("routing", "dynamo-kv")},
 }
 
+// ownReplicas helps where long prompts slow others down.
+var ownReplicas = remedy{"send long prompts to replicas of their own (pools)", (*proposal).longPromptsApart}
+
 // classesFirst serves classes by their priority.
 var classesFirst = policy("priority", "slo-based", "scheduler", "priority-fcfs")
 

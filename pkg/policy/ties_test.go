@@ -52,6 +52,7 @@ func policiesWithTies() map[string]Spec {
 		"weighted":         {Type: "weighted"},
 		"prefix-affinity":  {Type: "prefix-affinity"},
 		"session-affinity": {Type: "session-affinity"},
+		"pools":            {Type: "pools", Params: map[string]any{"shares": map[string]any{"4096": 1.0}}},
 		"expression":       {Type: "expression", Score: score},
 		"expression with a filter": {Type: "expression", Filter: "replica.queue_depth < 3 || replica.index == 0",
 			Score: score},

@@ -325,6 +325,7 @@ func TestMutations(t *testing.T) {
 		{brokenRouters, []string{"^TestReferenceOnRouters$"}},
 		{brokenAdmission, []string{"^TestReferenceOnAdmissions$"}},
 		{brokenProfiles, []string{"^TestReferenceOnProfiles$"}},
+		{brokenPools, []string{"^TestReferenceOnPools$"}},
 	} {
 		for _, b := range part.rules {
 			all = append(all, mutation.Mutation(b))

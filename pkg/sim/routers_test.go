@@ -33,6 +33,11 @@ func TestReferenceOnAdmissions(t *testing.T) {
 	compareSeeds(t, 300, 60, reference.RandomAdmissions)
 }
 
+// TestReferenceOnPools is TestReference with pools of replicas.
+func TestReferenceOnPools(t *testing.T) {
+	compareSeeds(t, 300, 60, reference.RandomPools)
+}
+
 // TestTiedPrefixes sends one prompt again and again. When its replica has too many requests in flight, others get
 // the prompt, too, so that the longest prefixes tie.
 func TestTiedPrefixes(t *testing.T) {
@@ -89,6 +94,14 @@ func setNamedRouter(one *cluster.Config, c *reference.Config) {
 			r.Of = []policy.Spec{{Type: "queue-scorer", Params: weight(2)},
 				{Type: "kv-cache-utilization-scorer", Params: weight(2)},
 				{Type: "prefix-cache-scorer", Params: weight(3)}, {Type: c.Picker + "-picker"}}
+		}
+	case "pools":
+		shares := map[string]any{}
+		for i, bound := range c.Pools.Bounds {
+			shares[fmt.Sprint(bound)] = c.Pools.Shares[i]
+		}
+		if r.Params["shares"] = shares; c.Pools.SpillAt > 0 {
+			r.Params["spill_at"] = c.Pools.SpillAt
 		}
 	case "profile":
 		setProfile(r, c)

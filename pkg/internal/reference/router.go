@@ -61,6 +61,8 @@ func (r *router) choose(q *request, replicas []*replica) (chosen, expected int) 
 		chosen = r.twoChoices(len(replicas))
 	case "prefix-affinity":
 		chosen = r.longestPrefix(q)
+	case "pools":
+		chosen = r.pooled(q)
 	case "stateful":
 		chosen = r.stateful()
 	case "llm-d":

@@ -1,0 +1,87 @@
+package attribution
+
+import (
+	"math"
+	"strconv"
+)
+
+// longPromptsApart proposes a pool of replicas for long prompts, as large as their share of the work.
+func (x *proposal) longPromptsApart() []Change {
+	bound := max(minLongPrompt, longPromptFactor*x.stats.medianInput)
+	return x.pool("input_tokens", strconv.FormatInt(bound, 10), func(r *request) bool {
+		return int64(r.tokens.input) >= bound
+	})
+}
+
+// heavyTenantApart proposes a pool for the tenant with most of the work.
+func (x *proposal) heavyTenantApart() []Change {
+	return x.pool("tenant", x.names.list[x.stats.heavyTenant], func(r *request) bool {
+		return r.labels.tenant == x.stats.heavyTenant
+	})
+}
+
+// lossesApart proposes a pool for the class that loses most.
+func (x *proposal) lossesApart() []Change {
+	counts, class := map[int32]int{}, x.p.losing[0].labels.class
+	for _, r := range x.p.losing {
+		if counts[r.labels.class]++; counts[r.labels.class] > counts[class] {
+			class = r.labels.class
+		}
+	}
+	if x.names.list[class] == "" {
+		return nil
+	}
+	return x.pool("slo_class", x.names.list[class], func(r *request) bool { return r.labels.class == class })
+}
+
+// pool proposes a pool for some requests, as large as their share of the work; nil where they cannot be apart.
+func (x *proposal) pool(by, key string, isIn func(*request) bool) []Change {
+	replicas, work, all := 0, int64(0), int64(0)
+	model := x.deployment().Model
+	for i := range x.topology.Deployments {
+		if d := &x.topology.Deployments[i]; d.Model == model {
+			replicas += d.Replicas
+		}
+	}
+	for _, r := range x.requests {
+		if r.replica == missing || x.topology.deploymentOf(r.replica).Model != model {
+			continue
+		}
+		if all += r.work(); isIn(r) {
+			work += r.work()
+		}
+	}
+	if replicas < 2 || work == 0 || work == all {
+		return nil
+	}
+	n := float64(replicas)
+	own := min(n-1, max(1, math.Round(n*float64(work)/float64(all))))
+	return []Change{x.set("policies.routing", map[string]any{"type": "pools",
+		"params": map[string]any{"by": by, "shares": map[string]any{key: math.Round(1e4*own/n) / 1e4}}})}
+}
+
+// equalRates proposes to bound the prompt tokens of each tenant to a quarter more than the largest rate of those that
+// are not the heavy one.
+func (x *proposal) equalRates() []Change {
+	if x.topology.policy("admission") != alwaysAdmit {
+		return nil
+	}
+	tokens, most := map[int32]int64{}, int64(0)
+	for _, r := range x.requests {
+		if n := r.labels.tenant; n != x.stats.heavyTenant {
+			tokens[n] += int64(r.tokens.input)
+			most = max(most, tokens[n])
+		}
+	}
+	_, perSecond := x.offeredRates()
+	all := int64(0)
+	for _, r := range x.requests {
+		all += int64(r.tokens.input)
+	}
+	if most == 0 {
+		return nil
+	}
+	rate := math.Ceil(1.25 * perSecond * float64(most) / float64(all))
+	return []Change{x.set("policies.admission", map[string]any{"type": "token-bucket", "params": map[string]any{
+		"unit": "input_tokens", "per_tenant": true, "refill_per_s": rate, "capacity": 2 * rate}})}
+}
