@@ -25,8 +25,8 @@ func TestPoolsByTenant(t *testing.T) {
 		t.Errorf("the full pool sends to %+v", c)
 	}
 	v.Request.Class = "c"
-	byClass := routerOf(t, Spec{Type: "pools", Params: map[string]any{"by": "slo_class", "shares": shares, "tie": "first"}},
-		tieEnv(1))
+	byClass := routerOf(t, Spec{Type: "pools",
+		Params: map[string]any{"by": "slo_class", "shares": shares, "tie": "first"}}, tieEnv(1))
 	if c := byClass.Route(&v); c.Candidate != 2 {
 		t.Errorf("class c goes to %+v", c)
 	}
@@ -38,7 +38,7 @@ func TestPoolsRejectShares(t *testing.T) {
 		params map[string]any
 		want   string
 	}{
-		{map[string]any{"shares": map[string]any{"long": 0.5}}, "params.shares.long: the key must be a number of prompt tokens"},
+		{map[string]any{"shares": map[string]any{"long": 0.5}}, "params.shares.long: the key must be a number"},
 		{map[string]any{"shares": map[string]any{"0": 0.5}}, "params.shares.0: the key must be"},
 		{map[string]any{"shares": map[string]any{"1": 0.7, "2": 0.5}}, "at most 1 in sum"},
 		{map[string]any{"shares": map[string]any{}}, "at least one share"},

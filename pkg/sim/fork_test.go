@@ -41,6 +41,7 @@ control_plane: {snapshots: {default: periodic 60us},
   flow_control: {order: priority, fairness: round-robin, capacity: 4, saturation: 0.2, ttl_us: 900}}`,
 	`policies: {admission: {type: predictive-slo, params: {budget_ms: {standard: 1}}},
   routing: {type: session-affinity}, preemption: {type: lowest-priority}}`,
+	`policies: {routing: {type: pools, params: {by: slo_class, shares: {critical: 0.5}, spill_at: 3}}}`,
 	`policies: {routing: {type: prefix-affinity}, priority: {type: deadline-aware}, scheduler: {type: priority-fcfs}}`,
 	statefulPlane,
 }

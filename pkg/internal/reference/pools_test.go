@@ -21,8 +21,9 @@ func TestRandomPoolsCover(t *testing.T) {
 		for _, s := range c.Pools.Shares {
 			sum += s
 		}
-		for name, has := range map[string]bool{"several pools": len(c.Pools.Shares) > 1, "requests of both kinds": inPool && others,
-			"no replica is left": sum > 0.999, "a pool of less than a replica": c.Pools.Shares[0] < 0.1,
+		for name, has := range map[string]bool{"several pools": len(c.Pools.Shares) > 1,
+			"requests of both kinds": inPool && others,
+			"no replica is left":     sum > 0.999, "a pool of less than a replica": c.Pools.Shares[0] < 0.1,
 			"it spills": c.Pools.SpillAt > 0, "ties": r.TieDraws > 0, "several replicas": len(replicas) > 1} {
 			if has {
 				counts[name]++
