@@ -49,10 +49,12 @@ const (
 type Analyzer struct {
 	classes  map[string]stream.SLOClass
 	topology topology
-	names    nameTable
-	metrics  *metrics.Raw
-	episodes []stream.Anomaly
-	query    *Query
+	// queueWeight is that of queue-depth in the policy weighted, 0 in others.
+	queueWeight float64
+	names       nameTable
+	metrics     *metrics.Raw
+	episodes    []stream.Anomaly
+	query       *Query
 
 	requests []*request
 	spare    []request        // allocated, not in requests yet
@@ -70,6 +72,7 @@ func New(h *stream.Header) *Analyzer {
 	a := &Analyzer{classes: map[string]stream.SLOClass{}, names: nameTable{numbers: map[string]int32{}},
 		pending: map[string]int32{}, exact: map[string]*Exact{}, admissions: map[string]int64{},
 		topology: newTopology(h)}
+	a.queueWeight = (&proposal{Analyzer: a}).number("policies.routing.params." + queueScorer)
 	for _, c := range stream.Classes {
 		a.classes[c.Name] = c.Value
 	}

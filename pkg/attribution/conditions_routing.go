@@ -39,8 +39,8 @@ var hotPrefix = Condition{Name: "hot_prefix", Component: routingComponent, rank:
 		return sentTo(p) + fmt.Sprintf(", for a prefix of %s tokens (means)", p.mean(expectedTokens))
 	},
 	Hint:   "lower the weight of prefixes against queues, or bound the imbalance (prefix-affinity's max_imbalance)",
-	change: (*proposal).readQueues,
-	others: otherRouters,
+	change: (*proposal).flipQueues,
+	others: weighQueues,
 	holds:  when((*request).followedPrefix)}
 
 var queueUnseen = Condition{Name: "queue_unseen", Component: routingComponent, rank: rankMechanism,
@@ -58,8 +58,8 @@ var queueIgnored = Condition{Name: "queue_ignored_by_weights", Component: routin
 	Doc:    "sent to a queue at least twice the shortest plus 4, which the router saw",
 	cause:  func(p *Pattern) string { return sentTo(p) + " (means), which the router saw" },
 	Hint:   "raise the weight of queue-depth against the other scorers",
-	change: (*proposal).readQueues,
-	others: otherRouters,
+	change: (*proposal).flipQueues,
+	others: weighQueues,
 	holds: when(func(r *request) bool {
 		return r.longerQueue() && !r.stale() && !r.followedPrefix() && !r.queueUnseen()
 	})}

@@ -16,6 +16,9 @@ var otherRouters = []remedy{
 	{"route by the blocks to compute and in use (dynamo-kv)", policy("routing", "dynamo-kv")},
 }
 
+// weighQueues helps where queues were seen and weigh too little.
+var weighQueues = append([]remedy{{"weigh queues like prefixes", (*proposal).readQueues}}, otherRouters...)
+
 // ownReplicas helps where long prompts slow others down.
 var ownReplicas = remedy{"send long prompts to replicas of their own (pools)", (*proposal).longPromptsApart}
 

@@ -42,6 +42,7 @@ type routing struct {
 	// chosen is the chosen replica as the router saw it, nextBest the best of the others in
 	// the record.
 	chosen, nextBest ReplicaView
+	flipWeight       float64   // see Analyzer.flipWeight
 	rule, reason     int32     // in Analyzer.names
 	estimate         *Estimate // nil where there is none
 }
@@ -121,6 +122,7 @@ func (a *Analyzer) routingDecision(d *stream.Decision) {
 	r.routing.rule, r.routing.reason = a.names.number(d.Rule), a.names.number(d.Reason)
 	r.times.routed = d.AtUS
 	r.replica = a.topology.number(d.Deployment, d.Replica)
+	r.routing.flipWeight = a.flipWeight(d)
 	r.routing.chosen, r.routing.nextBest = ReplicaView{Replica: missing}, ReplicaView{Replica: missing}
 	for i := range d.Considered {
 		c := &d.Considered[i]
