@@ -55,13 +55,11 @@ func (g *groupStore) most(q *groupSequence, i int, n, blocks int32) int32 {
 	return blocks
 }
 
-// checkpoints returns how many states q writes within the chunk that ends with its first n tokens: one at the
-// last end of a block before n, if the chunk starts with a block, has more than one before that, and ends a
-// prompt where only states at its end are kept (MambaManager._needs_internal_checkpoint).
+// checkpoints returns how many states q may write within the chunk that ends with its first n tokens: one at the
+// last end of a block before n, if the chunk starts with a block and, where only states at ends of prompts are kept,
+// ends a prompt (MambaManager._needs_internal_checkpoint). A chunk of one block has no place for it.
 func (g *groupStore) checkpoints(q *groupSequence, i int, n int32) int32 {
-	group := &g.groups[i]
-	start, size := q.scheduled, int32(group.BlockSize)
-	if g.rules.Checkpoints == 0 || start%size != 0 || group.blocksFor(n) < start/size+2 ||
+	if g.rules.Checkpoints == 0 || q.scheduled%int32(g.groups[i].BlockSize) != 0 ||
 		g.rules.Sparse && g.rules.Interval == 0 && n < q.prefillEnd {
 		return 0
 	}

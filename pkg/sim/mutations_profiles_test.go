@@ -1,5 +1,7 @@
 package sim
 
+import "fmt"
+
 // brokenAdmission are rules of llm-d's admitter.
 var brokenAdmission = []rule{
 	{"probabilistic-admitter: only sheddable requests", "policy/probabilistic_admitter.go",
@@ -8,6 +10,16 @@ var brokenAdmission = []rule{
 		"math.Pow(utilization(v, p.queue, p.kv), p.power)", "utilization(v, p.queue, p.kv)"},
 	{"probabilistic-admitter: the fuller of queue and cache", "policy/probabilistic_admitter.go",
 		"max(float64(r.QueueDepth)/queue, r.KVUtil/kv)", "r.KVUtil / kv"},
+}
+
+// operatorLookup is where endpoint-attribute-filter takes its operator.
+const operatorLookup = `operators.Get("operator", v.choice("operator"))`
+
+// lookUpAs takes another one for an operator.
+func lookUpAs(operator, other string) string {
+	const asked = `v.choice("operator")`
+	return fmt.Sprintf(`operators.Get("operator", map[bool]string{true: %q, false: %s}[%s == %q])`, other, asked, asked,
+		operator)
 }
 
 // brokenProfiles are rules of llm-d's profiles and their plugins. A rule that starts with a plugin's name must be
@@ -59,6 +71,18 @@ var brokenProfiles = []rule{
 		"int64(d.requests*(1+d.headroom))", "int64(d.requests)"},
 	{"endpoint-attribute-filter: the comparison holds", "policy/llmd_attributes.go",
 		"keep[i] = f.passes(", "keep[i] = !f.passes("},
+	{"endpoint-attribute-filter: LessThan", "policy/llmd_attributes.go",
+		operatorLookup, lookUpAs("LessThan", "LessThanOrEqual")},
+	{"endpoint-attribute-filter: LessThanOrEqual", "policy/llmd_attributes.go",
+		operatorLookup, lookUpAs("LessThanOrEqual", "LessThan")},
+	{"endpoint-attribute-filter: GreaterThan", "policy/llmd_attributes.go",
+		operatorLookup, lookUpAs("GreaterThan", "GreaterThanOrEqual")},
+	{"endpoint-attribute-filter: GreaterThanOrEqual", "policy/llmd_attributes.go",
+		operatorLookup, lookUpAs("GreaterThanOrEqual", "GreaterThan")},
+	{"endpoint-attribute-filter: Equal", "policy/llmd_attributes.go",
+		operatorLookup, lookUpAs("Equal", "NotEqual")},
+	{"endpoint-attribute-filter: NotEqual", "policy/llmd_attributes.go",
+		operatorLookup, lookUpAs("NotEqual", "Equal")},
 	{"endpoint-attribute-scorer: which end is better", "policy/llmd_attributes.go",
 		"\t\tif s.lower {\n", "\t\tif !s.lower {\n"},
 	{"endpoint-attribute-scorer: which range", "policy/llmd_attributes.go",
@@ -108,4 +132,12 @@ var brokenProfiles = []rule{
 		"\t\tclear(keep)\n", ""},
 	{"session-affinity-scorer: that replica", "policy/llmd_sessions.go",
 		"\t\tscores[at] = 1\n", "\t\tscores[at] = 0\n"},
+	{"approx-prefix-cache-producer: its block size without autoTune", "policy/block_index.go",
+		"\tsize = x.config.BlockTokens\n", "\tsize = x.blockTokens[first]\n"},
+	{"approx-prefix-cache-producer: full blocks of maxPrefixTokensToMatch", "policy/block_index.go",
+		"most = x.config.MaxTokens / size", "most = x.config.MaxTokens/size + 1"},
+	{"approx-prefix-cache-producer: else maxPrefixBlocksToMatch", "policy/block_index.go",
+		"case x.config.MaxBlocks > 0:", "case x.config.MaxBlocks < 0:"},
+	{"approx-prefix-cache-producer: lruCapacityPerServer", "policy/block_index.go",
+		"capacity := x.config.Capacity\n", "capacity := x.capacity[replica]\n"},
 }

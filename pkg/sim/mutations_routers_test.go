@@ -32,4 +32,24 @@ var brokenRouters = []rule{
 		"m.rng = m.draws.of(k)", "m.rng = m.draws.of(DrawKey{})"},
 	{"dynamo-kv: requests in flight cost", "policy/dynamo.go",
 		"float64(d.perRequest*float64(r.Inflight))", "float64(d.perRequest*float64(r.Running))"},
+	{"dynamo-kv: blocks in flight cost only if they are tracked", "policy/dynamo.go",
+		"if d.trackActive {", "if d.trackActive || true {"},
+	{"dynamo-kv: prefills cost only if they are tracked", "policy/dynamo.go",
+		"if !d.trackPrefill {", "if !d.trackPrefill && d.credit < 0 {"},
+	{"dynamo-kv: without them cached blocks save no more than there are", "policy/dynamo.go",
+		"max(0, decode-float64(d.credit*float64(r.Cached)))", "(decode - float64(d.credit*float64(r.Cached)))"},
+}
+
+// brokenReports are rules of what replicas report.
+var brokenReports = []rule{
+	{"hit_rate: of the prompts", "sim/steps.go", "int64(a.Cached), o.InputTokens)", "int64(a.Cached), 1)"},
+	{"recent_ttft_ms: from arrival", "sim/steps.go",
+		"int64(clientTime-o.ArrivalUS), 1)", "int64(clientTime-o.ScheduledUS), 1)"},
+	{"recent_tpot_ms: tokens after the first", "sim/steps.go",
+		"FirstTokenUS), r.out.OutputTokens-1)", "FirstTokenUS), r.out.OutputTokens)"},
+	{"est_wait_ms: a moving average of steps", "sim/telemetry.go",
+		"stepWeight * (float64", "2 * stepWeight * (float64"},
+	{"est_wait_ms: that begins with the first one", "sim/telemetry.go",
+		"\tif c.stepUS == 0 {\n", "\tif c.stepUS < 0 {\n"},
+	{"recent is 10 s", "sim/window.go", "at <= now-windowUS", "at <= now-2*windowUS"},
 }

@@ -109,7 +109,8 @@ func TestReference(t *testing.T) {
 
 // TestReferenceOnGroups is TestReference with KV cache groups.
 func TestReferenceOnGroups(t *testing.T) {
-	compareSeeds(t, 1500, 200, reference.RandomGroups, 44, 50, 79, 84, 114, 116, 208, 972, 1371)
+	compareSeeds(t, 1500, 200, reference.RandomGroups, 44, 50, 79, 84, 114, 116, 208, 478, 972, 1100,
+		1371)
 }
 
 // TestReferenceOnSessions is TestReference with steps of sessions, issued when others have
@@ -441,6 +442,7 @@ func clusterOf(c reference.Config) *cluster.Config {
 	if c.Routing == "least-snapshot" {
 		one.Policies.Routing.Type, one.Policies.Routing.Params["load"] = "least-loaded", "snapshot"
 	}
+	one.ControlPlane.Snapshots.Default = "immediate"
 	if c.SnapshotUS > 0 {
 		one.ControlPlane.Snapshots.Default = cluster.Refresh(fmt.Sprintf("periodic %dus", c.SnapshotUS))
 	}

@@ -13,7 +13,12 @@ import (
 // TestReferenceOnRouters is TestReference with the routers of llm-d and Dynamo, and with an expression that
 // has variables and random numbers.
 func TestReferenceOnRouters(t *testing.T) {
-	compareSeeds(t, 300, 60, reference.RandomRouters, 80, 91, 123)
+	compareSeeds(t, 300, 60, reference.RandomRouters, 41, 80, 91, 123, 168)
+}
+
+// TestReferenceOnAttributes is TestReference with a router that compares what replicas report.
+func TestReferenceOnAttributes(t *testing.T) {
+	compareSeeds(t, 240, 60, reference.RandomAttributes, 32, 104, 178, 479)
 }
 
 // TestReferenceOnProfiles is TestReference with random profiles of llm-d, for each plugin some that have it.
@@ -23,7 +28,7 @@ func TestReferenceOnProfiles(t *testing.T) {
 		t.Run(plugin, func(t *testing.T) {
 			compareSeeds(t, 60, 10, func(seed uint64) (reference.Config, []reference.Request) {
 				return reference.RandomProfiles(seed*uint64(len(plugins))+uint64(i), plugin)
-			})
+			}, 82)
 		})
 	}
 }
@@ -80,6 +85,11 @@ func setProfile(r *policy.Spec, c *reference.Config) {
 		r.Of = append(r.Of, policy.Spec{Type: p.Name, Params: params})
 	}
 	r.Of = append(r.Of, policy.Spec{Type: c.Picker + "-picker"})
+	if n := c.Named; n.BlockTokens > 0 {
+		r.Of = append(r.Of, policy.Spec{Type: "approx-prefix-cache-producer", Params: map[string]any{"autoTune": false,
+			"blockSizeTokens": float64(n.BlockTokens), "lruCapacityPerServer": float64(n.Capacity),
+			"maxPrefixTokensToMatch": float64(n.MaxTokens), "maxPrefixBlocksToMatch": float64(n.MaxBlocks)}})
+	}
 }
 
 // setNamedRouter sets the parameters of the routers with the names of other projects.
@@ -112,9 +122,13 @@ func setNamedRouter(one *cluster.Config, c *reference.Config) {
 		r.State = map[string]policy.Variable{"last": {Init: -1, Update: "replica.index"},
 			"mean": {Init: 2, Update: "ema(state.mean, replica.inflight + state.last, 0.25)"},
 			"turn": {Update: "(state.turn + 1) % 3"}}
+	case "attribute":
+		r.Type = "expression"
+		r.Score = fmt.Sprintf("%g * replica.%s", n.Sign, n.Attribute)
 	case "dynamo-kv":
 		r.Params = map[string]any{"overlap_score_credit": n.Credit, "overlap_score_credit_decay": n.Decay,
 			"prefill_load_scale": n.PrefillScale, "decode_active_request_weight": n.RequestCost,
+			"router_track_prefill_tokens": !n.NoPrefill, "router_track_active_blocks": !n.NoBlocks,
 			"router_temperature": n.Temperature, "tie": cmp.Or(c.Tie, "first")}
 	}
 }

@@ -15,9 +15,9 @@ type Admission struct {
 
 // rejects reports whether the admitter rejects a request: one that is sheddable, with a probability that grows with
 // the load of the replicas.
-func (a *Admission) rejects(q *request, s *simulation) bool {
+func (a *Admission) rejects(q *request, s *simulation, now int64) bool {
 	if s.config.SnapshotUS == 0 {
-		s.router.readSnapshots(s.replicas)
+		s.router.readReports(s.replicas, now)
 	}
 	load := 0.0
 	for i := range s.replicas {

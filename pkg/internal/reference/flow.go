@@ -237,7 +237,7 @@ func (f *flow) limits(c *Flow, saturation float64) []float64 {
 func (s *simulation) saturation(now int64) float64 {
 	r, n := &s.router, float64(len(s.replicas))
 	if s.config.SnapshotUS == 0 {
-		r.readSnapshots(s.replicas)
+		r.readReports(s.replicas, now)
 	}
 	r.now, r.requests = now, s.requests
 	p, sum := s.config.Flow.Detector, 0.0

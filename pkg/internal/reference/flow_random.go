@@ -13,7 +13,9 @@ func RandomFlow(seed uint64) (Config, []Request) {
 	case d.percent(25):
 		c, requests = RandomProfiles(seed, pick(d, Plugins()...))
 	}
-	c.Named.Capacity = c.usable()
+	if c.Named.Capacity == 0 {
+		c.Named.Capacity = c.usable()
+	}
 	step := c.stepTime(batchOf(4, 1, 8))
 	f := &Flow{Saturation: pick(d, 0.1, 0.2, 0.4, 0.6, 1, 2), Bands: d.percent(60)}
 	f.Order = pick(d, "fifo", "priority", "deadline", "fcfs-ordering-policy", "edf-ordering-policy",

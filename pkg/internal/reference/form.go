@@ -120,6 +120,7 @@ func (r *replica) scheduleWaiting(b *batch, now int64) {
 		if q.outcome.ScheduledUS == Never {
 			q.outcome.ScheduledUS = now
 			q.outcome.Cached = q.computed
+			r.hitTokens = append(r.hitTokens, measurement{now, int64(q.computed), int64(q.Input)})
 		}
 		q.endPreemption(now)
 		r.schedule(b, q, n)

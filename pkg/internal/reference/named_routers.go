@@ -12,8 +12,15 @@ type NamedRouter struct {
 	// overlap_score_credit, overlap_score_credit_decay, prefill_load_scale,
 	// decode_active_request_weight and router_temperature.
 	Credit, Decay, PrefillScale, RequestCost, Temperature float64
-	// Capacity is how many blocks llm-d's index remembers for a replica.
-	Capacity int
+	// NoPrefill and NoBlocks switch off router_track_prefill_tokens and router_track_active_blocks of dynamo-kv.
+	NoPrefill, NoBlocks bool
+	// Capacity is how many blocks llm-d's index remembers for a replica. BlockTokens is the size of its blocks if it is
+	// not that of the engine's, at least 64. MaxTokens, or if that is 0 MaxBlocks, is how much of a prompt is in it;
+	// 0 is all.
+	Capacity, BlockTokens, MaxTokens, MaxBlocks int
+	// Attribute, times Sign, is what the router attribute takes the highest of.
+	Attribute string
+	Sign      float64
 }
 
 // smallestBlock is the smallest block of llm-d's index in tokens.
@@ -21,11 +28,21 @@ const smallestBlock = 64
 
 // promptBlocks are the hashes of a prompt's blocks for llm-d's index. The last one may be partly full.
 func (r *router) promptBlocks(q *request) (hashes []string, size int) {
-	size = max(smallestBlock, r.config.BlockSize)
+	n := r.config.Named
+	if size = max(smallestBlock, r.config.BlockSize); n.BlockTokens > 0 {
+		size = max(smallestBlock, n.BlockTokens)
+	}
 	for end := size; end < q.Input; end += size {
 		hashes = append(hashes, q.hash(end))
 	}
-	return append(hashes, q.hash(q.Input)), size
+	hashes = append(hashes, q.hash(q.Input))
+	switch {
+	case n.MaxTokens > 0:
+		hashes = hashes[:min(len(hashes), n.MaxTokens/size)]
+	case n.MaxBlocks > 0:
+		hashes = hashes[:min(len(hashes), n.MaxBlocks)]
+	}
+	return hashes, size
 }
 
 // indexMatches counts, for each replica, those of a prompt's blocks that it was sent. The blocks after
@@ -126,8 +143,15 @@ func (r *router) dynamo(q *request, replicas []*replica) (chosen, expected int) 
 			credit *= 1 / (1 + float64(n.Decay*excess))
 		}
 		prefill := max(0, float64(prefills[i]+q.Input)/float64(size)-float64(credit*float64(cached[i])))
-		decode := float64(len(held[i]) + len(hashes) - shared)
-		costs = append(costs, float64(n.PrefillScale*prefill)+decode+float64(n.RequestCost*float64(r.inflight[i])))
+		decode, requests := float64(len(held[i])+len(hashes)-shared), float64(n.RequestCost*float64(r.inflight[i]))
+		if n.NoBlocks {
+			decode = 0
+		}
+		if n.NoPrefill {
+			costs = append(costs, max(0, decode-float64(n.Credit*float64(cached[i])))+requests)
+		} else {
+			costs = append(costs, float64(n.PrefillScale*prefill)+decode+requests)
+		}
 	}
 	chosen = r.cheapest(costs)
 	q.uncached = q.Input - cached[chosen]*size
@@ -205,6 +229,7 @@ func RandomRouters(seed uint64) (Config, []Request) {
 	c.Groups, c.Sparse, c.Interval, c.KeepUntilComputed, c.ReserveWindow = nil, false, 0, false, false
 	c.Named = NamedRouter{Credit: pick(d, 1, 1, 0.5, 2.0), Decay: pick(d, 0, 0, 1.0), PrefillScale: pick(d, 1, 1, 2.5),
 		RequestCost: pick(d, 0, 0, 1.5), Temperature: pick(d, 0, 0, 0.3), Capacity: c.usable()}
+	c.Named.NoPrefill, c.Named.NoBlocks = d.percent(20), d.percent(20)
 	c.Tie, c.Picker = pick(d, "random", "random", "first", "least-inflight"), ""
 	if c.Routing = "dynamo-kv"; d.percent(20) {
 		c.Routing = "stateful"

@@ -5,23 +5,6 @@ import (
 	"slices"
 )
 
-// attribute is a number that a replica reports.
-func (r *router) attribute(name string, i int) float64 {
-	switch name {
-	case "queue_depth", "waiting-queue":
-		return float64(r.queued[i])
-	case "running", "running-requests":
-		return float64(r.running[i])
-	case "kv_util", "kv-cache-utilization":
-		return r.usage[i]
-	case "free_blocks":
-		return float64(r.free[i])
-	case "active-requests":
-		return float64(r.inflight[i])
-	}
-	panic("reference: unknown attribute " + name)
-}
-
 // keep returns the replicas that pass a filter.
 func (d *llmdChoice) keep(k int, p Plugin, all []int) []int {
 	passes, restores := func(int) bool { return true }, p.says("fallbackOnEmpty", "true")

@@ -15,6 +15,10 @@ var (
 		"token-load-scorer", "session-affinity-scorer", "no-hit-lru-scorer", "endpoint-attribute-scorer"}
 )
 
+// attributes are the numbers that replicas report.
+var attributes = []string{"queue_depth", "running", "kv_util", "free_blocks", "queue_depth", "kv_util", "hit_rate",
+	"recent_ttft_ms", "recent_tpot_ms", "est_wait_ms"}
+
 // Plugins are the names of all filters and scorers.
 func Plugins() []string { return slices.Concat(filters, scorers) }
 
@@ -54,6 +58,11 @@ func RandomProfiles(seed uint64, plugin string) (Config, []Request) {
 			c.Profile = append(c.Profile, d.scorer(&c, name))
 		}
 	}
+	if d.percent(40) && slices.ContainsFunc(c.Profile, Plugin.readsIndex) {
+		n := &c.Named
+		n.BlockTokens, n.Capacity = d.between(1, 3*smallestBlock), d.between(1, 40)
+		n.MaxTokens, n.MaxBlocks = pick(d, 0, d.between(4, 20)*smallestBlock), pick(d, 0, d.between(1, 8))
+	}
 	if slices.ContainsFunc(c.Profile, func(p Plugin) bool { return p.Name == "precise-prefix-cache-scorer" }) {
 		c.SnapshotUS = 0 // the caches that the router sees are current
 	}
@@ -79,7 +88,7 @@ func (d *generator) filter(c *Config, name string) Plugin {
 		p.Words = map[string]string{"fallbackOnEmpty": pick(d, "true", "false"),
 			"operator": pick(d, "LessThan", "LessThanOrEqual", "GreaterThan", "GreaterThanOrEqual", "Equal",
 				"NotEqual"),
-			"attribute": pick(d, "queue_depth", "running", "kv_util", "free_blocks")}
+			"attribute": pick(d, attributes...)}
 	case "prefix-cache-affinity-filter":
 		p.Numbers = map[string]float64{"affinityThreshold": pick(d, 0, 0.3, 0.5, 0.8, 1),
 			"explorationProbability": pick(d, 0, 0, 0.3), "maxTTFTPenaltyMs": pick(d, 0, 1, 10.0),
@@ -120,7 +129,7 @@ func (d *generator) scorer(c *Config, name string) Plugin {
 	case "endpoint-attribute-scorer":
 		low := few() - 1
 		p.Numbers = map[string]float64{"min": low, "max": low + few()}
-		p.Words = map[string]string{"attributeKey": pick(d, "queue_depth", "running", "kv_util", "free_blocks"),
+		p.Words = map[string]string{"attributeKey": pick(d, attributes...),
 			"algorithm":     pick(d, "linear_lower_is_better", "linear_higher_is_better"),
 			"normalization": pick(d, "adaptiveRange", "fixedRange")}
 	}

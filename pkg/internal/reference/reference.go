@@ -49,8 +49,8 @@ type Config struct {
 	AdmissionLatencyUS int64
 	RoutingLatencyUS   int64
 	// Routing is round-robin, least-loaded (requests in flight), least-snapshot (running and queued,
-	// as last seen), power-of-two, prefix-affinity, weighted, stateful, llm-d or dynamo-kv with
-	// the parameters Named, pools with Pools, or profile: llm-d with the plugins Profile.
+	// as last seen), power-of-two, prefix-affinity, weighted, stateful, attribute, llm-d or
+	// dynamo-kv with the parameters Named, pools with Pools, or profile: llm-d with the plugins Profile.
 	Routing string
 	Named   NamedRouter
 	Pools   Pools
@@ -331,7 +331,7 @@ func check(c Config, requests []Request) error {
 func checkRouting(c Config) error {
 	switch c.Routing {
 	case "round-robin", "least-loaded", "least-snapshot", "power-of-two", "prefix-affinity", "weighted",
-		"stateful", "llm-d", "profile", "dynamo-kv", "pools":
+		"stateful", "attribute", "llm-d", "profile", "dynamo-kv", "pools":
 	default:
 		return fmt.Errorf("unknown routing %q", c.Routing)
 	}

@@ -9,7 +9,11 @@ type replica struct {
 	waiting []*request // head first
 	// changed: a request came while the replica was idle, or a step began or ended, at this instant.
 	changed bool
-	running []*request // in the order of last admission
+	// hitTokens counts prompt tokens found in the cache when requests are first scheduled, firstTokens and laterTokens
+	// the µs that clients wait for them. meanStepUS is a moving average.
+	hitTokens, firstTokens, laterTokens []measurement
+	meanStepUS                          float64
+	running                             []*request // in the order of last admission
 	// step is the step in progress, nil between steps.
 	step *batch
 	// ahead is the batch formed when step started, which runs next; nil if there is none, and always
@@ -105,6 +109,7 @@ func (r *replica) finish(now int64) []*request {
 			left = append(left, q)
 		}
 	}
+	r.measureStep(now)
 	// Choice: aborted requests leave in deadline order, the order in which the engine receives
 	// aborts.
 	left = append(r.aborted, left...)

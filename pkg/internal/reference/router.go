@@ -16,10 +16,8 @@ type router struct {
 	indexes  []prefixIndex
 	// blocks are llm-d's indexes of prompts.
 	blocks []prefixIndex
-	// queued and running are the counts of each replica that the router saw last, usage its used share of
-	// the blocks.
-	queued, running, free []int
-	usage                 []float64
+	// reports are what replicas reported last.
+	reports
 	// variables are those of stateful.
 	variables variables
 	// state is that of the profile, and now the time of the choice.
@@ -31,25 +29,11 @@ type router struct {
 	requests []*request
 }
 
-// readSnapshots reads the queue and batch lengths.
-func (r *router) readSnapshots(replicas []*replica) {
-	r.queued, r.running, r.free, r.usage = r.queued[:0], r.running[:0], r.free[:0], r.usage[:0]
-	for _, x := range replicas {
-		for _, q := range slices.Concat(x.waiting, x.running) {
-			q.reported = true
-		}
-		r.queued = append(r.queued, len(x.waiting))
-		r.running = append(r.running, len(x.running))
-		r.free = append(r.free, len(x.cache.free))
-		r.usage = append(r.usage, 1-float64(len(x.cache.free))/float64(len(x.cache.blocks)))
-	}
-}
-
 // choose picks the replica of a request and returns the tokens that the router expects to be cached
 // there. It counts the request as in flight.
 func (r *router) choose(q *request, replicas []*replica) (chosen, expected int) {
 	if r.config.SnapshotUS == 0 {
-		r.readSnapshots(replicas)
+		r.readReports(replicas, r.now)
 	}
 	switch r.config.Routing {
 	case "round-robin":
@@ -65,6 +49,12 @@ func (r *router) choose(q *request, replicas []*replica) (chosen, expected int) 
 		chosen = r.pooled(q)
 	case "stateful":
 		chosen = r.stateful()
+	case "attribute":
+		var values []float64
+		for i := range replicas {
+			values = append(values, float64(r.config.Named.Sign*r.attribute(r.config.Named.Attribute, i)))
+		}
+		chosen = r.best(values)
 	case "llm-d":
 		chosen, expected = r.llmd(q)
 	case "profile":

@@ -141,7 +141,7 @@ func (s *simulation) run() {
 			q.outcome.State = BeyondHorizon // not offered, so there is nothing to wait for
 		}
 	}
-	s.router.readSnapshots(s.replicas)
+	s.router.readReports(s.replicas, 0)
 	s.releaseSteps()
 	for {
 		now, ok := s.nextTime()
@@ -151,7 +151,7 @@ func (s *simulation) run() {
 		s.router.settled = false
 		s.dispatchAll(now)
 		if every := s.config.SnapshotUS; every > 0 && now%every == 0 {
-			s.router.readSnapshots(s.replicas)
+			s.router.readReports(s.replicas, now)
 		}
 		s.router.settled = true
 		for s.tryFlow(now) || s.startSteps(now) {
@@ -302,7 +302,7 @@ func (s *simulation) arrive(q *request, now int64) {
 }
 
 func (s *simulation) admit(q *request, now int64) {
-	if a := s.config.Admission; a != nil && a.rejects(q, s) {
+	if a := s.config.Admission; a != nil && a.rejects(q, s, now) {
 		q.outcome.State, q.outcome.Reason = Rejected, "admission"
 		return
 	}
