@@ -126,7 +126,10 @@ func (c *compiler) nearestAttention(operator string, window, heads, kv, dim int)
 		if w != window && w != 0 {
 			continue
 		}
-		distance := float64(4*ratio(k*d, kv*dim)) + float64(2*ratio(h*d, heads*dim)) + ratio(h/k, heads/kv)
+		distance := float64(4*ratio(k*d, kv*dim)) + ratio(h/k, heads/kv)
+		if operator == "prefill" { // decode attention does not scale with query heads
+			distance += float64(2 * ratio(h*d, heads*dim))
+		}
 		if f[0] != dtype {
 			distance += 8
 		}

@@ -284,3 +284,20 @@ func TestOlderFolders(t *testing.T) {
 		t.Errorf("%d series, want %d", len(b.series), len(a.series))
 	}
 }
+
+// TestAttentionStandsIn: attention that no table has is that of the nearest kernel. Decode attention counts pairs of
+// sequences and KV heads, so the query heads of each matter, not all of them.
+func TestAttentionStandsIn(t *testing.T) {
+	tables, err := Load("", "H100-SXM-80GB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := Compile(built(t, "meta-llama/Llama-2-7b-hf"), tables, machine(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "decode attention of 32 heads, 32 KV heads of 128: that of 8, 8 of 128"
+	if !slices.Contains(o.Notes, want) {
+		t.Errorf("notes %q, want %q", o.Notes, want)
+	}
+}
