@@ -1,6 +1,8 @@
 package attribution
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"blis/pkg/stream"
@@ -14,15 +16,18 @@ type SessionTime struct {
 	// the last one take JoinMS (mean), and the share Join of the E2E in total.
 	Joins        int64
 	JoinMS, Join float64
+	// SlowToolMS is the mean tool time of the slowest quarter of the sessions, OtherToolMS that of the others.
+	SlowToolMS, OtherToolMS float64
 }
 
 // Shares of the time of sessions that are a cause of long sessions.
 const (
 	longTools = 0.5
 	longJoins = 0.2
+	longWaits = 0.5
 )
 
-// Cause names what takes much of the sessions' time outside the cluster or in joins, "" if nothing does.
+// Cause names what takes much of the sessions' time: tools, joins, or waiting for service; "" if nothing does.
 func (t *SessionTime) Cause() string {
 	switch {
 	case t == nil:
@@ -30,6 +35,8 @@ func (t *SessionTime) Cause() string {
 		return "tool_wait"
 	case t.Join >= longJoins:
 		return "join_wait"
+	case t.Waiting >= longWaits:
+		return "starved_sessions"
 	}
 	return ""
 }
@@ -39,7 +46,11 @@ type sessionSums struct {
 	sessions, e2e, tools int64
 	calls                map[sessionStep]*callSums
 	call, wait           int64
+	completed            []sessionTotals
 }
+
+// sessionTotals are the E2E and the tool time of a session in µs.
+type sessionTotals struct{ e2e, tools int64 }
 
 // sessionStep is one step of one iteration of a session.
 type sessionStep struct {
@@ -59,6 +70,24 @@ func (a *Analyzer) Session(o *stream.SessionOutcome) {
 	s.sessions++
 	s.e2e += int64(o.CompletedUS - o.ArrivalUS)
 	s.tools += o.ToolUS
+	s.completed = append(s.completed, sessionTotals{int64(o.CompletedUS - o.ArrivalUS), o.ToolUS})
+}
+
+// compareTools sets the tool time of the slowest quarter and of the others.
+func (t *SessionTime) compareTools(all []sessionTotals) {
+	all = slices.Clone(all)
+	slices.SortFunc(all, func(x, y sessionTotals) int {
+		return cmp.Or(cmp.Compare(y.e2e, x.e2e), cmp.Compare(y.tools, x.tools))
+	})
+	n := (len(all) + 3) / 4
+	meanMS := func(of []sessionTotals) float64 {
+		sum := int64(0)
+		for _, s := range of {
+			sum += s.tools
+		}
+		return float64(sum) / float64(max(1, len(of))) / 1000
+	}
+	t.SlowToolMS, t.OtherToolMS = meanMS(all[:n]), meanMS(all[n:])
 }
 
 // sessionCall takes a completed call of a session.
@@ -91,6 +120,7 @@ func (a *Analyzer) sessionTime() *SessionTime {
 	all := float64(s.e2e)
 	t := &SessionTime{Calls: float64(s.call) / all, Waiting: float64(s.wait) / all, Tools: float64(s.tools) / all}
 	t.Other = max(0, 1-t.Calls-t.Tools)
+	t.compareTools(s.completed)
 	late := int64(0) // in µs: integers, as maps have no order
 	for _, c := range s.calls {
 		if c.n > 1 {

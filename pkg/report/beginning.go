@@ -44,7 +44,7 @@ func (w *writer) beginning() {
 			lost = variants{"lost: " + fitnessLost(f.Loss.Sources) + ".", ""}
 		}
 	}
-	if f != nil && (f.Loss.Lost > 0 || w.sessionCause() != "") {
+	if f != nil && (f.Loss.Lost > 0 || w.SessionCause() != nil) {
 		cause = w.topCause()
 	}
 	lines := []variants{state, lost, where, when, cause, change}
@@ -99,11 +99,13 @@ func (w *writer) change() variants {
 		full := list(all, func(c attribution.Change) string { return changeText(&c, 80, 60) })
 		return variants{"change: " + full + gain, brief + gain, brief}
 	}
-	advice := w.sessionAdvice()
-	if len(f.Patterns) > 0 {
+	advice, session := "", w.SessionCause()
+	switch {
+	case len(f.Patterns) > 0:
 		advice = f.Patterns[0].Condition.Hint
-	}
-	if advice == "" {
+	case session != nil:
+		advice = session.Advice
+	default:
 		return variants{""}
 	}
 	return variants{"change: " + short(advice, 160), "change: " + short(advice, 90)}

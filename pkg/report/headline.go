@@ -51,8 +51,10 @@ func (w *writer) topCause() variants {
 		brief := fmt.Sprintf("top cause: P1 %s explains %s of the %s", patternName(p), percent(p.Loss),
 			wordsFor[f.Loss.Kind].total)
 		return variants{brief + ": " + p.Cause + ".", brief + "."}
-	case w.sessionCause() != "":
-		return variants{fmt.Sprintf("top cause: P1 %s.", w.sessionCause())}
+	case w.SessionCause() != nil:
+		c := w.SessionCause()
+		return variants{fmt.Sprintf("top cause: P1 %s: %s.", c.Condition, c.Text),
+			fmt.Sprintf("top cause: P1 %s: %s of the sessions' E2E.", c.Condition, percent(c.Share))}
 	case f.Loss.TooSmall():
 		return variants{fmt.Sprintf("cause: too little loss to look for patterns (fewer than %d requests, or at most"+
 			" %s).", attribution.MinLost, percent(attribution.MinLossShare))}

@@ -33,8 +33,8 @@ var patterns = section{name: "PATTERNS", explains: true, write: func(w *writer) 
 		}
 		w.line("   %s", p.Cause)
 	}
-	if cause := w.sessionCause(); cause != "" && !reported {
-		w.line("P1 %s", cause)
+	if c := w.SessionCause(); c != nil && !reported {
+		w.line("P1 %s: %s", c.Condition, c.Text)
 	}
 	if hasLift {
 		w.line("lift: loss rate of requests that match / of the others, without those that match an earlier P.")

@@ -88,33 +88,43 @@ var sessions = section{name: "SESSIONS", write: func(w *writer) {
 	}
 }}
 
-// sessionCause says what makes sessions long where a fitness is not reached although nearly all requests met their
-// targets, "" where that is not so.
-func (w *writer) sessionCause() string {
-	f := w.Findings
-	if f == nil || !f.Loss.TooSmall() || w.DefaultFitness || w.Input.Fitness == nil || w.Input.Fitness.Score > 0.95 {
-		return ""
-	}
-	switch t := f.Sessions; t.Cause() {
-	case "tool_wait":
-		return fmt.Sprintf("tool_wait: tools take %s of the sessions' E2E, model calls %s", percent(t.Tools),
-			percent(t.Calls))
-	case "join_wait":
-		return fmt.Sprintf("join_wait: steps wait %s ms for the slowest of their parallel calls (mean), %s of the"+
-			" sessions' E2E", number(t.JoinMS), percent(t.Join))
-	}
-	return ""
+// SessionCause is what makes sessions long where a fitness is not reached although nearly all requests lose nothing.
+type SessionCause struct {
+	// Condition is its name, Share the share of the sessions' E2E that it takes.
+	Condition string
+	Share     float64
+	// Text says what was found, Advice what to change.
+	Text, Advice string
 }
 
-// sessionAdvice says in words what to change for the cause of long sessions, "" without one.
-func (w *writer) sessionAdvice() string {
-	switch {
-	case w.sessionCause() == "":
-		return ""
-	case w.Findings.Sessions.Cause() == "tool_wait":
-		return "no setting of the cluster: shorten the tools, or call the model while they run"
+// SessionCause is nil where there is none.
+func (in *Input) SessionCause() *SessionCause {
+	f := in.Findings
+	if f == nil || !f.Loss.TooSmall() || in.DefaultFitness || in.Fitness == nil || in.Fitness.Score > 0.95 {
+		return nil
 	}
-	return "no setting of the cluster: even out the parallel calls of a step, or join without the slowest"
+	t := f.Sessions
+	c := &SessionCause{Condition: t.Cause()}
+	switch c.Condition {
+	case "tool_wait":
+		c.Share = t.Tools
+		c.Text = fmt.Sprintf("tools take %s of the sessions' E2E, model calls %s; tools take %s ms in the slowest"+
+			" quarter of the sessions, %s ms in the others (means)", percent(t.Tools), percent(t.Calls),
+			number(t.SlowToolMS), number(t.OtherToolMS))
+		c.Advice = "no setting of the cluster: shorten the tools, or call the model while they run"
+	case "join_wait":
+		c.Share = t.Join
+		c.Text = fmt.Sprintf("steps wait %s ms for the slowest of their parallel calls (mean), %s of the sessions' E2E",
+			number(t.JoinMS), percent(t.Join))
+		c.Advice = "no setting of the cluster: even out the parallel calls of a step, or join without the slowest"
+	case "starved_sessions":
+		c.Share = t.Waiting
+		c.Text = fmt.Sprintf("model calls wait %s of the sessions' E2E before they are served", percent(t.Waiting))
+		c.Advice = "serve calls of sessions earlier (priority, scheduler), or add replicas"
+	default:
+		return nil
+	}
+	return c
 }
 
 func meanOf(label string, d *metrics.Distribution) string {

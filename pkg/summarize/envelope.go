@@ -10,7 +10,8 @@ import (
 	"blis/pkg/report"
 )
 
-// Pattern is a cause of losses; see attribution.Pattern.
+// Pattern is a cause of losses; see attribution.Pattern. One about sessions has no requests, and LossShare is its share
+// of the sessions' E2E.
 type Pattern struct {
 	Condition string `json:"condition"`
 	// Value is the tenant, class or replica that it is about, "" if there is none.
@@ -76,6 +77,10 @@ func (d *Document) explain(in *report.Input, f *attribution.Findings) {
 		d.Patterns = append(d.Patterns, Pattern{Condition: p.Condition.Name, Value: p.Value,
 			Component: p.Condition.Component.Name, Policy: p.Policy, Rule: p.Rule, Lost: p.Lost, Matching: p.All,
 			LossShare: p.Loss, Lift: p.Lift, Part: p.Part.String(), Cause: p.Cause, Advice: p.Condition.Hint})
+	}
+	if c := in.SessionCause(); c != nil && len(f.Patterns) == 0 {
+		d.Patterns = append(d.Patterns, Pattern{Condition: c.Condition, Component: "workload", LossShare: c.Share,
+			Cause: c.Text, Advice: c.Advice})
 	}
 	if g := f.Regret; g != nil {
 		d.Regret = Regret{g.Decisions, g.Better, g.HindsightMS, g.AvoidableMS, g.Exact, g.Flips}
