@@ -28,7 +28,7 @@ func TestReferenceOnProfiles(t *testing.T) {
 		t.Run(plugin, func(t *testing.T) {
 			compareSeeds(t, 60, 10, func(seed uint64) (reference.Config, []reference.Request) {
 				return reference.RandomProfiles(seed*uint64(len(plugins))+uint64(i), plugin)
-			}, 82)
+			}, 71, 82, 83, 94)
 		})
 	}
 }
