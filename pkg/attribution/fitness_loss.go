@@ -46,6 +46,7 @@ type numberLoss struct {
 	// slo are the verdicts about targets, runMS is the duration of the run.
 	slo   []verdict
 	runMS float64
+	found []share
 }
 
 // markFitness divides the losses of the sources between requests and sets their verdicts. It reports false, and changes
@@ -60,9 +61,9 @@ func (a *Analyzer) markFitness(l *Loss, sources []LossSource) bool {
 	for _, source := range sources {
 		x := a.numberLoss(source, slo)
 		n := SourceLoss{LossSource: source}
-		if shares := x.shares(); len(shares) > 0 {
+		if x.found = x.shares(); len(x.found) > 0 {
 			isPlain = isPlain && source.Path == attainmentPath && source.Weights == nil
-			n.Requests = int64(len(shares))
+			n.Requests = int64(len(x.found))
 		}
 		parts, l.Sources = append(parts, x), append(l.Sources, n)
 	}
@@ -184,13 +185,17 @@ func (x *numberLoss) unserved(i int, state string) float64 {
 func (x *numberLoss) slow(name, statistic string) (shares []share) {
 	of := latencies[name]
 	var values []share // excessMS is the latency
+	targets := make([]float64, len(x.names.list))
+	for n, class := range x.names.list {
+		targets[n] = x.classes[class].Targets.Of(name)
+	}
 	targeted := !x.Served && slices.ContainsFunc(x.requests, func(r *request) bool {
-		return x.group(r) && x.target(r, name) > 0
+		return targets[r.labels.class] > 0 && x.group(r)
 	})
 	for i, r := range x.requests {
 		ms, ok := of.ms(x.Analyzer, r)
 		switch {
-		case !x.counts(i) || targeted && x.target(r, name) == 0 || !ok && (x.Served || x.completed(r)):
+		case !x.counts(i) || targeted && targets[r.labels.class] == 0 || !ok && (x.Served || x.completed(r)):
 		case ok:
 			values = append(values, share{i, 1, ms, of.missed})
 		default:
@@ -234,11 +239,6 @@ func (x *numberLoss) edge(values []share, statistic string) float64 {
 	return max(x.Limit, values[k].excessMS)
 }
 
-// target is the target of a request's class for a latency, 0 without one.
-func (x *numberLoss) target(r *request, name string) float64 {
-	return x.classes[x.names.list[r.labels.class]].Targets.Of(name)
-}
-
 // latencies are the times that numbers are statistics of, in ms. Gaps between tokens are not kept: the mean of a
 // request replaces them.
 var latencies = map[string]struct {
@@ -269,11 +269,11 @@ func (x *numberLoss) mark(n int) {
 	for i, r := range x.requests {
 		r.verdict.judged = r.verdict.judged || x.counts(i)
 	}
-	shares, sum := x.shares(), 0.0
-	for _, s := range shares {
+	sum := 0.0
+	for _, s := range x.found {
 		sum += s.weight
 	}
-	for _, s := range shares {
+	for _, s := range x.found {
 		r := x.requests[s.request]
 		v := &r.verdict
 		v.met = false
