@@ -53,7 +53,7 @@ func (x *proposal) flipQueues() []Change {
 	slices.Sort(weights)
 	w := weights[min(len(weights)-1, int(flipShare*float64(len(weights))))]
 	scale := math.Pow(10, 1-math.Floor(math.Log10(w))) // two digits
-	w = math.Ceil(w*scale+1e-9) / scale
+	w = math.Ceil(float64(w*scale)+1e-9) / scale
 	if w <= x.queueWeight {
 		return x.readQueues()
 	}

@@ -312,7 +312,7 @@ func TestRejectedInputs(t *testing.T) {
 			"b: the run was written with --trace minimal"},
 		"twice": {string(twice.stream()), Options{}, `b:14: the request "r1" has two outcomes`},
 		"strict": {strings.Join(slices.Delete(slices.Clone(lines), 1, 2), ""), Options{Strict: true},
-			"b: the end record counts"},
+			"b: filtered: the end record counts"},
 		"error record": {`{"kind":"error","tool":"blis-sim","file":"c.yaml","line":3,"message":"no such policy"}`,
 			Options{}, "blis-sim: c.yaml:3: no such policy"},
 		"noise": {"\x28\xb5\x2f\xfdnoise", Options{}, "b: "},

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -91,6 +92,24 @@ func TestPlainKVPlan(t *testing.T) {
 	})
 }
 
+// TestPlainGroupRatio tries all small numbers of layers of two kinds, so that some have exactly the ratio.
+func TestPlainGroupRatio(t *testing.T) {
+	for _, ratio := range []float64{1, 1.25, 1.5, 2} {
+		for full := 1; full <= 12; full++ {
+			for window := 1; window <= 12; window++ {
+				p := MemoryPlan{TP: 1, PP: 1, DP: 1, BlockSize: 16, GroupRatio: ratio, Layers: []KVLayers{
+					{Kind: KVFull, Bytes: 1024, Heads: 1, Count: full},
+					{Kind: KVWindow, WindowTokens: 128, Bytes: 1024, Heads: 1, Count: window}}}
+				plain := append(slices.Repeat([]plainLayer{{KVFull, 0, 1024}}, full),
+					slices.Repeat([]plainLayer{{KVWindow, 128, 1024}}, window)...)
+				if diff := cmp.Diff(plainPlan(plain, p.BlockSize, p.GroupRatio), p.KVPlan()); diff != "" {
+					t.Fatalf("%d and %d layers with ratio %g: %s", full, window, ratio, diff)
+				}
+			}
+		}
+	}
+}
+
 // TestMutations breaks the rules of groups one at a time and expects the plain layout to notice each.
 func TestMutations(t *testing.T) {
 	if testing.Short() {
@@ -114,5 +133,5 @@ func TestMutations(t *testing.T) {
 			Old: "l.Count = (l.Count + p.PP - 1) / p.PP", New: "l.Count = l.Count / p.PP"},
 		{Rule: "one window is one type", File: "model/groups.go",
 			Old: " && l.WindowTokens == layers[0].WindowTokens", New: ""},
-	}, func(int) []string { return []string{"^TestPlainKVPlan$"} })
+	}, func(int) []string { return []string{"^TestPlain(KVPlan|GroupRatio)$"} })
 }
