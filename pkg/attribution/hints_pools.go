@@ -66,18 +66,15 @@ func (x *proposal) equalRates() []Change {
 	if x.topology.policy("admission") != alwaysAdmit {
 		return nil
 	}
-	tokens, most := map[int32]int64{}, int64(0)
+	tokens, most, all := map[int32]int64{}, int64(0), int64(0)
 	for _, r := range x.requests {
+		all += int64(r.tokens.input)
 		if n := r.labels.tenant; n != x.stats.heavyTenant {
 			tokens[n] += int64(r.tokens.input)
 			most = max(most, tokens[n])
 		}
 	}
 	_, perSecond := x.offeredRates()
-	all := int64(0)
-	for _, r := range x.requests {
-		all += int64(r.tokens.input)
-	}
 	if most == 0 {
 		return nil
 	}

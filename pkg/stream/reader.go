@@ -48,7 +48,9 @@ type Reader struct {
 	headerless bool
 	err        error
 	done       bool
-	integrity  Integrity // IntegrityOK until the end record is read
+	// integrity is IntegrityOK until the end record is read; difference says what is wrong.
+	integrity  Integrity
+	difference string
 	// warnings describe problems that do not stop the reading.
 	warnings []string
 	scan     scanner

@@ -104,8 +104,9 @@ func (r *Reader) Digest() string {
 // differ from those that the end record counts and digests, or an older format.
 func (r *Reader) Warnings() []string { return r.warnings }
 
-// Integrity says whether the records are those that were written. Streams without an end record pass.
-func (r *Reader) Integrity() Integrity { return r.integrity }
+// Integrity says whether the records are those that were written, and how they differ. Streams without an end record
+// pass.
+func (r *Reader) Integrity() (i Integrity, difference string) { return r.integrity, r.difference }
 
 // Close ends the reading early. It does not close the underlying reader.
 func (r *Reader) Close() error {

@@ -66,7 +66,7 @@ func (r *Reader) checkVersion() error {
 		r.kind, r.header.StreamVersion, StreamVersion, r.header.Version)
 }
 
-// Integrity says whether a stream holds the records that were written. A string of it is part of documents.
+// Integrity says whether a stream holds the records that were written.
 type Integrity string
 
 // The values of Integrity, best first. Filtered streams lack records; damaged ones have others than were written,
@@ -97,17 +97,20 @@ func (r *Reader) readEnd() {
 	r.end = end
 	switch {
 	case end.Records > r.records:
-		r.integrity = IntegrityFiltered
-		r.warn("filtered: the end record counts %d records, but the stream has %d: records were filtered out",
-			end.Records, r.records)
+		r.differs(IntegrityFiltered, "the end record counts %d records, but the stream has %d: "+
+			"records were filtered out", end.Records, r.records)
 	case end.Records < r.records:
-		r.integrity = IntegrityDamaged
-		r.warn("damaged: the end record counts %d records, but the stream has %d: "+
+		r.differs(IntegrityDamaged, "the end record counts %d records, but the stream has %d: "+
 			"records were added, or the end record is of another stream", end.Records, r.records)
 	case end.Digest != r.sum():
-		r.integrity = IntegrityDamaged
-		r.warn("damaged: the records do not match the digest in the end record: records were changed")
+		r.differs(IntegrityDamaged, "the records do not match the digest in the end record: records were changed")
 	}
+}
+
+// differs notes how the records differ from those that were written.
+func (r *Reader) differs(i Integrity, format string, args ...any) {
+	r.warn("%s: "+format, append([]any{i}, args...)...)
+	r.integrity, r.difference = i, r.warnings[len(r.warnings)-1]
 }
 
 func (r *Reader) warn(format string, args ...any) {

@@ -78,12 +78,12 @@ func (s *summary) read(ctx context.Context, in io.Reader) error {
 	if err := r.Err(); err != nil {
 		return err
 	}
-	s.end, s.integrity = r.End(), r.Integrity()
+	s.end = r.End()
+	s.integrity, s.integrityText = r.Integrity()
 	if s.warnings = r.Warnings(); s.options.Strict && len(s.warnings) > 0 {
 		return errors.New(s.warnings[0])
 	}
 	if s.integrity != stream.IntegrityOK {
-		s.integrityText = s.warnings[len(s.warnings)-1] // the end record is read last
 		s.options.warn(s.integrityText)
 	}
 	return s.finish(r)
