@@ -124,11 +124,7 @@ func (r *router) dynamo(q *request, replicas []*replica) (chosen, expected int) 
 	for i, x := range replicas {
 		tokens, blocks := r.load(i, x)
 		prefills, held = append(prefills, tokens), append(held, blocks)
-		hits := 0
-		for hits < len(hashes) && r.config.PrefixCaching && x.cache.has(q.blockHash(0, (hits+1)*size)) {
-			hits++
-		}
-		cached = append(cached, hits)
+		cached = append(cached, r.cachedBlocks(q, i))
 	}
 	var costs []float64
 	for i := range replicas {
@@ -214,10 +210,22 @@ func (r *router) stateful() int {
 	return chosen
 }
 
-// has reports whether a block has the hash.
-func (c *cache) has(hash string) bool {
-	_, found := c.lookup(hash)
-	return found
+// cachedBlocks is how many leading blocks of a prompt a replica's cache had when the router last read it.
+func (r *router) cachedBlocks(q *request, replica int) (n int) {
+	size := r.config.BlockSize
+	for r.config.PrefixCaching && (n+1)*size <= q.Input && r.caches[replica][q.blockHash(0, (n+1)*size)] {
+		n++
+	}
+	return n
+}
+
+// hashes are the hashes of all full blocks, also of free ones.
+func (c *cache) hashes() map[string]bool {
+	all := map[string]bool{}
+	for _, b := range c.blocks {
+		all[b.hash] = b.hash != ""
+	}
+	return all
 }
 
 // RandomRouters draws a case like Random, on several replicas with llm-d, dynamo-kv or stateful. Prompts, blocks
@@ -241,7 +249,6 @@ func RandomRouters(seed uint64) (Config, []Request) {
 		longer(&c, requests, pick(d, 1, 9, 20, 20))
 		return c, requests
 	}
-	c.SnapshotUS = 0 // the caches that the router sees are current
 	return c, requests
 }
 

@@ -38,7 +38,7 @@ type llmdChoice struct {
 	size    int
 	matches []int // by replica, as are the following
 	prefill []int // prompt tokens without a first token
-	cached  []int // leading blocks of the prompt in the cache
+	cached  []int // leading blocks of the prompt in the cache, as last read
 	// isCold and sticky are what each plugin has seen: a prompt without a prefix, the session's replica.
 	isCold, sticky map[int]bool
 }
@@ -72,11 +72,7 @@ func (r *router) profile(q *request, replicas []*replica) (chosen, expected int)
 	for i, x := range replicas {
 		all = append(all, i)
 		prefill, _ := r.load(i, x)
-		hits, full := 0, q.Input/r.config.BlockSize
-		for hits < full && r.config.PrefixCaching && x.cache.has(q.blockHash(0, (hits+1)*r.config.BlockSize)) {
-			hits++
-		}
-		d.prefill, d.cached = append(d.prefill, prefill), append(d.cached, hits)
+		d.prefill, d.cached = append(d.prefill, prefill), append(d.cached, r.cachedBlocks(q, i))
 	}
 	kept := slices.Clone(all)
 	for k, p := range r.config.Profile {

@@ -63,9 +63,6 @@ func RandomProfiles(seed uint64, plugin string) (Config, []Request) {
 		n.BlockTokens, n.Capacity = d.between(1, 3*smallestBlock), d.between(1, 40)
 		n.MaxTokens, n.MaxBlocks = pick(d, 0, d.between(4, 20)*smallestBlock), pick(d, 0, d.between(1, 8))
 	}
-	if slices.ContainsFunc(c.Profile, func(p Plugin) bool { return p.Name == "precise-prefix-cache-scorer" }) {
-		c.SnapshotUS = 0 // the caches that the router sees are current
-	}
 	return c, requests
 }
 

@@ -10,6 +10,8 @@ type reports struct {
 	// queued and running are counts, free are blocks, usage is their used share.
 	queued, running, free []int
 	usage                 []float64
+	// caches have the hashes of all full blocks.
+	caches []map[string]bool
 	// hitRate is the share of prompt tokens found in the cache, ttftMS and tpotMS are means, all over the last 10 s;
 	// waitMS is the queue times the mean step.
 	hitRate, ttftMS, tpotMS, waitMS []float64
@@ -43,6 +45,7 @@ func (r *router) readReports(replicas []*replica, now int64) {
 		r.running = append(r.running, len(x.running))
 		r.free = append(r.free, len(x.cache.free))
 		r.usage = append(r.usage, 1-float64(len(x.cache.free))/float64(len(x.cache.blocks)))
+		r.caches = append(r.caches, x.cache.hashes())
 		r.hitRate = append(r.hitRate, ratio(x.hitTokens, now))
 		r.ttftMS = append(r.ttftMS, ratio(x.firstTokens, now)/1000)
 		r.tpotMS = append(r.tpotMS, ratio(x.laterTokens, now)/1000)
