@@ -113,9 +113,20 @@
 // decisions: those whose requests could have been served soonest, by estimate. Their
 // regret is the lost request, without ms. always-admit makes no decisions, so it has no
 // opposite. Decision ids select decisions explicitly. --counterfactual-horizon limits the
-// simulated time after each decision. --clairvoyant ignores the routing policy and sends
-// each request to the replica where it would finish first, by its true state and output
-// length. scripts/headroom uses it as the reference.
+// simulated time after each decision.
+//
+// --clairvoyant latency and --clairvoyant targets are reference runs: they route with
+// knowledge of all arrivals and output lengths, for the lowest mean E2E latency of all
+// requests, or for the most met SLO targets. They choose among ten rules (the policy
+// itself, shortest E2E, fewest requests, most cached tokens, least delay for others, …),
+// first one for the whole run, then another one in each of 24 windows of arrivals where a
+// simulation of the rest of the run shows that all requests together gain. So such a run
+// is not worse than the policy; it is not the optimum. Its metrics have a bound that no
+// router can beat: each request alone, with all tokens cached that its prompt shares with
+// another one. Such a run takes about 30 to 40 times as long. scripts/headroom compares
+// routers with both.
+//
+//	$ blis-sim --clairvoyant latency --plain workload.jsonl.zst | jq 'select(.kind == "metrics") | .e2e.mean, .bound.e2e_mean_ms'
 //
 //	$ blis-sim --counterfactual exact:2 --plain workload.jsonl.zst | jq 'select(.kind == "regret" and .method == "exact")'
 //

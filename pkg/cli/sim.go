@@ -18,7 +18,7 @@ var Sim = Tool{
 	stream: stream.StreamRun,
 	tables: true,
 	vars: map[string]string{"lists": strings.Join(sim.Lists(), ","), "listed": strings.Join(sim.Lists(), ", "),
-		"spaces": strings.Join(sim.Spaces, ",")},
+		"spaces": strings.Join(sim.Spaces, ","), "goals": strings.Join(stream.ClairvoyantGoals, ",")},
 	command: func() command { return &simCommand{} },
 }
 

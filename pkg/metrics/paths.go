@@ -75,8 +75,8 @@ func missingAt(path string, branch Missing) Missing {
 	case "ttft", "tpot", "itl", "e2e", "queue", "critical_path", "tool_wait", "tail_blowup", "preemption_rate",
 		"per_million_tokens":
 		return MissingIsWorst
-	case "sessions", "regret", "cost", "replicas", "shadow", "load", "goodput", "util_mean", "util_max", "from_us",
-		"until_us", "attainment", "fan_out_utilization", "steps", "iterations":
+	case "sessions", "regret", "cost", "replicas", "shadow", "load", "bound", "goodput", "util_mean", "util_max",
+		"from_us", "until_us", "attainment", "fan_out_utilization", "steps", "iterations":
 		return MissingIsUnknown
 	}
 	return branch
@@ -90,7 +90,7 @@ func higherIsBetter(name string) bool {
 	switch name {
 	case "admitted", "completed", "admission_rate", "count", "coverage", "rps", "output_tok_s", "total_tok_s", "ratio",
 		"met", "prefix_hit_ratio", "cached_tokens", "jain", "attainment", "fan_out_utilization",
-		"spearman_ttft", "spearman_e2e":
+		"spearman_ttft", "spearman_e2e", "goodput_ratio":
 		return true
 	}
 	return false

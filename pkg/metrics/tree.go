@@ -40,7 +40,9 @@ type Raw struct {
 	Fairness *Fairness     `json:"fairness,omitempty"`
 	Cost     *Cost         `json:"cost,omitempty"`
 	// Load is absent if no time passes between arrivals, or no call can be served.
-	Load     *Load     `json:"load,omitempty"`
+	Load *Load `json:"load,omitempty"`
+	// Bound is of runs with --clairvoyant, without jitter of step times.
+	Bound    *Bound    `json:"bound,omitempty"`
 	Replicas []Replica `json:"replicas,omitempty"`
 	// Control is absent if the control plane has nothing to report, Shadow if the router
 	// does not use prefixes.
@@ -179,6 +181,14 @@ type Cost struct {
 type Load struct {
 	Offered  float64 `json:"offered_over_capacity"`
 	Uncached float64 `json:"uncached"`
+}
+
+// Bound is what no routing can beat, if all requests complete: each takes as long as alone on a replica of the
+// fastest deployment, with the tokens cached that its prompt shares with any other. GoodputRatio, absent without
+// SLO targets, is the share of requests that would meet theirs.
+type Bound struct {
+	E2EMeanMS    float64  `json:"e2e_mean_ms"`
+	GoodputRatio *float64 `json:"goodput_ratio,omitempty"`
 }
 
 // Replica reports one replica. Tokens counts the tokens it computed, Requests the

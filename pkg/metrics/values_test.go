@@ -65,7 +65,7 @@ func TestLookupPath(t *testing.T) {
 		Cls: map[string]*Group{`odd "]name`: &g}, Replicas: []Replica{{}, {}},
 		Regret:   &Regret{Reliability: &Reliability{}},
 		Sessions: &Sessions{Tool: d}, Shadow: &Shadow{},
-		Control: &Control{Flow: &Flow{}, SignalAgeMS: &Age{}}}
+		Control: &Control{Flow: &Flow{}, SignalAgeMS: &Age{}}, Bound: &Bound{GoodputRatio: &half}}
 	for _, v := range Values(r) {
 		if _, ok := LookupPath(v.Path); !ok {
 			t.Errorf("%s is not a known path", v.Path)
@@ -103,13 +103,13 @@ func TestHigherIsBetter(t *testing.T) {
 		"goodput.rps", "goodput.ratio", "goodput.met", "kv.prefix_hit_ratio", "fairness.jain", "replicas[*].completed",
 		"replicas[*].prefix_hit_ratio",
 		"shadow.cached_tokens", "regret.reliability.spearman_ttft", "regret.reliability.spearman_e2e",
-		"sessions.completed", "sessions.fan_out_utilization", "sessions.attainment"}
+		"sessions.completed", "sessions.fan_out_utilization", "sessions.attainment", "bound.goodput_ratio"}
 	lower := []string{"from_us", "until_us", "duration_s", "requests.offered", "requests.rejected",
 		"requests.timed_out", "requests.failed",
 		"requests.unfinished", "requests.not_issued", "tail_blowup", "goodput.offered", "goodput.not_issued",
 		"kv.util_mean", "kv.util_max", "kv.preemptions",
 		"preemption_rate", "reasons.*", "cost.gpu_s", "cost.replica_s", "cost.per_million_tokens",
-		"load.offered_over_capacity", "load.uncached",
+		"load.offered_over_capacity", "load.uncached", "bound.e2e_mean_ms",
 		"replicas[*].requests", "replicas[*].tokens", "replicas[*].prefill_tokens", "replicas[*].decode_tokens",
 		"replicas[*].preemptions",
 		"replicas[*].peak_queue", "replicas[*].peak_batch", "replicas[*].utilization", "replicas[*].kv_util_mean",

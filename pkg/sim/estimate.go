@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -34,24 +33,8 @@ type estimate struct {
 	ttft, e2e, viewedE2E des.Time
 }
 
-// choose chooses the candidate with the lowest estimated E2E latency, using the true state and the
-// true output length. The policy is asked too, so that its state is that of a run without the oracle.
-func (g *oracle) choose(s *simulation, slot int32, v *policy.View) (policy.Choice, error) {
-	if _, err := (policyChooser{}).choose(s, slot, v); err != nil {
-		return policy.Choice{}, err
-	}
-	if err := s.observers.notify(s, onRouting, slot); err != nil {
-		return policy.Choice{}, err
-	}
-	all := g.estimate(s, s.request(slot), v)
-	best := slices.MinFunc(all, func(a, b estimate) int { return cmp.Compare(a.e2e, b.e2e) })
-	for _, e := range all {
-		v.Trace.RecordLoad(e.candidate, float64(e.e2e)/1000)
-	}
-	return policy.Choice{Candidate: best.candidate, Score: float64(best.e2e) / 1000, Reason: "ends first"}, nil
-}
-
-func (g *oracle) clone() chooser {
+// clone returns an independent copy.
+func (g *oracle) clone() *oracle {
 	c := &oracle{rates: slices.Clone(g.rates), sent: slices.Clone(g.sent)}
 	for i := range c.sent {
 		c.sent[i] = slices.Clone(c.sent[i])

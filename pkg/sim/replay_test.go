@@ -35,7 +35,9 @@ func replayOptions(i uint64) Options {
 			o.CounterfactualHorizon = &Horizon{Time: 500}
 		}
 	}
-	o.Clairvoyant = i%11 == 3
+	if i%11 == 3 {
+		o.Clairvoyant = stream.ClairvoyantGoals[i%2]
+	}
 	return o
 }
 

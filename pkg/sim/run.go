@@ -36,7 +36,7 @@ type Options struct {
 	Trace string `default:"decisions" enum:"minimal,decisions,full" help:"Records: minimal (metrics), decisions or full."`
 	ITL   bool   `name:"itl" help:"Record every inter-token latency in outcomes."`
 
-	Clairvoyant bool `help:"Route by true replica state and output lengths, which no policy can see (a reference run)."`
+	Clairvoyant string `enum:",${goals}" default:"" placeholder:"GOAL" help:"Route with knowledge of all arrivals and output lengths, for the lowest mean E2E (latency) or the most met SLO targets (targets): a reference run."`
 
 	Counterfactual Counterfactual `placeholder:"K|exact:N|IDS" help:"Estimate each request's latency on all replicas and record the K lowest, or re-simulate N (or these) decisions."`
 
@@ -185,6 +185,12 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a *arriva
 	if o.Horizon != nil {
 		s.horizon = o.Horizon.Time
 	}
+	var bound *metrics.Bound
+	if o.Clairvoyant != "" {
+		if bound, err = s.lookAhead(ctx, c, header.SLOClasses, specs, &o); err != nil {
+			return err
+		}
+	}
 	p := plugIn(s, header, w, &o)
 	// Read the first request before writing: an error record from upstream then replaces the run.
 	if err := s.readNext(); err != nil {
@@ -205,6 +211,9 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a *arriva
 			return err
 		}
 		base.horizon = s.horizon
+		if x, ok := s.router.chooser.(*clairvoyant); ok {
+			base.route(newClairvoyant(len(s.replicas), x.plan))
+		}
 		p.regrets.warnUnknown(&o)
 		if err := p.regrets.resimulate(ctx, base, o.CounterfactualHorizon); err != nil {
 			return err
@@ -214,6 +223,7 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a *arriva
 		return err
 	}
 	record := summary(s, p.metrics.Accumulator, p.used)
+	record.Bound = bound
 	if record.Load, err = p.metrics.demand.load(c); err != nil {
 		return err
 	}

@@ -207,10 +207,6 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 		s.addDeployment(&c.Deployments[i], &specs[i], o)
 	}
 	s.setUpRouter(c)
-	if o.Clairvoyant {
-		s.router.chooser = newOracle(len(s.replicas))
-	}
-	s.observers.add(s.router.chooser)
 	s.telemetry = newTelemetry(s)
 	s.telemetry.start(s)
 	return s, nil

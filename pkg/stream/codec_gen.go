@@ -276,7 +276,7 @@ var objectRunHeader = describe[RunHeader]("run", "The part of a header for runs.
 	Field{Name: "trace", Doc: "Level of detail of the run.", Required: true, OneOf: TraceLevels},
 	Field{Name: "horizon_us", Doc: "When the run stops; if absent, when all requests have ended."},
 	Field{Name: "itl", Doc: "Whether outcomes carry every inter-token latency."},
-	Field{Name: "clairvoyant", Doc: "Whether routing used the replicas' true state instead of the policy."},
+	Field{Name: "clairvoyant", Doc: "What routing minimized or maximized with knowledge of the future; if absent, the policy routed.", OneOf: ClairvoyantGoals},
 	Field{Name: "counterfactual", Doc: "Which alternatives were evaluated."},
 	Field{Name: "counterfactual_us", Doc: "How far past each decision they were evaluated; if absent, to the end of the run."},
 	Field{Name: "workload", Doc: "Workload of the run.", Required: true},

@@ -15,6 +15,15 @@ var streams = []string{StreamWorkload, StreamRun, StreamRecording}
 // outcomes and decisions; also every step.
 var TraceLevels = []string{"minimal", "decisions", "full"}
 
+// What clairvoyant routing reaches for: the lowest mean E2E latency, or the most met SLO targets.
+const (
+	GoalLatency = "latency"
+	GoalTargets = "targets"
+)
+
+// ClairvoyantGoals are the goals of clairvoyant routing.
+var ClairvoyantGoals = []string{GoalLatency, GoalTargets}
+
 // clocks whose times a recording may have.
 var clocks = []string{"client", "server"}
 
@@ -77,8 +86,8 @@ type RunHeader struct {
 	HorizonUS *Micros `json:"horizon_us,omitempty"`
 	// Whether outcomes carry every inter-token latency.
 	ITL bool `json:"itl,omitempty"`
-	// Whether routing used the replicas' true state instead of the policy.
-	Clairvoyant bool `json:"clairvoyant,omitempty"`
+	// What routing minimized or maximized with knowledge of the future; if absent, the policy routed.
+	Clairvoyant string `json:"clairvoyant,omitempty" wire:"oneof=ClairvoyantGoals"`
 	// Which alternatives were evaluated.
 	Counterfactual string `json:"counterfactual,omitempty"`
 	// How far past each decision they were evaluated; if absent, to the end of the run.

@@ -1,0 +1,161 @@
+package sim
+
+import (
+	"cmp"
+	"iter"
+	"math"
+
+	"blis/pkg/cluster"
+	"blis/pkg/des"
+	"blis/pkg/engine"
+	"blis/pkg/kv"
+	"blis/pkg/metrics"
+	"blis/pkg/stream"
+)
+
+// bounds finds what no routing can beat. No request takes less than alone on a replica whose cache holds all that
+// it shares with any other prompt of the workload, whatever is served first. What requests must wait for others is
+// not in it, so it is far below any run of an overloaded cluster.
+type bounds struct {
+	s       *simulation
+	engines []*engine.Engine // of the deployments
+	tree    *kv.Tree
+	prompts requestTable
+	// users are how many prompts and outputs have each node.
+	users map[kv.Node]int
+	// The sums over requests: alone, with targets, and those that meet them.
+	calls, judged, met int64
+	alone              des.Time
+}
+
+// bound returns the mean E2E latency and the met SLO targets that no routing can beat; nil if step times jitter.
+func (s *simulation) bound(c *cluster.Config, w workload) (*metrics.Bound, error) {
+	b := &bounds{s: s, tree: kv.NewTree(), users: map[kv.Node]int{}}
+	for i := range c.Deployments {
+		d := &c.Deployments[i]
+		if d.Latency.Jitter.CV > 0 {
+			return nil, nil
+		}
+		b.engines = append(b.engines, engine.New(engineConfig(d), s.deployments[i].model,
+			kv.NewCache(b.tree, cacheConfig(d))))
+	}
+	for i := range w {
+		for q := range w[i].calls() {
+			for _, span := range b.prompts.resolvePrompt(b.tree, nil, q) {
+				b.users[span.Node]++
+			}
+		}
+	}
+	for i := range w {
+		for q := range w[i].calls() {
+			if err := b.add(q); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if b.calls == 0 {
+		return nil, nil
+	}
+	bound := &metrics.Bound{E2EMeanMS: float64(b.alone) / float64(b.calls) / 1000}
+	if b.judged > 0 {
+		ratio := float64(b.met) / float64(b.judged)
+		bound.GoodputRatio = &ratio
+	}
+	return bound, nil
+}
+
+// add counts a request.
+func (b *bounds) add(q *stream.Request) error {
+	ttft, e2e := des.Time(0), des.Time(0)
+	if model := b.s.modelIndex(q.Model); model >= 0 {
+		path, shared := b.shared(q)
+		for _, i := range b.s.models[model].deployments {
+			first, last, err := b.fastest(i, q, path, shared)
+			if err != nil {
+				return err
+			}
+			if e2e == 0 || last < e2e {
+				ttft, e2e = first, last
+			}
+		}
+	}
+	b.calls, b.alone = b.calls+1, b.alone+e2e
+	if class := b.s.router.names.classes[q.SLOClass]; class != nil && class.Targets != (stream.Targets{}) {
+		b.judged++
+		if meets(class.Targets, stream.Micros(ttft), stream.Micros(e2e), q.OutputTokens) {
+			b.met++
+		}
+	}
+	return nil
+}
+
+// shared returns the path of a prompt, and how many of its tokens may be cached since another prompt has them.
+func (b *bounds) shared(q *stream.Request) (path kv.Path, tokens int) {
+	path = b.prompts.resolvePrompt(b.tree, nil, q)
+	for _, span := range path {
+		if b.users[span.Node] < 2 {
+			break
+		}
+		tokens = int(min(int64(span.End), q.InputTokens-1))
+	}
+	return path, tokens
+}
+
+// fastest returns the TTFT and the E2E latency of a request alone on a replica of deployment i, 0 if it cannot
+// serve it.
+func (b *bounds) fastest(i int, q *stream.Request, path kv.Path, shared int) (ttft, e2e des.Time, err error) {
+	d := &b.s.deployments[i]
+	if d.limits.rejectReason(q.InputTokens, q.OutputTokens) != "" {
+		return 0, 0, nil
+	}
+	if shared > 0 { // another request computes these tokens
+		if _, _, err := alone(b.engines[i], engine.Request{Path: path, Input: shared, Output: 1}); err != nil {
+			return 0, 0, err
+		}
+	}
+	ttft, e2e, err = alone(b.engines[i], engine.Request{Path: path, Input: int(q.InputTokens),
+		Output: int(q.OutputTokens)})
+	queueing := d.model.Queueing(q.InputTokens)
+	return ttft + queueing, e2e + queueing, err
+}
+
+// alone runs a request on an idle engine, from the end of its last step on, and returns the times until its client
+// has the first token and the last.
+func alone(e *engine.Engine, r engine.Request) (first, last des.Time, err error) {
+	start := e.Step().End + 1_000_000_000 // later than any token of the last request
+	e.Enqueue(r)
+	for now := start; ; {
+		started, err := e.Start(now)
+		if err != nil || !started {
+			return first - start, last - start, err
+		}
+		e.Coast(math.MaxInt64, math.MaxInt)
+		now = e.Step().End
+		result, err := e.Finish(now)
+		if err != nil {
+			return 0, 0, err
+		}
+		if last = result.DeliveredAt; len(result.First) > 0 {
+			first = last
+		}
+	}
+}
+
+// calls are its requests, those of a session without times.
+func (a *recordedArrival) calls() iter.Seq[*stream.Request] {
+	return func(yield func(*stream.Request) bool) {
+		if !a.IsSession {
+			yield(&a.Request)
+			return
+		}
+		v := &a.Session
+		for k := range v.Steps {
+			step := &v.Steps[k]
+			if step.Tool == "" && !yield(&stream.Request{ID: step.RequestID(v.ID), InputTokens: step.InputTokens,
+				OutputTokens: step.OutputTokens, Prompt: v.AppendPrompt(nil, k), SLOClass: v.SLOClass,
+				Model: cmp.Or(step.Model, v.Model)}) {
+				return
+			}
+		}
+	}
+}
