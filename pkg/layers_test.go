@@ -27,13 +27,14 @@ var module = func() string {
 var layers = []struct{ pkg, may string }{
 	{"schemas", ""},
 	{"hardware/operators", ""},
+	{"pkg/limits", ""},
 	{"pkg/registry", ""},
 	{"pkg/stat", ""},
 	{"pkg/texttab", ""},
 	{"pkg/des", ""},
 	{"pkg/kv", ""},
-	{"pkg/model", "pkg/registry"},
-	{"pkg/strictyaml", "pkg/registry"},
+	{"pkg/model", "pkg/limits pkg/registry"},
+	{"pkg/strictyaml", "pkg/limits pkg/registry"},
 	{"pkg/expr", "pkg/registry"},
 	{"pkg/dist", "pkg/des pkg/registry"},
 	{"pkg/anomaly", "pkg/registry"},
@@ -56,13 +57,13 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/internal/reference", ""},
 	{"pkg/cluster", "pkg/hardware pkg/strictyaml pkg/kv pkg/latency pkg/model pkg/operators pkg/registry pkg/policy"},
 	{"pkg/workloadstats", "pkg/stream pkg/stat"},
-	{"pkg/textio", "pkg/stream"},
-	{"pkg/recording", "pkg/registry pkg/stream pkg/textio"},
+	{"pkg/textio", "pkg/limits pkg/stream"},
+	{"pkg/recording", "pkg/limits pkg/registry pkg/stream pkg/textio"},
 	{"pkg/capacity", "pkg/cluster pkg/kv pkg/latency"},
 	{"pkg/fitness", "pkg/anomaly pkg/strictyaml pkg/expr pkg/metrics pkg/registry pkg/stat pkg/stream"},
 	// The tools.
-	{"pkg/trace", "pkg/dist pkg/registry pkg/stream pkg/recording pkg/textio"},
-	{"pkg/gen", "pkg/strictyaml pkg/des pkg/dist pkg/filter pkg/registry pkg/stream pkg/trace"},
+	{"pkg/trace", "pkg/dist pkg/limits pkg/registry pkg/stream pkg/recording pkg/textio"},
+	{"pkg/gen", "pkg/strictyaml pkg/des pkg/dist pkg/filter pkg/limits pkg/registry pkg/stream pkg/trace"},
 	{"pkg/sim", "pkg/anomaly pkg/hardware pkg/cluster pkg/strictyaml pkg/des pkg/dist pkg/engine pkg/kv " +
 		"pkg/latency pkg/capacity pkg/metrics pkg/model pkg/registry pkg/policy pkg/stream pkg/stat pkg/parquet"},
 	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/recording pkg/registry pkg/resample pkg/stat " +
@@ -73,7 +74,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/leastsq", "pkg/stat"},
 	{"pkg/calibrate", "pkg/cluster pkg/des pkg/dist pkg/hardware pkg/latency pkg/leastsq pkg/model " +
 		"pkg/recording pkg/registry pkg/sim pkg/stat pkg/stream pkg/strictyaml pkg/textio"},
-	{"pkg/cli", "pkg/calibrate pkg/strictyaml pkg/diff pkg/report pkg/gen pkg/attribution pkg/stream " +
+	{"pkg/cli", "pkg/calibrate pkg/limits pkg/strictyaml pkg/diff pkg/report pkg/gen pkg/attribution pkg/stream " +
 		"pkg/recording pkg/sim pkg/summarize pkg/parquet"},
 	{"cmd/blis-gen", "pkg/cli"},
 	{"cmd/blis-sim", "pkg/cli"},

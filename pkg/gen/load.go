@@ -7,13 +7,13 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 
+	"blis/pkg/limits"
 	"blis/pkg/stream"
 	"blis/pkg/strictyaml"
 )
@@ -36,10 +36,10 @@ func loadSpec(in io.Reader, o Options) (*loaded, error) {
 	switch {
 	case o.Spec == "-":
 		l.name = inputName(in)
-		l.text, err = io.ReadAll(in)
+		l.text, err = limits.ReadAll(in, l.name, limits.Config)
 	case o.Spec != "":
 		l.name = o.Spec
-		l.text, err = os.ReadFile(o.Spec)
+		l.text, err = limits.ReadFile(o.Spec, limits.Config)
 	default:
 		l.name, l.text, err = o.Scenario.load()
 	}

@@ -11,6 +11,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"blis/pkg/limits"
 )
 
 // readFile reads a config.json, or the one in a directory.
@@ -18,7 +20,7 @@ func readFile(path string) (*Architecture, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, "config.json")
 	}
-	data, err := os.ReadFile(path)
+	data, err := limits.ReadFile(path, limits.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +35,7 @@ func readQuantization(path string) func() ([]byte, error) {
 	if !ok {
 		return nil
 	}
-	return func() ([]byte, error) { return os.ReadFile(name + "hf_quant_config.json") }
+	return func() ([]byte, error) { return limits.ReadFile(name+"hf_quant_config.json", limits.Config) }
 }
 
 // Find returns the model in the file or directory called name if it exists, else the built-in

@@ -9,8 +9,8 @@ import (
 	"blis/pkg/registry"
 )
 
-// formula is a compiled expression with its counts. If it fails or gives NaN, its policy falls back
-// to a safe result and counts the failure.
+// formula is a compiled expression with its counts. If it fails or gives a number that is not finite, its
+// policy falls back to a safe result and counts the failure.
 type formula[T any] struct {
 	*expr.Expression[T]
 	rule  *Rule
@@ -32,11 +32,11 @@ func (f *formula[T]) clone() *formula[T] {
 	return &formula[T]{f.Expression.Clone(), &Rule{Path: f.rule.Path, Source: f.rule.Source}, f.needs}
 }
 
-// number evaluates f; ok is false if it failed or is NaN.
+// number evaluates f; ok is false if it failed or is not finite.
 func (f *formula[T]) number(at *T) (x float64, ok bool) {
 	f.rule.Evaluated++
 	x, err := f.Expression.Number(at)
-	if err != nil || math.IsNaN(x) {
+	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
 		f.rule.Failed++
 		return 0, false
 	}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 
+	"blis/pkg/limits"
 	"blis/pkg/textio"
 )
 
@@ -124,7 +124,7 @@ func (r *Run) applyMetaFile(path string) error {
 		return nil
 	}
 	name := filepath.Join(filepath.Dir(path), "meta.json")
-	text, err := os.ReadFile(name)
+	text, err := limits.ReadFile(name, limits.Config)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -59,9 +59,15 @@ func Hint(name string, have []string) string {
 	return ""
 }
 
+// maxName is longer than any name: the time of a comparison is proportional to the length.
+const maxName = 200
+
 // Closest returns the member of have with the smallest edit distance to name, or "" if none is
 // close enough to be a likely typo.
 func Closest(name string, have []string) string {
+	if len(name) > maxName {
+		return ""
+	}
 	best, at := len(name)/3+2, ""
 	for _, h := range have {
 		if d := distance(strings.ToLower(name), strings.ToLower(h)); d < best {

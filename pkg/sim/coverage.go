@@ -52,11 +52,28 @@ func (c coverages) caveats(s *simulation) (warnings []string) {
 		if d.unmeasured != "" {
 			warnings = append(warnings, fmt.Sprintf("deployment %s: step times are %s", d.id, d.unmeasured))
 		}
+		if zero := zeroSteps(s, d); zero != "" {
+			warnings = append(warnings, zero)
+		}
 		if beyond := c.extrapolation(s, i); beyond != "" {
 			warnings = append(warnings, beyond)
 		}
 	}
 	return warnings
+}
+
+// zeroSteps warns if all steps of a deployment took the minimum, as with coefficients of 0; "" if they did not.
+func zeroSteps(s *simulation, d *deployment) string {
+	var steps, busy int64
+	for k := d.first; k < d.end; k++ {
+		e := s.replicas[k].engine.Stats()
+		steps, busy = steps+e.Steps, busy+e.BusyUS
+	}
+	if steps == 0 || busy > steps {
+		return ""
+	}
+	return fmt.Sprintf("deployment %s: all %d steps take the minimum of 1 µs: its coefficients are 0 or too small",
+		d.id, steps)
 }
 
 // extrapolation says where a deployment's coefficients were used outside the range in which they

@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -110,6 +111,9 @@ func (d *Doc) coerceScalars(t reflect.Type, keepIntegers bool) error {
 			return nil // the tag decides
 		}
 		isString := t.Kind() == reflect.String && !hasOwnUnmarshaler(t)
+		if err := d.checkOctal(untagged(*slot), isString); err != nil {
+			return err
+		}
 		switch n := untagged(*slot).(type) {
 		case *ast.StringNode:
 			plain := n.Token.Type == token.StringType && *slot == ast.Node(n) && !hasTag(n.Token)
@@ -129,6 +133,25 @@ func (d *Doc) coerceScalars(t reflect.Type, keepIntegers bool) error {
 		}
 		return d.checkNumber(*slot, t)
 	})
+}
+
+// leadingZero matches integers that YAML 1.1 reads as octal and people as decimal, or the other way around.
+var leadingZero = regexp.MustCompile(`^[-+]?0[0-9_]*[0-9]$`)
+
+// checkOctal returns an error if node is such an integer and not a text.
+func (d *Doc) checkOctal(node ast.Node, isString bool) error {
+	if scalar, ok := node.(ast.ScalarNode); !ok || isString || quoteOf(scalar.GetToken()) != 0 ||
+		!leadingZero.MatchString(scalar.GetToken().Value) {
+		return nil
+	}
+	text := node.GetToken().Value
+	sign, digits := "", strings.TrimLeft(text, "+-")
+	if text[0] == '-' {
+		sign = "-"
+	}
+	digits = cmp.Or(strings.TrimLeft(digits, "0_"), "0")
+	return d.errorAt(node.GetToken(), fmt.Sprintf(
+		"%s has a leading zero, which can mean octal; write %s%s, or %q for text", text, sign, digits, text))
 }
 
 // checkNumber returns an error if node is a number that t cannot have.

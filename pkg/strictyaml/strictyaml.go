@@ -8,10 +8,11 @@ package strictyaml
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"reflect"
 	"strings"
+
+	"blis/pkg/limits"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -31,7 +32,7 @@ type Doc struct {
 
 // Read reads and parses the file called name.
 func Read(name string) (*Doc, error) {
-	data, err := os.ReadFile(name)
+	data, err := limits.ReadFile(name, limits.Config)
 	if info, _ := os.Stat(name); err != nil && info != nil && info.IsDir() {
 		return nil, &Error{File: name, Msg: "is a directory, and must be a file"}
 	}
@@ -46,8 +47,8 @@ func Parse(name string, data []byte) (doc *Doc, err error) {
 	defer recoverToError(name, &err)
 	text := strings.TrimPrefix(string(data), "\ufeff")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
-	if maxDepth(text) > maxNesting {
-		return nil, &Error{File: name, Msg: fmt.Sprintf("nests deeper than %d brackets", maxNesting)}
+	if err := checkSize(name, text); err != nil {
+		return nil, err
 	}
 	d := &Doc{name: name, lines: splitLines(text), origins: newOrigins()}
 	file, err := parser.ParseBytes(tabsToSpaces(text), 0)
@@ -62,25 +63,6 @@ func Parse(name string, data []byte) (doc *Doc, err error) {
 	d.body = file.Docs[0].Body
 	resolveAliases(&d.body, map[string]ast.Node{})
 	return d, nil
-}
-
-// maxNesting is deeper than any real file; the YAML library's memory grows with
-// the square of the depth.
-const maxNesting = 2000
-
-// maxDepth returns the maximum number of open brackets, also counting brackets in strings.
-func maxDepth(text string) (most int) {
-	open := 0
-	for i := range len(text) {
-		switch text[i] {
-		case '[', '{':
-			open++
-			most = max(most, open)
-		case ']', '}':
-			open = max(0, open-1)
-		}
-	}
-	return most
 }
 
 // tabsToSpaces returns text and, if it is JSON, replaces the tabs between tokens:

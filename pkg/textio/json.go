@@ -10,11 +10,9 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
-)
 
-// maxLine bounds the lines of a JSON trace: a prompt of ten million tokens in blocks of 16 has
-// about 6 MB of hash ids.
-const maxLine = 16 << 20
+	"blis/pkg/limits"
+)
 
 // Lines reads JSON objects, one per line.
 type Lines struct {
@@ -36,7 +34,7 @@ func OpenLines(in Input) (*Lines, error) {
 // NewLines reads decompressed text; name is used in errors.
 func NewLines(name string, r io.Reader) *Lines {
 	l := &Lines{Position: Position{Name: name}, scan: bufio.NewScanner(r)}
-	l.scan.Buffer(nil, maxLine)
+	l.scan.Buffer(nil, limits.Row)
 	return l
 }
 
@@ -53,7 +51,7 @@ func (l *Lines) decode(row any, strict bool) error {
 		if !l.scan.Scan() {
 			switch err := l.scan.Err(); {
 			case errors.Is(err, bufio.ErrTooLong):
-				return l.Errorf("is longer than %d MiB", maxLine>>20)
+				return l.Errorf("is longer than %d MiB, the limit", limits.Row>>20)
 			case err != nil:
 				return l.Errorf("%v", err)
 			}
@@ -136,7 +134,7 @@ type Documents struct {
 
 // NewDocuments reads decompressed text; name is used in errors.
 func NewDocuments(name string, r io.Reader) (*Documents, error) {
-	text, err := io.ReadAll(r)
+	text, err := limits.ReadAll(r, name, limits.Document)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"blis/pkg/limits"
 	"blis/pkg/stream"
 )
 
@@ -19,7 +20,8 @@ import (
 // returns.
 type Table struct {
 	Position
-	csv *csv.Reader
+	csv   *csv.Reader
+	limit *limits.Reader
 	// Header holds the column names and Row the current values, which are valid until the next
 	// Read.
 	Header, Row []string
@@ -43,13 +45,14 @@ func OpenTable(in Input, columns string) (*Table, error) {
 
 // NewTable is OpenTable for decompressed text; name is used in errors.
 func NewTable(name string, r io.Reader, columns string) (*Table, error) {
-	text := bufio.NewReaderSize(r, headerSize)
+	limit := limits.NewReader(r, "a row", limits.Row)
+	text := bufio.NewReaderSize(limit, headerSize)
 	begin, _ := text.Peek(headerSize) // an error occurs again below
 	if trimmed := bytes.TrimSpace(begin); len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') {
 		return nil, &stream.SyntaxError{File: name, Line: 1, Msg: "is JSON, not a table; the first line must be " +
 			columns}
 	}
-	s := &Table{Position: Position{Name: name}, csv: csv.NewReader(text)}
+	s := &Table{Position: Position{Name: name}, limit: limit, csv: csv.NewReader(text)}
 	s.csv.Comma = Separator(begin)
 	s.csv.ReuseRecord = true
 	return s, s.readHeader(columns)
@@ -100,6 +103,7 @@ func (s *Table) readHeader(columns string) error {
 
 // Read moves to the next line; io.EOF after the last.
 func (s *Table) Read() (err error) {
+	s.limit.Next()
 	s.Row, err = s.csv.Read()
 	if bad, ok := errors.AsType[*csv.ParseError](err); ok {
 		s.Line = bad.Line

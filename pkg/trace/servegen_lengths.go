@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"blis/pkg/dist"
+	"blis/pkg/limits"
 	"blis/pkg/registry"
 	"blis/pkg/textio"
 )
@@ -32,7 +33,7 @@ const maxMedia = 10_000
 // is left out.
 func readLengths(p *textio.Position, in io.Reader) ([]lengths, error) {
 	var dataset map[string]map[string]string
-	if err := json.NewDecoder(in).Decode(&dataset); err != nil {
+	if err := json.NewDecoder(limits.NewReader(in, "the file", limits.Document)).Decode(&dataset); err != nil {
 		return nil, p.Errorf("%s", textio.JSONMessage(err))
 	}
 	var all []lengths

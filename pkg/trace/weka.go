@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 
+	"blis/pkg/limits"
 	"blis/pkg/stream"
 	"blis/pkg/textio"
 )
@@ -28,6 +29,7 @@ type weka struct {
 	files []string // remaining files of a folder
 	text  *textio.Text
 	dec   *json.Decoder
+	limit *limits.Reader
 	// ids maps the sessions so far to their files.
 	ids map[string]string
 	// calls counts the calls, callsWithoutTime those without a service time and callsWithoutOutput
@@ -79,7 +81,8 @@ func (w *weka) open(in Input) (err error) {
 	if w.text, err = in.Open(); err != nil {
 		return err
 	}
-	w.Name, w.dec = in.Name, json.NewDecoder(w.text)
+	w.limit = limits.NewReader(w.text, "a session", limits.Document)
+	w.Name, w.dec = in.Name, json.NewDecoder(w.limit)
 	return nil
 }
 

@@ -51,6 +51,7 @@ var wekaTypes = []string{"n", "s", "subagent"}
 func (w *weka) read() (*wekaSession, error) {
 	s := &wekaSession{tree: newBlockTree()}
 	start := w.dec.InputOffset()
+	w.limit.Next()
 	if err := w.dec.Decode(s); err == io.EOF {
 		return nil, err
 	} else if err != nil {
