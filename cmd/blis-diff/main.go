@@ -76,7 +76,7 @@
 // first is. The two streams of a pair must have the same requests.
 //
 // Exit codes: 0 the same (or --rank succeeded), 1 they differ, 2 a usage error or an
-// unreadable stream. With --fail-if: 1 if a gate is true, else 0. 130 interrupted, 141
+// unreadable stream. With --fail-if: 1 if a gate is true, else 0. 130 or 143 interrupted, 141
 // stdout was closed.
 package main
 

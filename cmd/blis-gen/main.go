@@ -80,8 +80,8 @@
 //	$ blis-gen --list scenarios
 //	$ blis-gen --list importers
 //
-// Exit codes: 0 success, 1 data or I/O error, 2 usage error, 130 interrupted, 141 stdout was closed. An invalid spec
-// produces a stream with a single error record and exit code 1.
+// Exit codes: 0 success, 1 data or I/O error, 2 usage error, 130 or 143 interrupted, 141 stdout was closed. An
+// invalid spec produces a stream with a single error record and exit code 1.
 package main
 
 import (

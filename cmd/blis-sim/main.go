@@ -158,7 +158,7 @@
 //	$ printf 'version: 1\ndeployments: [{id: main, model: Qwen/Qwen3-8B, gpu: H100}]\n' >small.yaml
 //	$ blis-sim -c small.yaml --print-config | jq '.deployments[0].computed.kv_blocks'
 //
-// Exit codes: 0 success, 1 data or I/O error, 2 usage error, 130 interrupted, 141 stdout
+// Exit codes: 0 success, 1 data or I/O error, 2 usage error, 130 or 143 interrupted, 141 stdout
 // was closed. If the cluster file does not load, the stream is a single error record and
 // the exit code is 1. An error record in the workload is forwarded in the same way.
 package main

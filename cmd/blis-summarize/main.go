@@ -124,9 +124,9 @@
 //	$ blis-summarize --format csv new=run.jsonl.zst old=old.jsonl.zst
 //
 // -o FILE writes a file that appears only when it is complete. --strict turns warnings about the streams into errors.
-// Exit codes: 0 ok; 1 invalid data (also a truncated run), or I/O failed; 2 a usage error; 130 interrupted; 141 stdout
-// was closed. With --format json, invalid data also give a document with the fitness 0. If blis-gen or blis-sim cannot
-// load a file, its stream has an error record. This is reported with the fitness 0 and exit code 0.
+// Exit codes: 0 ok; 1 invalid data (also a truncated run), or I/O failed; 2 a usage error; 130 or 143 interrupted;
+// 141 stdout was closed. With --format json, invalid data also give a document with the fitness 0. If blis-gen or
+// blis-sim cannot load a file, its stream has an error record. This is reported with the fitness 0 and exit code 0.
 package main
 
 import (

@@ -3,21 +3,24 @@
 // Each tool's own package does the work.
 //
 // Exit codes: 0 ok; 1 the data or an input or output failed; 2 the command line was wrong
-// and nothing was read or written; 130 interrupted (SIGINT, SIGTERM); 141 the reader of
+// and nothing was read or written; 129, 130 or 143 ended by SIGHUP, SIGINT or SIGTERM; 141 the reader of
 // stdout closed it (as for any program that dies of SIGPIPE).
 package cli
 
 import (
+	"cmp"
 	"context"
+	"encoding"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
 
+	"blis/pkg/gen"
+	"blis/pkg/limits"
 	"blis/pkg/summarize"
 
 	"github.com/alecthomas/kong"
@@ -25,12 +28,11 @@ import (
 
 // Exit codes.
 const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitDiffers     = 1
-	exitUsage       = 2
-	exitInterrupted = 128 + int(syscall.SIGINT)
-	exitBrokenPipe  = 128 + int(syscall.SIGPIPE)
+	exitOK         = 0
+	exitFailed     = 1
+	exitDiffers    = 1
+	exitUsage      = 2
+	exitBrokenPipe = 128 + int(syscall.SIGPIPE)
 )
 
 // standardStreams is the three standard streams of a process.
@@ -120,14 +122,6 @@ func (helpFlag) BeforeReset(c *kong.Context) error {
 	return errHelpShown
 }
 
-// Main runs the tool on the process's arguments and standard streams and returns the exit code.
-func (t Tool) Main() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal kills
-	return t.run(ctx, os.Args[1:], standardStreams{os.Stdin, os.Stdout, os.Stderr})
-}
-
 // run runs the tool once. It uses no state of the process except the files named in args.
 func (t Tool) run(ctx context.Context, args []string, std standardStreams) int {
 	cmd := t.command()
@@ -141,16 +135,35 @@ func (t Tool) run(ctx context.Context, args []string, std standardStreams) int {
 // parser returns the command-line parser of cmd.
 func (t Tool) parser(cmd command, std standardStreams) *kong.Kong {
 	p, err := kong.New(cmd, kong.Name(t.name), kong.Description(t.about), kong.Writers(std.Out, std.Err),
-		kong.NoDefaultHelp(), kong.Vars(t.vars), kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}))
+		kong.NoDefaultHelp(), kong.Vars(t.vars), kong.KindMapper(reflect.String, kong.MapperFunc(decodeText)),
+		kong.TypeMapper(reflect.TypeFor[gen.Import](), kong.MapperFunc(decodeText)),
+		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}))
 	if err != nil {
 		panic("cli: " + t.name + ": " + err.Error())
 	}
 	return p
 }
 
+// decodeText sets a text to the bytes of an argument. Kong's own mappers replace those that are not UTF-8, which
+// file names may have.
+func decodeText(c *kong.DecodeContext, target reflect.Value) error {
+	t, err := c.Scan.PopValue("string")
+	if err != nil {
+		return err
+	}
+	if own, ok := target.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		return own.UnmarshalText([]byte(t.String()))
+	}
+	target.SetString(t.String())
+	return nil
+}
+
 // parse fills cmd from args.
 func (t Tool) parse(cmd command, args []string, std standardStreams) error {
 	call, err := t.parser(cmd, std).Parse(args)
+	if err == nil {
+		err = checkOctal(call, args)
+	}
 	if err == nil {
 		cmd.options().givenFlags, err = flagsOf(call)
 	}
@@ -184,6 +197,28 @@ func flagsOf(call *kong.Context) (given []string, err error) {
 	return given, nil
 }
 
+// checkOctal rejects integers with a leading zero, which kong reads as octal.
+func checkOctal(call *kong.Context, args []string) error {
+	for _, part := range call.Path {
+		if part.Flag == nil || !part.Flag.Target.CanInt() && !part.Flag.Target.CanUint() {
+			continue
+		}
+		for i, arg := range args {
+			name, value, joined := strings.Cut(arg, "=")
+			if !joined && i+1 < len(args) {
+				value = args[i+1]
+			}
+			digits := strings.TrimLeft(value, "+-")
+			octal := len(digits) > 1 && digits[0] == '0' && strings.Trim(digits, "0123456789") == ""
+			if name == "--"+part.Flag.Name && octal {
+				return fmt.Errorf("%s %s has a leading zero, which can mean octal; write %s", name, value,
+					cmp.Or(strings.TrimLeft(digits, "0"), "0"))
+			}
+		}
+	}
+	return nil
+}
+
 // do runs a parsed command between its input and its output.
 func (t Tool) do(ctx context.Context, cmd command, std standardStreams) (err error) {
 	name := cmd.input()
@@ -204,6 +239,10 @@ func (t Tool) do(ctx context.Context, cmd command, std standardStreams) (err err
 	}
 	show := newProgress(t.name, std.Err)
 	defer show.clear()
+	if name := cmd.options().Output; (name == "" || name == "-") && mayBeClosed(std.Out) {
+		t.printError(std.Err, "warning: stdout is closed, or is the null device opened also for reading: "+
+			"the output is lost")
+	}
 	if cmd.writesDocument() {
 		t.stream = "" // no tool reads the document as a stream
 	}
@@ -231,7 +270,7 @@ func (t Tool) report(ctx context.Context, err error, stderr io.Writer) int {
 		t.printError(stderr, call.msg)
 		return exitUsage
 	case ctx.Err() != nil:
-		return exitInterrupted
+		return interruptCode(ctx)
 	case errors.Is(err, syscall.EPIPE):
 		return exitBrokenPipe
 	case err == errDiffers:
@@ -244,6 +283,6 @@ func (t Tool) report(ctx context.Context, err error, stderr io.Writer) int {
 // printError writes each line of msg to stderr after the tool's name.
 func (t Tool) printError(stderr io.Writer, msg string) {
 	for line := range strings.Lines(msg) {
-		fmt.Fprintf(stderr, "%s: %s\n", t.name, strings.TrimSuffix(line, "\n"))
+		fmt.Fprintf(stderr, "%s: %s\n", t.name, limits.Shorten(strings.TrimSuffix(line, "\n")))
 	}
 }

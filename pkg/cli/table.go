@@ -25,8 +25,10 @@ func isFolder(name string) bool {
 type tables struct {
 	*io.PipeWriter
 	files []*stream.File
-	// made is the folder created for the tables; empty if it existed.
-	made string
+	// folder is the new folder of the tables; nil if it existed.
+	folder *stream.Folder
+	// old is the table of an earlier run in a folder that existed, whose other table is replaced first.
+	old  string
 	done chan error
 }
 
@@ -37,13 +39,15 @@ func newTables(name string) (*tables, error) {
 	t := &tables{PipeWriter: pipe, done: make(chan error, 1)}
 	names := []string{name}
 	if isFolder(name) {
-		switch err := os.Mkdir(name, 0o777); {
-		case err == nil:
-			t.made = name
-		case !errors.Is(err, fs.ErrExist):
-			return nil, err
+		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			if t.folder, err = stream.CreateFolder(name); err != nil {
+				return nil, err
+			}
+			name = t.folder.Name()
+		} else {
+			t.old = filepath.Join(name, "outcomes.parquet")
 		}
-		names = []string{filepath.Join(name, "outcomes.parquet"), filepath.Join(name, "decisions.parquet")}
+		names = []string{filepath.Join(name, "decisions.parquet"), filepath.Join(name, "outcomes.parquet")}
 	}
 	for _, name := range names {
 		file, err := stream.Create(name)
@@ -65,10 +69,19 @@ func (t *tables) commit() error {
 	if err := <-t.done; err != nil {
 		return errors.Join(err, t.remove())
 	}
+	// The tables of two runs must not be mixed: a folder without outcomes is incomplete.
+	if t.old != "" {
+		if err := os.Remove(t.old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(err, t.remove())
+		}
+	}
 	for _, f := range t.files {
 		if err := f.Commit(); err != nil {
 			return errors.Join(err, t.remove())
 		}
+	}
+	if t.folder != nil {
+		return t.folder.Commit()
 	}
 	return nil
 }
@@ -79,23 +92,23 @@ func (t *tables) abort(Tool, error) error {
 	return t.remove()
 }
 
-// remove removes all files that are not committed, and the folder if it was created.
+// remove removes all files that are not committed, and the folder if it is new.
 func (t *tables) remove() (err error) {
 	for _, f := range t.files {
 		err = errors.Join(err, f.Close())
 	}
-	if t.made != "" {
-		err = errors.Join(err, os.Remove(t.made))
+	if t.folder != nil {
+		err = errors.Join(err, t.folder.Close())
 	}
 	return err
 }
 
-// write writes the tables of a stream: outcomes and, if there is a second file, decisions.
+// write writes the tables of a stream: outcomes and, if there are two files, decisions in the first.
 func (t *tables) write(in io.Reader) (err error) {
-	outcomes := parquet.WriteOutcomes(t.files[0])
+	outcomes := parquet.WriteOutcomes(t.files[len(t.files)-1])
 	var decisions parquet.Writer[stream.Decision]
 	if len(t.files) > 1 {
-		decisions = parquet.WriteDecisions(t.files[1])
+		decisions = parquet.WriteDecisions(t.files[0])
 	}
 	var o stream.Outcome
 	var d stream.Decision

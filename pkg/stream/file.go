@@ -40,7 +40,9 @@ func Create(path string) (*File, error) {
 	default:
 		mode = info.Mode().Perm()
 	}
-	temp, err := createTemp(path)
+	temp, err := createTemp(path, func(name string) (*os.File, error) {
+		return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -53,39 +55,21 @@ func Create(path string) (*File, error) {
 	return f, nil
 }
 
-// createTemp creates a new file in path's folder, named after path and the
-// process id.
-func createTemp(path string) (*os.File, error) {
-	folder, base := filepath.Split(path)
-	for attempt := 0; ; attempt++ {
-		name := fmt.Sprintf("%s.%s.%d-%d.tmp", folder, base, os.Getpid(), attempt)
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-		if err == nil {
-			return f, nil
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			if failed := new(fs.PathError); errors.As(err, &failed) {
-				failed.Path = path // the name that the user gave
-			}
-			return nil, err
-		}
-	}
-}
-
-// Commit closes the file and gives it its final name. On error it removes the file.
+// Commit writes the file to the disk, closes it and gives it its final name. On error it removes the file.
 func (f *File) Commit() error {
 	if f.done || f.path == "" {
 		return f.Close()
 	}
 	f.done = true
-	err := f.File.Close()
+	// After a crash of the machine, the name must not be that of an empty file.
+	err := f.Sync()
 	if err == nil {
-		err = os.Rename(f.Name(), f.path)
+		err = complete(f.Name(), f.path)
 	}
 	if err != nil {
-		os.Remove(f.Name())
+		err = errors.Join(err, discard(f.Name()))
 	}
-	return err
+	return errors.Join(err, f.File.Close())
 }
 
 // Close without Commit removes the temporary file and leaves an earlier file of that name
@@ -95,9 +79,8 @@ func (f *File) Close() error {
 		return nil
 	}
 	f.done = true
-	err := f.File.Close()
 	if f.path == "" {
-		return err
+		return f.File.Close()
 	}
-	return errors.Join(err, os.Remove(f.Name()))
+	return errors.Join(discard(f.Name()), f.File.Close())
 }
