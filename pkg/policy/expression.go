@@ -9,19 +9,22 @@ import (
 	"blis/pkg/registry"
 )
 
-// formula is a compiled expression with its counts. If it fails or gives a number that is not finite, its
-// policy falls back to a safe result and counts the failure.
+// formula is a compiled expression with its counts. If it fails or gives NaN, or infinity although no
+// signal that it reads can be infinite, its policy falls back to a safe result and counts the failure.
 type formula[T any] struct {
 	*expr.Expression[T]
 	rule  *Rule
 	needs Needs
+	// infinite is true if it reads a signal that can be infinite.
+	infinite bool
 }
 
 // newFormula compiles the expression at b.path.at.
 func newFormula[T any](b *builder, at, src string, signals []signal[T], want ...expr.Type) *formula[T] {
 	signals = slices.Concat(signals, memorySignals[T](b.memory.names))
 	e := compile(b, at, src, fieldsOf(signals), want...)
-	return &formula[T]{e, &Rule{Path: b.path + "." + at, Source: src}, needsOf(e, signals)}
+	return &formula[T]{e, &Rule{Path: b.path + "." + at, Source: src}, needsOf(e, signals),
+		slices.Contains(e.Uses(), deadlineSignal)}
 }
 
 // clone returns a copy with its own counts, from 0.
@@ -29,14 +32,14 @@ func (f *formula[T]) clone() *formula[T] {
 	if f == nil {
 		return nil
 	}
-	return &formula[T]{f.Expression.Clone(), &Rule{Path: f.rule.Path, Source: f.rule.Source}, f.needs}
+	return &formula[T]{f.Expression.Clone(), &Rule{Path: f.rule.Path, Source: f.rule.Source}, f.needs, f.infinite}
 }
 
-// number evaluates f; ok is false if it failed or is not finite.
+// number evaluates f; ok is false if it failed, is NaN or infinite without a cause.
 func (f *formula[T]) number(at *T) (x float64, ok bool) {
 	f.rule.Evaluated++
 	x, err := f.Expression.Number(at)
-	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) && !f.infinite {
 		f.rule.Failed++
 		return 0, false
 	}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math"
 	"slices"
 
 	"blis/pkg/expr"
@@ -151,6 +152,11 @@ func newUpdates[T any](b *builder, s *Spec, signals []signal[T]) *updates[T] {
 func (u *updates[T]) run(at *T) {
 	for i, f := range u.formulas {
 		x, ok := f.number(at)
+		if ok && math.IsInf(x, 0) {
+			f.rule.Hits--
+			f.rule.Failed++
+			ok = false
+		}
 		if u.next[i] = x; !ok {
 			u.next[i] = u.vars[i]
 		}

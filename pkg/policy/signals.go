@@ -16,6 +16,9 @@ type candidate struct {
 	replica *Replica
 }
 
+// deadlineSignal is the only signal that can be infinite.
+const deadlineSignal = "req.deadline_s"
+
 // signal is a field of expressions over T, and the view fields it needs.
 type signal[T any] struct {
 	expr.Field[T]
@@ -55,7 +58,7 @@ func requestSignals[T any](of func(*T) *Request, now func(*T) int64) []signal[T]
 		num("req.arrival_s", "Arrival time in s.", NeedRequest,
 			func(t *T) float64 { return float64(of(t).ArrivalUS) / 1e6 }),
 		num(
-			"req.deadline_s",
+			deadlineSignal,
 			"Deadline in s, at which it is aborted; infinite without one.",
 			NeedRequest,
 			func(t *T) float64 {
