@@ -27,10 +27,11 @@ var unservable = Condition{Name: "unservable", Component: engineComponent, rank:
 
 var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: rankCapacity, parts: inQueue,
 	Doc: "waited at least 100 ms for a batch while fewer than 32 running requests held at least 90 % of its" +
-		" replica's KV blocks, or of those below the watermark (means, estimated); no queue was much shorter",
+		" replica's KV blocks, or of those below the watermark: the engine had too few in most of the wait, by means" +
+		" where that is not recorded; no queue was much shorter",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("waited for a batch while %s running requests held %s of the KV blocks (means, estimated)",
-			p.mean(running), blocksHeld(p))
+		return fmt.Sprintf("waited for a batch while %s running requests held %s of the KV blocks (%s)",
+			p.mean(running), blocksHeld(p), p.stoppedText(func(s stopped) int64 { return s.blocks }))
 	},
 	Hint:       "add cache (gpu_memory_utilization, num_gpu_blocks_override, more replicas), or admit fewer at once",
 	change:     (*proposal).moreBlocks,
@@ -43,11 +44,12 @@ var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: r
 var batchSlotsFull = Condition{Name: "batch_slots_full",
 	Component: engineComponent, rank: rankCapacity, parts: inQueue,
 	Doc: "waited at least 100 ms for a batch while at least 95 % of the batch slots (max_num_seqs) were taken, but" +
-		" less than 20 % of its replica's KV blocks (means, estimated); no queue was much shorter, or replicas of" +
-		" the same model have at least twice as many slots",
+		" less than 20 % of its replica's KV blocks: the engine had no free slot in most of the wait, by means where" +
+		" that is not recorded; no queue was much shorter, or replicas of the same model have at least twice as many" +
+		" slots",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("waited for a batch while %s requests filled all slots with %s of the KV blocks"+
-			" (means, estimated)", p.mean(running), blocksHeld(p))
+		return fmt.Sprintf("waited for a batch while %s requests filled all slots with %s of the KV blocks (%s)",
+			p.mean(running), blocksHeld(p), p.stoppedText(func(s stopped) int64 { return s.slots }))
 	},
 	Hint:       "raise max_num_seqs: the cache has room",
 	change:     (*proposal).moreSlots,

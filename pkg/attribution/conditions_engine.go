@@ -85,8 +85,9 @@ var tokenBudgetFull = Condition{Name: "token_budget_full", Component: engineComp
 		" prefill step does not depend on its tokens (budgets of at most 512 tokens, where that is not known)",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("waited for the token budget (max_num_batched_tokens) while %s requests ran with %s of"+
-			" the KV blocks; %s prompt tokens went ahead (means, estimated)",
-			p.mean(running), blocksHeld(p), p.mean(promptsAhead))
+			" the KV blocks; %s prompt tokens went ahead (%s)",
+			p.mean(running), blocksHeld(p), p.mean(promptsAhead),
+			p.stoppedText(func(s stopped) int64 { return s.budget }))
 	},
 	Hint:       "raise max_num_batched_tokens: steps are short, and most of their time does not depend on their tokens",
 	change:     (*proposal).moreBudget,
@@ -157,15 +158,41 @@ var loadPeak = Condition{Name: "load_peak", Component: workloadComponent, rank: 
 	others: shorterQueues,
 	holds:  when(func(r *request) bool { return r.contention.shortest >= fullQueue && r.evidence.peak >= peakFactor })}
 
-// slotsFull reports whether nearly all batch slots were taken while r waited.
+// slotsFull reports whether nearly all batch slots were taken while r waited: as the engine saw it, in most of the
+// time, or by the outcomes of others.
 func (a *Analyzer) slotsFull(r *request) bool {
+	if a.stats.hasStops {
+		return r.mostly(r.stopped.slots)
+	}
 	slots := a.topology.deploymentOf(r.replica).Engine.MaxNumSeqs
 	return slots > 0 && r.contention.running >= fullBatchShare*float64(slots)
 }
 
-// blocksFull reports whether nearly all KV blocks that a waiting request can get were taken while r waited.
+// blocksFull reports whether nearly all KV blocks that a waiting request can get were taken while r waited; see
+// slotsFull.
 func (a *Analyzer) blocksFull(r *request) bool {
+	if a.stats.hasStops {
+		return r.mostly(r.stopped.blocks)
+	}
 	return r.contention.kvShare >= fullCacheShare*(1-a.topology.deploymentOf(r.replica).Engine.Watermark)
+}
+
+// mostly reports whether a time is most of that in which a limit stopped the queue of r, and at least half of its
+// wait.
+func (r *request) mostly(us int64) bool {
+	return us >= max(r.stopped.slots, r.stopped.budget, r.stopped.blocks) &&
+		2*us >= int64(r.times.leftQueue()-r.times.enqueued)
+}
+
+// stoppedText says how long the engine had no room of a kind while the requests of p waited, or that this is an
+// estimate where records do not have it.
+func (p *Pattern) stoppedText(of func(stopped) int64) string {
+	stop := func(r *request) float64 { return float64(of(r.stopped)) / 1000 }
+	if mean(p.losing, stop) == 0 {
+		return "means, estimated"
+	}
+	wait := func(r *request) float64 { return float64(r.times.leftQueue()-r.times.enqueued) / 1000 }
+	return fmt.Sprintf("means; in %s of %s ms of waiting the engine had none left", p.mean(stop), p.mean(wait))
 }
 
 // Quantities of which causes name the mean.

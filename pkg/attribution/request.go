@@ -16,6 +16,7 @@ type request struct {
 	// replica is the number of the replica that it was sent to.
 	replica             int32
 	preemptions, delays int32
+	stopped             stopped
 	routing             routing
 	admission           admission
 	verdict             verdict
@@ -29,6 +30,9 @@ type times struct {
 	arrival, admitted, routed, enqueued, scheduled, firstToken, ended stream.Micros
 	preemptedUS, outputUS                                             int64
 }
+
+// stopped are the µs in the queue before the first batch in which each limit stopped the queue.
+type stopped struct{ slots, budget, blocks int64 }
 
 // tokenCounts are prompt tokens (input, of them cached and expected to be cached) and output
 // tokens (requested and generated).
@@ -220,6 +224,8 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 	r.replica = a.topology.number(o.Deployment, o.Replica)
 	r.times.outputUS = a.topology.deploymentOf(r.replica).outputUS()
 	r.preemptions, r.delays = int32(o.Preemptions), int32(o.Delays)
+	r.stopped = stopped{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS}
+	a.stats.hasStops = a.stats.hasStops || r.stopped != stopped{}
 	if !excluded {
 		a.sessionCall(o, r)
 	}

@@ -12,6 +12,8 @@ type runStats struct {
 	// hotReplicas are those that get at least twice an even share of the requests.
 	hotReplicas []bool
 	speeds      speeds
+	// hasStops: outcomes say how long which limit stopped their queue.
+	hasStops bool
 }
 
 func (a *Analyzer) computeStats() {

@@ -169,8 +169,8 @@ func TestAbsentIsNull(t *testing.T) {
 			null = append(null, paths[v.Column()][0])
 		}
 	}
-	want := strings.Fields(`reason scheduled_us deployment replica tenant slo_class model session step iteration
-		decision preempted_us itl_us itl_us slo_met`)
+	want := strings.Fields(`reason scheduled_us slot_wait_us budget_wait_us block_wait_us deployment replica
+		tenant slo_class model session step iteration decision preempted_us itl_us itl_us slo_met`)
 	if !reflect.DeepEqual(null, want) {
 		t.Errorf("null: %q\nwant  %q", null, want)
 	}

@@ -14,6 +14,9 @@ type outcomeRow struct {
 	RoutedUS             *stream.Micros `parquet:"routed_us"`
 	EnqueuedUS           *stream.Micros `parquet:"enqueued_us"`
 	ScheduledUS          *stream.Micros `parquet:"scheduled_us"`
+	SlotWaitUS           *int64         `parquet:"slot_wait_us,optional"`
+	BudgetWaitUS         *int64         `parquet:"budget_wait_us,optional"`
+	BlockWaitUS          *int64         `parquet:"block_wait_us,optional"`
 	FirstTokenUS         *stream.Micros `parquet:"first_token_us"`
 	CompletedUS          *stream.Micros `parquet:"completed_us"`
 	EndedUS              *stream.Micros `parquet:"ended_us"`
@@ -50,6 +53,9 @@ func rowOfOutcome(v *stream.Outcome) outcomeRow {
 		RoutedUS:             present(v.RoutedUS),
 		EnqueuedUS:           present(v.EnqueuedUS),
 		ScheduledUS:          present(v.ScheduledUS),
+		SlotWaitUS:           optional(v.SlotWaitUS),
+		BudgetWaitUS:         optional(v.BudgetWaitUS),
+		BlockWaitUS:          optional(v.BlockWaitUS),
 		FirstTokenUS:         present(v.FirstTokenUS),
 		CompletedUS:          present(v.CompletedUS),
 		EndedUS:              present(v.EndedUS),
@@ -88,6 +94,9 @@ func (r *outcomeRow) record() stream.Outcome {
 		RoutedUS:             valueOr(r.RoutedUS, stream.Never),
 		EnqueuedUS:           valueOr(r.EnqueuedUS, stream.Never),
 		ScheduledUS:          valueOr(r.ScheduledUS, stream.Never),
+		SlotWaitUS:           valueOf(r.SlotWaitUS),
+		BudgetWaitUS:         valueOf(r.BudgetWaitUS),
+		BlockWaitUS:          valueOf(r.BlockWaitUS),
 		FirstTokenUS:         valueOr(r.FirstTokenUS, stream.Never),
 		CompletedUS:          valueOr(r.CompletedUS, stream.Never),
 		EndedUS:              valueOr(r.EndedUS, stream.Never),

@@ -305,6 +305,12 @@ var brokenGroups = []rule{
 		" || q.scheduled%int32(g.groups[i].BlockSize) != 0 ||", " ||"},
 	{"a checkpoint is before the last token", "engine/align.go",
 		"start+size <= (prefillEnd-1)/size*size", "start+size <= prefillEnd/size*size"},
+	{"a full batch stops it for want of slots", "engine/limit.go", "case b.Running >= e.cfg.MaxNumSeqs:", "case false:"},
+	{"a spent budget stops it", "engine/limit.go", "case left == 0 || ", "case "},
+	{"so does a prompt that needs more than is left", "engine/limit.go", " e.firstWaitingTokens() > left:", " false:"},
+	{"cached tokens need no budget", "engine/limit.go", "e.limitChunk(tokens - e.cache", "e.limitChunk(tokens - 0*e.cache"},
+	{"what stops it does until the next batch", "sim/waits.go", "\tt.at = now\n", "\tt.at = now + 1\n"},
+	{"a request that ends in the queue waited, too", "sim/waits.go", "r.out.ScheduledUS.IsZero() {", "false {"},
 	{"since 0.33 the last full block is before the last token", "engine/align.go",
 		"last = (tokens - 1) / size * size", "last -= 0 * tokens"},
 }

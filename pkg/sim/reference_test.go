@@ -240,7 +240,8 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 			Times: [7]int64{w.ArrivalUS, w.AdmittedUS, w.RoutedUS, w.EnqueuedUS, w.ScheduledUS, w.FirstTokenUS,
 				w.CompletedUS},
 			Replica: w.Replica, Generated: w.Generated, Cached: w.Cached, Expected: w.ExpectedCached,
-			Preemptions: w.Preemptions, Waited: w.PreemptedUS, Gaps: gapsOf(w.SeenUS)})
+			Preemptions: w.Preemptions, Waited: w.PreemptedUS, Stopped: [3]int64(w.StoppedUS[1:]),
+			Gaps: gapsOf(w.SeenUS)})
 		last := &plain[len(plain)-1]
 		if last.Longest = longest(last.Gaps); !o.ITL {
 			last.Gaps = nil
@@ -315,6 +316,7 @@ type outcomeFields struct {
 	Replica                                  int
 	Generated, Cached, Expected, Preemptions int
 	Waited                                   int64 // after preemptions
+	Stopped                                  [3]int64
 	Longest                                  int64 // inter-token latency, Never if none
 	Gaps                                     [][2]int64
 }
@@ -355,6 +357,7 @@ func readRun(t *testing.T, run []byte, replicas int) runFields {
 					int64(o.ScheduledUS), int64(o.FirstTokenUS), int64(o.CompletedUS)},
 				Replica: int(o.Replica), Generated: int(o.GeneratedTokens), Cached: int(o.CachedTokens),
 				Expected: int(o.ExpectedCachedTokens), Preemptions: int(o.Preemptions), Waited: o.PreemptedUS,
+				Stopped: [3]int64{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS},
 				Longest: int64(o.ITLMaxUS), Gaps: o.ITLUS}
 		case stream.KindMetrics:
 			if err := r.Decode(&got.metrics); err != nil {

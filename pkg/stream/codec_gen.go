@@ -128,6 +128,9 @@ var objectOutcome = describe[Outcome]("outcome", "The result of one request. Tim
 	Field{Name: "routed_us", Doc: "When the request was sent to a replica.", Max: maxExact},
 	Field{Name: "enqueued_us", Doc: "When the request entered the replica's queue.", Max: maxExact},
 	Field{Name: "scheduled_us", Doc: "When the request first entered a batch.", Max: maxExact},
+	Field{Name: "slot_wait_us", Doc: "Time in the queue before the first batch while no batch slot was free, in µs.", Min: 1, Max: maxExact},
+	Field{Name: "budget_wait_us", Doc: "Time in the queue before the first batch while the batch had no tokens left in its budget, in µs.", Min: 1, Max: maxExact},
+	Field{Name: "block_wait_us", Doc: "Time in the queue before the first batch while there were too few free blocks, in µs.", Min: 1, Max: maxExact},
 	Field{Name: "first_token_us", Doc: "When the client received the first token.", Max: maxExact},
 	Field{Name: "completed_us", Doc: "When the client received the last token; only if completed.", Max: maxExact},
 	Field{Name: "ended_us", Doc: "When a request that did not complete ended.", Max: maxExact},
@@ -513,6 +516,15 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 	if !v.ScheduledUS.IsZero() {
 		b = appendInt(b, `,"scheduled_us":`, int64(v.ScheduledUS))
 	}
+	if v.SlotWaitUS != 0 {
+		b = appendInt(b, `,"slot_wait_us":`, v.SlotWaitUS)
+	}
+	if v.BudgetWaitUS != 0 {
+		b = appendInt(b, `,"budget_wait_us":`, v.BudgetWaitUS)
+	}
+	if v.BlockWaitUS != 0 {
+		b = appendInt(b, `,"block_wait_us":`, v.BlockWaitUS)
+	}
 	if !v.FirstTokenUS.IsZero() {
 		b = appendInt(b, `,"first_token_us":`, int64(v.FirstTokenUS))
 	}
@@ -605,58 +617,64 @@ func (v *Outcome) decode(s *scanner) {
 			v.EnqueuedUS = Micros(s.integer(f))
 		case 8: // scheduled_us
 			v.ScheduledUS = Micros(s.integer(f))
-		case 9: // first_token_us
+		case 9: // slot_wait_us
+			v.SlotWaitUS = s.integer(f)
+		case 10: // budget_wait_us
+			v.BudgetWaitUS = s.integer(f)
+		case 11: // block_wait_us
+			v.BlockWaitUS = s.integer(f)
+		case 12: // first_token_us
 			v.FirstTokenUS = Micros(s.integer(f))
-		case 10: // completed_us
+		case 13: // completed_us
 			v.CompletedUS = Micros(s.integer(f))
-		case 11: // ended_us
+		case 14: // ended_us
 			v.EndedUS = Micros(s.integer(f))
-		case 12: // deployment
+		case 15: // deployment
 			v.Deployment = s.internedString(f)
-		case 13: // replica
+		case 16: // replica
 			v.Replica = Index(s.integer(f))
-		case 14: // tenant
+		case 17: // tenant
 			v.Tenant = s.internedString(f)
-		case 15: // slo_class
+		case 18: // slo_class
 			v.SLOClass = s.internedString(f)
-		case 16: // model
+		case 19: // model
 			v.Model = s.internedString(f)
-		case 17: // priority
+		case 20: // priority
 			v.Priority = s.float(f)
-		case 18: // session
+		case 21: // session
 			v.Session = s.internedString(f)
-		case 19: // step
+		case 22: // step
 			v.Step = s.internedString(f)
-		case 20: // iteration
+		case 23: // iteration
 			v.Iteration = s.integer(f)
-		case 21: // decision
+		case 24: // decision
 			v.Decision = s.uniqueString(f)
-		case 22: // input_tokens
+		case 25: // input_tokens
 			v.InputTokens = s.integer(f)
-		case 23: // output_tokens
+		case 26: // output_tokens
 			v.OutputTokens = s.integer(f)
-		case 24: // generated_tokens
+		case 27: // generated_tokens
 			v.GeneratedTokens = s.integer(f)
-		case 25: // cached_tokens
+		case 28: // cached_tokens
 			v.CachedTokens = s.integer(f)
-		case 26: // expected_cached_tokens
+		case 29: // expected_cached_tokens
 			v.ExpectedCachedTokens = s.integer(f)
-		case 27: // preemptions
+		case 30: // preemptions
 			v.Preemptions = s.integer(f)
-		case 28: // preempted_us
+		case 31: // preempted_us
 			v.PreemptedUS = s.integer(f)
-		case 29: // delays
+		case 32: // delays
 			v.Delays = s.integer(f)
-		case 30: // itl_us
+		case 33: // itl_us
 			for n := 0; s.nextElement(f, n); n++ {
 				v.ITLUS = append(v.ITLUS, s.pair())
 				if s.err != nil {
 					s.inElement(f, n)
 				}
 			}
-		case 31: // itl_max_us
+		case 34: // itl_max_us
 			v.ITLMaxUS = Micros(s.integer(f))
-		case 32: // slo_met
+		case 35: // slo_met
 			v.SLOMet = BoolPtr(s.boolean(f))
 		}
 	}

@@ -46,6 +46,12 @@ type Outcome struct {
 	EnqueuedUS Micros `json:"enqueued_us,omitzero"`
 	// When the request first entered a batch.
 	ScheduledUS Micros `json:"scheduled_us,omitzero"`
+	// Time in the queue before the first batch while no batch slot was free, in µs.
+	SlotWaitUS int64 `json:"slot_wait_us,omitempty" wire:"min=1"`
+	// Time in the queue before the first batch while the batch had no tokens left in its budget, in µs.
+	BudgetWaitUS int64 `json:"budget_wait_us,omitempty" wire:"min=1"`
+	// Time in the queue before the first batch while there were too few free blocks, in µs.
+	BlockWaitUS int64 `json:"block_wait_us,omitempty" wire:"min=1"`
 	// When the client received the first token.
 	FirstTokenUS Micros `json:"first_token_us,omitzero"`
 	// When the client received the last token; only if completed.

@@ -19,6 +19,7 @@ func (r *replica) form(now int64) *batch {
 	}
 	b.UsedBlocks = r.cache.used()
 	b.Running, b.Waiting = len(r.running), len(r.waiting)
+	r.stopped = r.stoppedBy(b)
 	r.check(b)
 	return b
 }

@@ -196,8 +196,10 @@ type Outcome struct {
 	Preemptions    int
 	// PreemptedUS is the time spent waiting after preemptions.
 	PreemptedUS int64
-	TokensUS    []int64
-	SeenUS      []int64
+	// StoppedUS is the time in the queue before the first batch in which each limit stopped the queue.
+	StoppedUS [stops]int64
+	TokensUS  []int64
+	SeenUS    []int64
 	// DeadlineAt says where the request was at its deadline: admission, routing, flow, delay, queue,
 	// flight (preempted and queued with a token in flight), running (in a step in progress), ahead
 	// (in the batch behind the step in progress only) or between (two steps).

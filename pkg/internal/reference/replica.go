@@ -7,6 +7,8 @@ type replica struct {
 	config  *Config
 	cache   cache
 	waiting []*request // head first
+	// stopped is the limit that stopped the queue when the last batch was formed.
+	stopped stop
 	// changed: a request came while the replica was idle, or a step began or ended, at this instant.
 	changed bool
 	// hitTokens counts prompt tokens found in the cache when requests are first scheduled, firstTokens and laterTokens
@@ -49,6 +51,9 @@ func (r *replica) hasWork() bool {
 // must be work and no step in progress. With Async it also forms the next batch and drops it if it
 // is empty; requests that this preempted keep waiting.
 func (r *replica) start(now int64) {
+	for _, q := range r.waiting {
+		q.countStopped(r.stopped, now)
+	}
 	r.step, r.ahead = r.ahead, nil
 	if r.step == nil {
 		r.step = r.form(now)

@@ -44,6 +44,7 @@ type request struct {
 	reported bool
 	// preemptedAt is the time of the preemption that the request has not recovered from, or Never.
 	preemptedAt int64
+	stoppedAt   int64 // see countStopped
 }
 
 // held returns the blocks of all groups.
@@ -346,6 +347,7 @@ func (s *simulation) enqueue(q *request, now int64) {
 // if the batch ahead contains them.
 func (s *simulation) abort(q *request, now int64) {
 	q.endPreemption(now)
+	s.countStopped(q, now)
 	q.outcome.State, q.outcome.Reason = TimedOut, "deadline"
 	met := []string{stageAdmission: "admission", stageRouting: "routing", stageFlow: "flow",
 		stageDelay: "delay", stageQueued: "queue"}
@@ -390,6 +392,7 @@ func (s *simulation) result() Result {
 		case !q.final():
 			q.outcome.State, q.outcome.Reason = Unfinished, "horizon"
 			q.endPreemption(s.config.HorizonUS)
+			s.countStopped(q, s.config.HorizonUS)
 		}
 		result.Outcomes = append(result.Outcomes, q.outcome)
 	}

@@ -1,0 +1,44 @@
+package reference
+
+// stop is what stops the queue of a replica when a batch is formed.
+type stop int
+
+const (
+	stopNone stop = iota // nothing waits
+	stopSlots
+	stopBudget
+	stopBlocks
+	stops
+)
+
+// stoppedBy is what stopped the queue when b was formed.
+func (r *replica) stoppedBy(b *batch) stop {
+	if len(r.waiting) == 0 {
+		return stopNone
+	}
+	if len(r.running) >= r.config.MaxNumSeqs {
+		return stopSlots
+	}
+	first := r.waiting[0]
+	if b.budget == 0 || !r.config.Chunked && r.capChunk(first.length()-r.lookup(first).tokens) > b.budget {
+		return stopBudget
+	}
+	return stopBlocks
+}
+
+// countStopped adds the time since the last call, or since the request came, to that of a limit, until its first
+// batch.
+func (q *request) countStopped(by stop, now int64) {
+	if q.outcome.EnqueuedUS == Never || q.outcome.ScheduledUS != Never {
+		return
+	}
+	q.outcome.StoppedUS[by] += now - max(q.outcome.EnqueuedUS, q.stoppedAt)
+	q.stoppedAt = now
+}
+
+// countStopped is the same for a request that ends in the queue.
+func (s *simulation) countStopped(q *request, now int64) {
+	if q.outcome.EnqueuedUS != Never {
+		q.countStopped(s.replicas[q.outcome.Replica].stopped, now)
+	}
+}

@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"blis/pkg/des"
+	"blis/pkg/engine"
+)
+
+// waitMonitor observes which limit stopped the queue of each replica, and adds to outcomes how long it did before
+// the first batch of the request.
+type waitMonitor struct {
+	replicas []limitTimes
+	entered  []limitTimes // those of its replica when a request entered the queue, by slot
+}
+
+// limitTimes are the times in µs in which each limit stopped a queue, until at. limit stops it from then on.
+type limitTimes struct {
+	us    [engine.LimitCount]des.Time
+	at    des.Time
+	limit engine.Limit
+}
+
+// advance adds the time to now.
+func (t *limitTimes) advance(now des.Time) {
+	t.us[t.limit] += now - t.at
+	t.at = now
+}
+
+func (m *waitMonitor) hooks() []hook { return []hook{onEnqueue, onBatch, onFinal} }
+
+func (m *waitMonitor) observe(s *simulation, h hook, i int32) error {
+	if h == onBatch {
+		e, t := s.replicas[i].engine, &m.replicas[i]
+		t.advance(s.now)
+		for _, step := range e.Formed() {
+			for _, a := range step.Admitted {
+				m.record(s.request(a.Tag), a.Tag)
+			}
+		}
+		t.limit = e.StoppedBy()
+		return nil
+	}
+	r := s.request(i)
+	if r.replica == missing {
+		return nil
+	}
+	m.replicas[r.replica].advance(s.now)
+	if h == onEnqueue {
+		for int(i) >= len(m.entered) {
+			m.entered = append(m.entered, limitTimes{})
+		}
+		m.entered[i] = m.replicas[r.replica]
+	} else if !r.out.EnqueuedUS.IsZero() && r.out.ScheduledUS.IsZero() {
+		m.record(r, i)
+	}
+	return nil
+}
+
+// record adds the waits of a request in a slot to its outcome.
+func (m *waitMonitor) record(r *request, slot int32) {
+	since := func(l engine.Limit) des.Time { return m.replicas[r.replica].us[l] - m.entered[slot].us[l] }
+	r.out.SlotWaitUS, r.out.BudgetWaitUS = since(engine.SlotLimit), since(engine.BudgetLimit)
+	r.out.BlockWaitUS = since(engine.BlockLimit)
+}
