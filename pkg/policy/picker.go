@@ -14,6 +14,9 @@ const (
 	pickWeightedRandom = "weighted-random"
 )
 
+// highestScore is the reason of a choice by score.
+const highestScore = "highest score"
+
 // picker picks among scored candidates.
 type picker struct {
 	name  string
@@ -51,7 +54,7 @@ func (p *picker) pick(v *View, scores []float64) Choice {
 			n++
 		}
 	}
-	c := Choice{Candidate: first, Score: best, Reason: "highest score"}
+	c := Choice{Candidate: first, Score: best, Reason: highestScore}
 	p.ties.settle(&c, v, n, func(i int) bool { return scores[i] == c.Score })
 	return c
 }

@@ -1,6 +1,9 @@
 package policy
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // routers are the routing policies.
 func routers() table[Router] {
@@ -66,8 +69,17 @@ func (l *loadMetric) value(r *Replica) int32 {
 	return r.Inflight
 }
 
+// leastLoad is the reason of a choice by load.
+const leastLoad = "least load"
+
 // leastLoaded returns the candidate with the least load.
 func (l *loadMetric) leastLoaded(v *View, t *ties) Choice {
+	if x := v.extremes(); x != nil {
+		least, tied := l.lowest(x)
+		c := Choice{Score: float64(least), Reason: leastLoad}
+		t.choose(&c, v, tied)
+		return c
+	}
 	best, least, n := 0, l.value(&v.Replicas[0]), 0
 	for i := range v.Replicas {
 		x := l.value(&v.Replicas[i])
@@ -79,9 +91,30 @@ func (l *loadMetric) leastLoaded(v *View, t *ties) Choice {
 		}
 		v.Trace.RecordLoad(i, float64(x))
 	}
-	c, lowest := Choice{Candidate: best, Score: float64(least), Reason: "least load"}, least
+	c, lowest := Choice{Candidate: best, Score: float64(least), Reason: leastLoad}, least
 	t.settle(&c, v, n, func(i int) bool { return l.value(&v.Replicas[i]) == lowest })
 	return c
+}
+
+// lowest returns the least load of all replicas, and those that have it.
+func (l *loadMetric) lowest(x *Extremes) (least int32, tied []int32) {
+	least, tied = math.MaxInt32, x.tied[:0]
+	for b := range x.blocks {
+		if l.value(&x.blocks[b].low) > least {
+			continue
+		}
+		for i := range x.block(b) {
+			load := l.value(&x.replicas[b*blockReplicas+i])
+			if load < least {
+				least, tied = load, tied[:0]
+			}
+			if load == least {
+				tied = append(tied, int32(b*blockReplicas+i))
+			}
+		}
+	}
+	x.tied = tied
+	return least, tied
 }
 
 // roundRobin chooses the candidate whose last turn is longest ago, so that turns are fair also
@@ -91,6 +124,9 @@ type roundRobin struct {
 	// lastTurn is the number of each replica's last turn, 0 for none.
 	lastTurn []int64
 	turn     int64
+	// first and n are the candidates of all turns, if these had the same n replicas, from number first on.
+	first, n int32
+	mixed    bool
 }
 
 func newRoundRobin(b *builder, _ *Spec) Router {
@@ -98,19 +134,37 @@ func newRoundRobin(b *builder, _ *Spec) Router {
 }
 
 func (r *roundRobin) Route(v *View) Choice {
-	first := 0
-	for i := range v.Replicas {
-		if r.lastTurn[v.Replicas[i].Index] < r.lastTurn[v.Replicas[first].Index] {
-			first = i
+	next := r.next(v.Replicas)
+	r.turn++
+	r.lastTurn[v.Replicas[next].Index] = r.turn
+	return Choice{Candidate: next, Reason: "its turn"}
+}
+
+// next returns the candidate whose last turn is longest ago. Where all turns had the same candidates, that is the one
+// after the last.
+func (r *roundRobin) next(candidates []Replica) int {
+	n := int32(len(candidates))
+	first := candidates[0].Index
+	if r.turn == 0 {
+		r.first, r.n = first, n
+	}
+	r.mixed = r.mixed || first != r.first || n != r.n || candidates[n-1].Index != first+n-1
+	if !r.mixed {
+		return int(r.turn % int64(n))
+	}
+	next := 0
+	for i := range candidates {
+		if r.lastTurn[candidates[i].Index] < r.lastTurn[candidates[next].Index] {
+			next = i
 		}
 	}
-	r.turn++
-	r.lastTurn[v.Replicas[first].Index] = r.turn
-	return Choice{Candidate: first, Reason: "its turn"}
+	return next
 }
 
 func (r *roundRobin) Clone() Router {
-	return &roundRobin{lastTurn: slices.Clone(r.lastTurn), turn: r.turn}
+	c := *r
+	c.lastTurn = slices.Clone(r.lastTurn)
+	return &c
 }
 
 type random struct {

@@ -14,6 +14,12 @@ type scorer interface {
 	clone() scorer
 }
 
+// simpleScorer is a scorer without state whose score of a replica follows from the replica and the extremes of all
+// candidates. The score does not rise with any load.
+type simpleScorer interface {
+	of(r *Replica, all *extreme) float64
+}
+
 // choiceRecorder receives the candidate that was chosen.
 type choiceRecorder interface{ recordChoice(v *View, c int) }
 
@@ -50,6 +56,7 @@ func (prefixScore) score(v *View, scores []float64) {
 		scores[i] = v.Replicas[i].matchShare()
 	}
 }
+func (prefixScore) of(r *Replica, _ *extreme) float64 { return r.matchShare() }
 
 type preciseScore struct{}
 
@@ -72,6 +79,9 @@ func (s queueScore) clone() scorer { return s }
 func (queueScore) score(v *View, scores []float64) {
 	scoreLowest(v, scores, func(r *Replica) int32 { return r.QueueDepth })
 }
+func (queueScore) of(r *Replica, all *extreme) float64 {
+	return scoreBetween(r.QueueDepth, all.low.QueueDepth, all.high.QueueDepth)
+}
 
 type runningScore struct{}
 
@@ -79,6 +89,9 @@ func (runningScore) Needs() Needs    { return NeedRunning }
 func (s runningScore) clone() scorer { return s }
 func (runningScore) score(v *View, scores []float64) {
 	scoreLowest(v, scores, func(r *Replica) int32 { return r.Running })
+}
+func (runningScore) of(r *Replica, all *extreme) float64 {
+	return scoreBetween(r.Running, all.low.Running, all.high.Running)
 }
 
 // scoreLowest scores the lowest value 1 and the highest 0, linearly between; all 1 if they are
@@ -90,11 +103,15 @@ func scoreLowest(v *View, scores []float64, of func(*Replica) int32) {
 		low, high = min(low, x), max(high, x)
 	}
 	for i := range v.Replicas {
-		scores[i] = 1
-		if high > low {
-			scores[i] = float64(high-of(&v.Replicas[i])) / float64(high-low)
-		}
+		scores[i] = scoreBetween(of(&v.Replicas[i]), low, high)
 	}
+}
+
+func scoreBetween(x, low, high int32) float64 {
+	if high == low {
+		return 1
+	}
+	return float64(high-x) / float64(high-low)
 }
 
 type kvScore struct{}
@@ -103,9 +120,10 @@ func (kvScore) Needs() Needs    { return needKVUtil }
 func (s kvScore) clone() scorer { return s }
 func (kvScore) score(v *View, scores []float64) {
 	for i := range v.Replicas {
-		scores[i] = 1 - v.Replicas[i].KVUtil
+		scores[i] = kvScore{}.of(&v.Replicas[i], nil)
 	}
 }
+func (kvScore) of(r *Replica, _ *extreme) float64 { return 1 - r.KVUtil }
 
 type activeScore struct{}
 
@@ -117,11 +135,18 @@ func (activeScore) score(v *View, scores []float64) {
 		highest = max(highest, v.Replicas[i].Inflight)
 	}
 	for i := range v.Replicas {
-		scores[i] = 1
-		if highest > 0 {
-			scores[i] = 1 - float64(v.Replicas[i].Inflight)/float64(highest)
-		}
+		scores[i] = scoreBelow(v.Replicas[i].Inflight, highest)
 	}
+}
+func (activeScore) of(r *Replica, all *extreme) float64 {
+	return scoreBelow(r.Inflight, all.high.Inflight)
+}
+
+func scoreBelow(x, highest int32) float64 {
+	if highest == 0 {
+		return 1
+	}
+	return 1 - float64(x)/float64(highest)
 }
 
 // loadScore is llm-d's load-aware scorer, with its threshold of 128 waiting requests.

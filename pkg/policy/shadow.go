@@ -18,6 +18,7 @@ type Shadow struct {
 	// indexes has one index for each block size: cache i is in indexes[sizes[i]].
 	indexes []*kv.PrefixIndex
 	sizes   []int32
+	matched []int32 // the result of Match
 }
 
 // NewShadow returns an empty model of replicas with the given block sizes, with capacity blocks for
@@ -38,22 +39,27 @@ func NewShadow(tree *kv.Tree, capacity int, blockSizes []int) *Shadow {
 	return s
 }
 
-// Match sets the Blocks and Matched counts of the candidates for a prompt.
-func (s *Shadow) Match(path kv.Path, inputTokens int, candidates []Replica) {
+// Match sets the Blocks and Matched counts of the candidates for a prompt. It returns those with matches if there are
+// many candidates.
+func (s *Shadow) Match(path kv.Path, inputTokens int, candidates []Replica) []int32 {
 	if len(candidates) == 1 { // its cache is faster to ask than the index, which covers all caches
 		r := &candidates[0]
 		c := s.caches[r.Index]
 		r.Blocks, r.Matched = int32(inputTokens/c.BlockSize()), int32(c.Match(path, inputTokens)/c.BlockSize())
-		return
+		return nil
 	}
+	s.matched = s.matched[:0]
 	for k, x := range s.indexes {
 		hits, blocks := x.Match(path, inputTokens), int32(inputTokens/x.BlockSize())
 		for i := range candidates {
 			if r := &candidates[i]; s.sizes[r.Index] == int32(k) {
-				r.Blocks, r.Matched = blocks, hits[r.Index]
+				if r.Blocks, r.Matched = blocks, hits[r.Index]; r.Matched > 0 && len(candidates) >= minReplicas {
+					s.matched = append(s.matched, int32(i))
+				}
 			}
 		}
 	}
+	return s.matched
 }
 
 // Evicted records that a replica has evicted blocks lo to hi of a node.

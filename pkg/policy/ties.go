@@ -83,31 +83,60 @@ func (t *ties) settle(c *Choice, v *View, n int, isBest func(i int) bool) {
 	if n == 1 || t.rule == tieFirst {
 		return
 	}
-	lowest := v.Replicas[c.Candidate].Inflight
-	if t.rule == tieLeastInflight {
-		n = 0
-		for i := c.Candidate; i < len(v.Replicas); i++ {
-			if x := v.Replicas[i].Inflight; isBest(i) && (n == 0 || x <= lowest) {
-				if n == 0 || x < lowest {
-					c.Candidate, lowest, n = i, x, 0
-				}
-				n++
-			}
-		}
-		if n == 1 {
-			return
+	d := tieDraw{ties: t, numbers: t.draws.of(v.Draw)}
+	for i := c.Candidate; n > 0; i++ {
+		if isBest(i) {
+			n--
+			d.add(v, i)
 		}
 	}
-	c.Tied = n
-	numbers := t.draws.of(v.Draw)
-	least := numbers.at(int64(v.Replicas[c.Candidate].Index))
-	for i := c.Candidate + 1; n > 1; i++ {
-		if !isBest(i) || t.rule == tieLeastInflight && v.Replicas[i].Inflight != lowest {
-			continue
+	d.settle(c)
+}
+
+// choose chooses one of the candidates in tied, which are in no order.
+func (t *ties) choose(c *Choice, v *View, tied []int32) {
+	if c.Candidate = int(slices.Min(tied)); len(tied) == 1 || t.rule == tieFirst {
+		return
+	}
+	d := tieDraw{ties: t, numbers: t.draws.of(v.Draw)}
+	for _, i := range tied {
+		d.add(v, int(i))
+	}
+	d.settle(c)
+}
+
+// tieDraw is the draw between the n candidates that are added and tied: all, or those with the fewest requests in
+// flight.
+type tieDraw struct {
+	*ties
+	numbers  rng
+	n        int
+	inflight int32
+	// candidate has the lowest number.
+	candidate int
+	lowest    uint64
+}
+
+func (d *tieDraw) add(v *View, i int) {
+	r := &v.Replicas[i]
+	if d.rule == tieLeastInflight {
+		if d.n > 0 && r.Inflight > d.inflight {
+			return
 		}
-		n--
-		if x := numbers.at(int64(v.Replicas[i].Index)); x < least {
-			c.Candidate, least = i, x
+		if r.Inflight < d.inflight {
+			d.n = 0
 		}
+		d.inflight = r.Inflight
+	}
+	d.n++
+	if x := d.numbers.at(int64(r.Index)); d.n == 1 || x < d.lowest {
+		d.candidate, d.lowest = i, x
+	}
+}
+
+// settle sets the choice.
+func (d *tieDraw) settle(c *Choice) {
+	if c.Candidate = d.candidate; d.n > 1 {
+		c.Tied = d.n
 	}
 }

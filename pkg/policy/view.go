@@ -162,6 +162,10 @@ type View struct {
 	// Replicas are the candidates, the replicas that can hold the request, in order of index; there is
 	// at least one.
 	Replicas []Replica
+	// Extremes are those of all replicas, nil if there are few. Matched are the candidates whose count Matched is above
+	// 0 if there are Extremes.
+	Extremes *Extremes
+	Matched  []int32
 	// Trace records how a router decides; nil if the decision is not traced.
 	Trace *Trace
 	// memory is that of the policy which is deciding, if it has one.

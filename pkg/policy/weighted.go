@@ -48,6 +48,8 @@ type weighted struct {
 	scores, total []float64
 	names         []string // of the terms
 	picker        picker
+	// simple are the scorers if all are simple and the picker takes the highest score; else nil.
+	simple []simpleScorer
 }
 
 type term struct {
@@ -76,6 +78,7 @@ func newWeighted(b *builder, s *Spec) Router {
 		b.fail("params", "all weights are 0; give at least one of %s a weight", strings.Join(Scorers.Names(), ", "))
 	}
 	w.scores, w.total = make([]float64, b.env.Replicas), make([]float64, b.env.Replicas)
+	w.simple = w.simpleScorers()
 	return w
 }
 
@@ -91,6 +94,9 @@ func zeroWeights() []Param {
 }
 
 func (w *weighted) Route(v *View) Choice {
+	if x := v.extremes(); x != nil && w.simple != nil {
+		return w.routeBlocks(v, x)
+	}
 	n := len(v.Replicas)
 	scores, total := w.scores[:n], w.total[:n]
 	clear(total)
@@ -112,9 +118,39 @@ func (w *weighted) Route(v *View) Choice {
 	return c
 }
 
+// simpleScorers returns the scorers of the terms, nil unless all are simple and the highest score is picked.
+func (w *weighted) simpleScorers() (all []simpleScorer) {
+	for _, t := range w.terms {
+		s, ok := t.scorer.(simpleScorer)
+		if !ok || w.picker.name != pickMaxScore {
+			return nil
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// routeBlocks is Route without a look at each replica.
+func (w *weighted) routeBlocks(v *View, x *Extremes) Choice {
+	all, matched := x.all(), v.Matched
+	if w.Needs()&NeedShadow == 0 {
+		matched = nil
+	}
+	best, tied := x.highest(matched, func(r *Replica) float64 {
+		sum := 0.0
+		for i, s := range w.simple {
+			sum += float64(w.terms[i].weight * min(max(s.of(r, &all), 0), 1))
+		}
+		return sum
+	})
+	c := Choice{Score: best, Reason: highestScore}
+	w.picker.ties.choose(&c, v, tied)
+	return c
+}
+
 func (w *weighted) Clone() Router {
-	c := &weighted{needs: w.needs, names: w.names, picker: w.picker, scores: make([]float64, len(w.scores)),
-		total: make([]float64, len(w.total))}
+	c := &weighted{needs: w.needs, simple: w.simple, names: w.names, picker: w.picker,
+		scores: make([]float64, len(w.scores)), total: make([]float64, len(w.total))}
 	for _, t := range w.terms {
 		c.terms = append(c.terms, term{t.weight, t.clone()})
 	}

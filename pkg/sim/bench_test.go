@@ -125,7 +125,7 @@ func must(err error) {
 	}
 }
 
-func benchCluster(b *testing.B, replicas int, routing string) string {
+func benchCluster(b testing.TB, replicas int, routing string) string {
 	spec, params := "least-loaded", ""
 	if routing == "prefix" {
 		spec, params = "weighted", "prefix-affinity: 3, queue-depth: 2, "
@@ -137,7 +137,7 @@ func benchCluster(b *testing.B, replicas int, routing string) string {
 	return benchFile(b, replicas, spec, "{model: linear, alpha_us: [2000, 0, 30], beta_us: [12200, 35, 14]}")
 }
 
-func benchFile(b *testing.B, replicas int, routing, steps string) string {
+func benchFile(b testing.TB, replicas int, routing, steps string) string {
 	file := filepath.Join(b.TempDir(), "cluster.yaml")
 	text := fmt.Sprintf(`version: 1
 deployments:

@@ -7,6 +7,7 @@ import "blis/pkg/policy"
 // countSent counts a request that was sent to the chosen replica.
 func (r *router) countSent(s *simulation, q *request, chosen *policy.Replica) {
 	s.telemetry.states[chosen.Index].Inflight++
+	s.telemetry.extremes.Changed(chosen.Index)
 	if r.needs.all&policy.NeedPrefillTokens != 0 {
 		q.prefillTokens = r.uncached(s, q, chosen)
 		chosen.Stats.PrefillTokens += q.prefillTokens
@@ -41,4 +42,5 @@ func (r *router) countLeft(s *simulation, q *request) {
 		r.active.Remove(q.replica, q.path, int(q.out.InputTokens))
 	}
 	s.telemetry.states[q.replica].Inflight--
+	s.telemetry.extremes.Changed(q.replica)
 }

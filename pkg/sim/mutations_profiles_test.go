@@ -88,7 +88,7 @@ var brokenProfiles = []rule{
 	{"endpoint-attribute-scorer: which range", "policy/llmd_attributes.go",
 		"\tif !s.fixed {\n", "\tif s.fixed {\n"},
 	{"queue-scorer and running-requests-size-scorer: fewer are better", "policy/scorers.go",
-		"float64(high-of(&v.Replicas[i])) / float64(high-low)", "float64(of(&v.Replicas[i])-low) / float64(high-low)"},
+		"float64(high-x) / float64(high-low)", "float64(x-low) / float64(high-low)"},
 	{"kv-cache-utilization-scorer: free blocks", "sim/telemetry.go",
 		"1-float64(free)/float64(total)", "float64(free)/float64(total)"},
 	{"precise-prefix-cache-scorer: blocks in the cache", "sim/view.go",

@@ -40,6 +40,24 @@ var brokenRouters = []rule{
 		"max(0, decode-float64(d.credit*float64(r.Cached)))", "(decode - float64(d.credit*float64(r.Cached)))"},
 }
 
+// brokenFleets are rules of routers that do not look at each replica.
+var brokenFleets = []rule{
+	{"a block whose best replica is as good as the best so far is looked at", "policy/extremes.go",
+		"bound < best {", "bound <= best {"},
+	{"in a block of equal replicas all are candidates", "policy/extremes.go",
+		"\t\t\t\tconsider(at, bound)\n", "\t\t\t\tif i == 0 {\n\t\t\t\t\tconsider(at, bound)\n\t\t\t\t}\n"},
+	{"a request that leaves changes its block", "sim/load.go",
+		"\ts.telemetry.extremes.Changed(q.replica)\n", ""},
+	{"a report changes its block", "sim/telemetry.go",
+		"r.QueueDepth = int32(e.Waiting())\n\t\to.extremes.Changed(i)\n", "r.QueueDepth = int32(e.Waiting())\n"},
+	{"a block whose lowest load is the least is looked at", "policy/routing.go",
+		"l.value(&x.blocks[b].low) > least {", "l.value(&x.blocks[b].low) >= least {"},
+	{"of ties in blocks the lowest index is the first", "policy/ties.go",
+		"int(slices.Min(tied))", "int(slices.Max(tied))"},
+	{"round-robin takes the next one", "policy/routing.go",
+		"int(r.turn % int64(n))", "int(r.turn+r.turn/int64(n)) % int(n)"},
+}
+
 // brokenReports are rules of what replicas report.
 var brokenReports = []rule{
 	{"hit_rate: of the prompts", "sim/steps.go", "int64(a.Cached), o.InputTokens)", "int64(a.Cached), 1)"},

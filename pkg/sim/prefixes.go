@@ -22,10 +22,11 @@ type evictionReport struct {
 	lo, hi  int32
 }
 
-// match fills in the prompt blocks that the index has of each candidate.
-func (p *prefixes) match(s *simulation, path kv.Path, input int64, candidates []policy.Replica) {
+// match fills in the prompt blocks that the index has of each candidate, and returns those with matches if there are
+// many candidates.
+func (p *prefixes) match(s *simulation, path kv.Path, input int64, candidates []policy.Replica) []int32 {
 	p.applyEvictions(s)
-	p.index.Match(path, int(input), candidates)
+	return p.index.Match(path, int(input), candidates)
 }
 
 // applyEvictions updates the index with all reports due by now.

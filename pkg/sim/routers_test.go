@@ -1,8 +1,11 @@
 package sim
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"io"
+	"regexp"
 	"testing"
 
 	"blis/pkg/cluster"
@@ -14,6 +17,51 @@ import (
 // has variables and random numbers.
 func TestReferenceOnRouters(t *testing.T) {
 	compareSeeds(t, 300, 60, reference.RandomRouters, 41, 80, 91, 123, 168)
+}
+
+// TestReferenceOnFleets is TestReference with more than a hundred replicas. Where decisions are traced, routers look at
+// each of them; where not, the metrics must be the same.
+func TestReferenceOnFleets(t *testing.T) {
+	for seed := range uint64(40) {
+		c, requests := reference.RandomFleet(seed)
+		if diff := compare(t, c, requests); diff != "" {
+			t.Fatalf("seed %d: the reference (-) and the simulator (+) differ:\n%s", seed, diff)
+		}
+		checkMetrics(t, func(trace string, out io.Writer) error {
+			o := testOptions(c)
+			o.Trace, o.ITL = trace, false
+			return runCluster(t.Context(), clusterOf(c), testSpecs(c), bytes.NewReader(workloadOf(requests)), out, o)
+		})
+	}
+}
+
+// TestBusyFleets is TestReferenceOnFleets without the reference, for a longer time.
+func TestBusyFleets(t *testing.T) {
+	workload := benchWorkload(4000, 128*4)
+	for _, routing := range []string{"least-loaded", "prefix"} {
+		file := benchCluster(t, 128, routing)
+		checkMetrics(t, func(trace string, out io.Writer) error {
+			o := Options{Cluster: file, Trace: trace, Plain: true}
+			return Run(t.Context(), bytes.NewReader(workload), out, o)
+		})
+	}
+}
+
+// checkMetrics checks that a run has the same metrics whether decisions are traced or not.
+func checkMetrics(t *testing.T, run func(trace string, out io.Writer) error) {
+	t.Helper()
+	var metrics [2][]byte
+	for i, trace := range []string{"minimal", "decisions"} {
+		var out bytes.Buffer
+		if err := run(trace, &out); err != nil {
+			t.Fatal(err)
+		}
+		record := regexp.MustCompile(`(?m)^{"kind":"metrics".*$`).Find(out.Bytes())
+		metrics[i] = regexp.MustCompile(`"anomalies":{[^}]*},?`).ReplaceAll(record, nil) // only with outcomes
+	}
+	if len(metrics[0]) == 0 || !bytes.Equal(metrics[0], metrics[1]) {
+		t.Fatalf("without decisions the metrics are\n%s\nand with them\n%s", metrics[0], metrics[1])
+	}
 }
 
 // TestReferenceOnAttributes is TestReference with a router that compares what replicas report.

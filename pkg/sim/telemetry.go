@@ -17,6 +17,7 @@ import (
 // changes or is viewed, which gives the same values since nothing changed in between.
 type telemetry struct {
 	states   []policy.Replica // by replica
+	extremes *policy.Extremes // of the states
 	stats    []policy.Stats
 	counters []replicaCounters // by replica
 	// eager fields are sampled whenever a replica changes, late ones when it is viewed, the others
@@ -62,6 +63,7 @@ func newTelemetry(s *simulation) *telemetry {
 	for i := range n {
 		o.states = append(o.states, policy.Replica{Index: int32(i), Stats: &o.stats[i]})
 	}
+	o.extremes = policy.NewExtremes(o.states)
 	o.setIntervals(s.router.needs.all, &s.router.config.Snapshots)
 	return o
 }
@@ -201,12 +203,15 @@ func (o *telemetry) sample(s *simulation, i int32, f policy.Field, at des.Time) 
 	switch f {
 	case policy.FieldQueueDepth:
 		r.QueueDepth = int32(e.Waiting())
+		o.extremes.Changed(i)
 		s.router.flow.recordRead(i)
 	case policy.FieldRunning:
 		r.Running = int32(e.Running())
+		o.extremes.Changed(i)
 	case policy.FieldKVUtil:
 		free, total := e.Cache().Free(), e.Cache().Total()
 		r.FreeBlocks, r.KVUtil = int32(free), 1-float64(free)/float64(total)
+		o.extremes.Changed(i)
 	case policy.FieldHitRate:
 		stats.HitRate = counters.hits.ratio(at)
 	case policy.FieldRecentTTFT:
@@ -238,6 +243,7 @@ func (o *telemetry) clone(replicas []replica) *telemetry {
 	c := *o
 	c.read = fieldReads{}
 	c.states, c.stats, c.counters = slices.Clone(o.states), slices.Clone(o.stats), slices.Clone(o.counters)
+	c.extremes = policy.NewExtremes(c.states)
 	for i := range c.states {
 		c.states[i].Stats = &c.stats[i]
 		counters := &c.counters[i]

@@ -19,7 +19,8 @@ type views struct {
 // view returns the policies' view of a request and its candidates, filled in as needs says.
 func (w *views) view(s *simulation, q *request, needs policy.Needs) *policy.View {
 	r, v := s.router, &w.current
-	v.NowUS, v.Request, v.Trace = s.now, nil, nil
+	v.NowUS, v.Request, v.Trace, v.Matched = s.now, nil, nil, nil
+	v.Extremes = s.telemetry.extremes
 	v.Draw = policy.DrawKey{Request: q.position}
 	if needs&policy.NeedRequest != 0 {
 		v.Request = w.policyRequest(q)
@@ -39,7 +40,7 @@ func (w *views) view(s *simulation, q *request, needs policy.Needs) *policy.View
 		v.Cluster.Throughput = r.traffic.completed.perSecond(1, s.now)
 	}
 	if needs&policy.NeedShadow != 0 {
-		r.prefixes.match(s, q.path, q.out.InputTokens, v.Replicas)
+		v.Matched = r.prefixes.match(s, q.path, q.out.InputTokens, v.Replicas)
 	}
 	if needs&policy.NeedBlockIndex != 0 {
 		r.prefixes.blocks.Match(q.path, int(q.out.InputTokens), v.Replicas)

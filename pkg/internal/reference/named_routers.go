@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -266,4 +267,26 @@ func longer(c *Config, requests []Request, factor int) {
 			r.Prompt[k].Tokens *= factor
 		}
 	}
+}
+
+// RandomFleet draws a case like Random on so many replicas that a router need not look at each.
+func RandomFleet(seed uint64) (Config, []Request) {
+	c, requests := Random(seed)
+	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0x666c6565))}
+	c.Replicas, c.ShadowBlocks, c.Scorers = d.between(128, 150), 0, nil
+	c.Routing = pick(d, "round-robin", "least-loaded", "least-loaded", "least-snapshot", "weighted", "weighted")
+	c.Tie, c.Picker = pick(d, "random", "first", "least-inflight"), ""
+	if c.Routing == "weighted" {
+		c.Picker = "max-score"
+		c.Scorers = []Scorer{{"prefix-affinity", pick(d, 0.5, 1, 3)}, {"queue-depth", pick(d, 0.5, 1, 2)}}
+	}
+	var all []Request // each several times at once, so that replicas get several
+	for _, r := range requests {
+		for k := range d.between(4, 8) {
+			copied := r
+			copied.ID = fmt.Sprint(r.ID, "-", k)
+			all = append(all, copied)
+		}
+	}
+	return c, all
 }

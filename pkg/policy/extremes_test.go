@@ -1,0 +1,57 @@
+package policy
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestExtremesChooseTheSame: with and without extremes a router takes the same replica, with the same score and the
+// same number of ties, while loads change.
+func TestExtremesChooseTheSame(t *testing.T) {
+	for seed := range uint64(120) {
+		d := rand.New(rand.NewPCG(seed, 1))
+		n := minReplicas + d.IntN(100)
+		tie := map[string]any{"tie": []string{tieRandom, tieFirst, tieLeastInflight}[seed%3]}
+		s := Spec{Type: "least-loaded", Params: tie}
+		switch d.IntN(4) {
+		case 0:
+			tie["load"] = "snapshot"
+		case 1, 2:
+			s.Type = "weighted"
+			for _, name := range []string{"prefix-affinity", "queue-depth", "running-requests", "kv-utilization",
+				"active-requests"} {
+				tie[name] = float64(d.IntN(3))
+			}
+			tie["queue-depth"] = 1.5
+		}
+		env := Env{Models: []string{"m"}, Replicas: n, Seed: func(string) uint64 { return seed }}
+		quick, plain := routerOf(t, s, env), routerOf(t, s, env)
+		v := viewOf(n)
+		for i := range v.Replicas {
+			v.Replicas[i].Blocks = 4
+		}
+		x, width := NewExtremes(v.Replicas), int32(1+d.IntN(6))
+		for v.Draw.Request = range int64(200) {
+			for range d.IntN(40) {
+				r := &v.Replicas[d.IntN(n)]
+				r.Inflight, r.QueueDepth, r.Running = d.Int32N(width), d.Int32N(width), d.Int32N(width)
+				r.KVUtil = float64(d.Int32N(width)) / 7
+				x.Changed(r.Index)
+			}
+			v.Matched = v.Matched[:0]
+			for i := range v.Replicas {
+				if v.Replicas[i].Matched = 0; d.IntN(30) == 0 {
+					v.Replicas[i].Matched = 1 + d.Int32N(4)
+					v.Matched = append(v.Matched, int32(i))
+				}
+			}
+			v.Extremes = nil
+			want := fmt.Sprint(plain.Route(v))
+			v.Extremes = x
+			if got := fmt.Sprint(quick.Route(v)); got != want {
+				t.Fatalf("seed %d, %+v, decision %d: %s, without extremes %s", seed, s, v.Draw.Request, got, want)
+			}
+		}
+	}
+}
