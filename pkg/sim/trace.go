@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -21,6 +22,7 @@ type traceWriter struct {
 	terms      []float64
 	// batches are those of each replica that have not ended: the one in flight and one formed ahead.
 	batches [][]batchEntries
+	spare   []batchEntries // the memory of ended ones
 }
 
 func (o *traceWriter) hooks() []hook {
@@ -79,25 +81,45 @@ const maxConsidered = 4
 
 // consideredCandidates returns the best candidates of a routing decision as the policy saw them.
 func (o *traceWriter) consideredCandidates(s *simulation, v *policy.View, c policy.Choice) []stream.Candidate {
-	a, n := &o.routing, len(v.Replicas)
 	o.order, o.considered, o.terms = o.order[:0], o.considered[:0], o.terms[:0]
-	limit := maxConsidered
 	if o.full {
-		limit = n
-	}
-	for i := range n {
-		rank := len(o.order) // rank among the best so far
-		for rank > 0 && ranksBefore(a, v, i, o.order[rank-1], c.Candidate) {
-			rank--
-		}
-		if rank < limit {
-			o.order = slices.Insert(o.order[:min(len(o.order), limit-1)], rank, i)
-		}
+		o.rankAll(v, c.Candidate)
+	} else {
+		o.rankBest(v, c.Candidate)
 	}
 	for _, i := range o.order {
 		o.considered = append(o.considered, o.candidate(s, v, i))
 	}
 	return o.considered
+}
+
+// rankAll lists all candidates, best first.
+func (o *traceWriter) rankAll(v *policy.View, chosen int) {
+	for i := range v.Replicas {
+		o.order = append(o.order, i)
+	}
+	slices.SortFunc(o.order, func(i, k int) int {
+		switch {
+		case ranksBefore(&o.routing, v, i, k, chosen):
+			return -1
+		case ranksBefore(&o.routing, v, k, i, chosen):
+			return 1
+		}
+		return cmp.Compare(i, k)
+	})
+}
+
+// rankBest lists the best few candidates.
+func (o *traceWriter) rankBest(v *policy.View, chosen int) {
+	for i := range v.Replicas {
+		rank := len(o.order) // rank among the best so far
+		for rank > 0 && ranksBefore(&o.routing, v, i, o.order[rank-1], chosen) {
+			rank--
+		}
+		if rank < maxConsidered {
+			o.order = slices.Insert(o.order[:min(len(o.order), maxConsidered-1)], rank, i)
+		}
+	}
 }
 
 // ranksBefore reports whether candidate i is listed before candidate k: the choice comes first, then
@@ -232,13 +254,17 @@ func (o *traceWriter) batchesFormed(s *simulation, i int32) {
 		o.batches = append(o.batches, nil)
 	}
 	for _, step := range s.replicas[i].engine.Formed() {
+		if len(step.Entries) == 0 { // it is no step
+			continue
+		}
 		var batch batchEntries
+		if n := len(o.spare); n > 0 {
+			batch, o.spare = o.spare[n-1][:0], o.spare[:n-1]
+		}
 		for _, x := range step.Entries {
 			batch = append(batch, stream.BatchEntry{Request: s.request(x.Tag).out.ID, Tokens: int64(x.Tokens)})
 		}
-		if batch != nil { // else it is no step
-			o.batches[i] = append(o.batches[i], batch)
-		}
+		o.batches[i] = append(o.batches[i], batch)
 	}
 }
 
@@ -247,7 +273,7 @@ func (o *traceWriter) step(s *simulation, i int32) error {
 	r := &s.replicas[i]
 	step := r.engine.Step()
 	batch := o.batches[i][0]
-	o.batches[i] = slices.Delete(o.batches[i], 0, 1)
+	o.batches[i], o.spare = slices.Delete(o.batches[i], 0, 1), append(o.spare, batch)
 	return o.w.Step(&stream.Step{Deployment: s.deployments[r.deployment].id, Replica: r.index,
 		StartUS: stream.Micros(step.Start), EndUS: stream.Micros(step.End), PrefillTokens: step.Prefill,
 		DecodeTokens: step.Decode, Running: int64(step.Running), Waiting: int64(step.Waiting),

@@ -8,6 +8,8 @@ import (
 
 	"blis/pkg/cluster"
 	"blis/pkg/stream"
+
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // traced runs a small contended workload on two replicas at trace level full, with the given
@@ -118,5 +120,35 @@ func TestPriorityInTheTrace(t *testing.T) {
 	}
 	if found := given("policies: {priority: {type: constant}}\n"); len(found) > 0 {
 		t.Errorf("%d decisions of a policy that gives all the same", len(found))
+	}
+}
+
+// TestFullTraceRanksAlike: the first candidates of a decision at trace level full are those at level decisions.
+func TestFullTraceRanksAlike(t *testing.T) {
+	workload, file := benchWorkload(300, 30*22), benchCluster(t, 30, "prefix")
+	var best map[string][]stream.Index
+	for _, level := range []string{"decisions", "full"} {
+		var out bytes.Buffer
+		must(Run(t.Context(), bytes.NewReader(workload), &out, Options{Cluster: file, Trace: level, Plain: true}))
+		ranks, r := map[string][]stream.Index{}, stream.NewReader(&out)
+		for r.Next() {
+			if r.Kind() != stream.KindDecision {
+				continue
+			}
+			var d stream.Decision
+			must(r.Decision(&d))
+			if level == "full" && len(d.Considered) != 30 {
+				t.Fatalf("%s lists %d candidates", d.ID, len(d.Considered))
+			}
+			for _, c := range d.Considered[:maxConsidered] {
+				ranks[d.ID] = append(ranks[d.ID], c.Replica)
+			}
+		}
+		must(r.Err())
+		if best == nil {
+			best = ranks
+		} else if diff := gocmp.Diff(best, ranks); diff != "" || len(best) == 0 {
+			t.Errorf("decisions (-) and full (+) rank differently:\n%s", diff)
+		}
 	}
 }
