@@ -33,6 +33,10 @@ func (s *scanner) integer(f *Field) int64 {
 
 // float reads a finite number.
 func (s *scanner) float(f *Field) float64 {
+	if v, end := shortDecimal(s.b, s.i); end > 0 {
+		s.i = end
+		return v
+	}
 	end := numberEnd(s.b, s.i)
 	if end < 0 || end < len(s.b) && !endsNumber(s.b[end]) {
 		s.typeError(f, "a number")
@@ -45,6 +49,42 @@ func (s *scanner) float(f *Field) float64 {
 	}
 	s.i = end
 	return v
+}
+
+// powersOfTen are those that divide a shortDecimal.
+var powersOfTen = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
+
+// shortDecimal reads a number without exponent that begins at b[i] and has at most 15 digits, and returns its end, 0 if
+// there is none. Its digits and the power of ten are exact, so that their quotient is the number rounded once.
+func shortDecimal(b []byte, i int) (v float64, end int) {
+	negative := i < len(b) && b[i] == '-'
+	if negative {
+		i++
+	}
+	start, point, digits := i, -1, int64(0)
+	for ; i < len(b) && i-start <= len(powersOfTen); i++ {
+		if c := b[i]; isDigit(c) {
+			digits = digits*10 + int64(c-'0')
+		} else if c != '.' || point >= 0 {
+			break
+		} else {
+			point = i
+		}
+	}
+	whole, fraction := i-start, 0
+	if point >= 0 {
+		whole, fraction = point-start, i-point-1
+	}
+	switch {
+	case whole == 0, point >= 0 && fraction == 0, whole > 1 && b[start] == '0', whole+fraction >= len(powersOfTen):
+		return 0, 0
+	case i < len(b) && !endsNumber(b[i]):
+		return 0, 0
+	}
+	if v = float64(digits) / powersOfTen[fraction]; negative {
+		v = -v
+	}
+	return v, i
 }
 
 // boolean reads true or false.
