@@ -71,9 +71,17 @@ const reliableRho = 0.5
 // unreliableE2E reports whether the estimates of E2E were measured not to rank alternatives well.
 func (w *writer) unreliableE2E() bool {
 	r := w.Metrics.Regret
-	return r != nil && r.Reliability != nil && (r.Reliability.SpearmanE2E == nil ||
-		*r.Reliability.SpearmanE2E < reliableRho)
+	return r != nil && r.Reliability != nil && unreliable(r.Reliability.SpearmanE2E)
 }
+
+// unreliableTTFT is the same for TTFT.
+func (w *writer) unreliableTTFT() bool {
+	r := w.Metrics.Regret
+	return r != nil && r.Reliability != nil && unreliable(r.Reliability.SpearmanTTFT)
+}
+
+// unreliable reports whether a rank correlation is too low; nil is none.
+func unreliable(rho *float64) bool { return rho == nil || *rho < reliableRho }
 
 // reliability is the measured reliability of the estimates, "" without one.
 func (w *writer) reliability() string {

@@ -23,13 +23,7 @@ var headline = section{name: "HEADLINE", write: func(w *writer) {
 	w.fitness()
 	w.line("requests: %s%s.", outcomes(&m.Requests), w.latencies())
 	if f != nil && f.Regret != nil && f.Regret.Decisions > 0 {
-		g := f.Regret
-		w.line("regret (estimated, E2E): %s ms in hindsight, %s ms avoidable with visible signals, over %d decisions.",
-			number(g.HindsightMS), number(g.AvoidableMS), g.Decisions)
-		if w.unreliableE2E() {
-			w.line("regret (estimated, TTFT): %s ms in hindsight; of E2E, the estimate is not reliable here: %s.",
-				number(m.Regret.HindsightTTFTMS), w.reliability())
-		}
+		w.regret(f.Regret)
 	}
 	w.line("%s", w.identity())
 	if f == nil {
@@ -41,6 +35,21 @@ var headline = section{name: "HEADLINE", write: func(w *writer) {
 		}
 	}
 }}
+
+// regret writes the estimated regret of what the estimates rank reliably, as far as that was measured.
+func (w *writer) regret(g *attribution.Regret) {
+	switch {
+	case !w.unreliableE2E():
+		w.line("regret (estimated, E2E): %s ms in hindsight, %s ms avoidable with visible signals, over %d decisions.",
+			number(g.HindsightMS), number(g.AvoidableMS), g.Decisions)
+	case !w.unreliableTTFT():
+		w.line("regret (estimated, TTFT): %s ms in hindsight, over %d decisions; left out for E2E, where the estimate"+
+			" is not reliable here: %s.", number(w.Metrics.Regret.HindsightTTFTMS), g.Decisions, w.reliability())
+	default:
+		w.line("regret: left out, since the estimates do not rank alternatives reliably here: %s; trust only"+
+			" re-simulated decisions.", w.reliability())
+	}
+}
 
 // topCause names the pattern that explains most of the loss, with its cause and without.
 func (w *writer) topCause() variants {

@@ -246,3 +246,20 @@ func TestMoreNamesTheRun(t *testing.T) {
 		}
 	})
 }
+
+// TestUnreliableRegretIsLeftOut: the headline has only what estimates were measured to rank well, or not measured.
+func TestUnreliableRegretIsLeftOut(t *testing.T) {
+	for _, c := range []struct {
+		e2e, ttft float64
+		want      string
+	}{{0.5, 0.1, "regret (estimated, E2E): 900 ms"}, {0.4, 0.5, "regret (estimated, TTFT): 70.0 ms"},
+		{-0.6, 0.4, "regret: left out"}} {
+		m := &metrics.Raw{Regret: &metrics.Regret{HindsightTTFTMS: 70,
+			Reliability: &metrics.Reliability{Alternatives: 32, SpearmanE2E: &c.e2e, SpearmanTTFT: &c.ttft}}}
+		w := &writer{Input: &Input{Metrics: m}, limit: 1000}
+		w.regret(&attribution.Regret{Decisions: 9, HindsightMS: 900})
+		if text := string(w.text); !strings.HasPrefix(text, c.want) {
+			t.Errorf("E2E %v, TTFT %v: %s", c.e2e, c.ttft, text)
+		}
+	}
+}
