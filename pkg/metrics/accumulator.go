@@ -1,23 +1,19 @@
 package metrics
 
 import (
-	"fmt"
 	"strings"
 
 	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
 
-// Accumulator gathers what Raw reports. It keeps 64 bytes for each request that entered a batch, or a fixed
-// amount after Spill, and a little for each combination of class, tenant and model.
+// Accumulator gathers what Raw reports. It keeps 32 bytes for each request that entered a
+// batch, and a little for each combination of class, tenant and model.
 type Accumulator struct {
 	targets map[string]stream.Targets
 	groups  map[key]uint32
 	totals  []totals
-	// columns are the values of the latencies, in their order.
-	columns [len(latencies)]column
-	times   times      // scratch
-	spill   *spillFile // nil keeps all values in memory
+	rows    [][]row // all but the last are full
 	gaps    stat.Histogram
 	reasons map[string]int64
 	// replicas are in the order of the calls of AddReplica.
@@ -54,8 +50,15 @@ type totals struct {
 	multiToken, notIssuedWithTargets int64
 }
 
-// times are those of one request in µs, each may be missing, and its output tokens.
-type times struct{ ttft, e2e, queue, output int64 }
+// row holds the times of one request in µs, each may be missing.
+type row struct {
+	ttft, e2e, queue int64
+	output           int32
+	group            uint32
+}
+
+// rowsPerChunk makes a chunk of 128 KiB.
+const rowsPerChunk = 4096
 
 // ReplicaTotals are the totals of one replica over its lifetime. Times are µs.
 type ReplicaTotals struct {
@@ -91,18 +94,6 @@ func New(classes []stream.SLOClass) *Accumulator {
 	return a
 }
 
-// Spill keeps memory flat, however many requests follow: values go to a temporary file. The caller must check
-// Err after Raw.
-func (a *Accumulator) Spill() { a.spill = &spillFile{chunks: chunksInMemory} }
-
-// Err returns the first error of the temporary file.
-func (a *Accumulator) Err() error {
-	if a.spill == nil || a.spill.err == nil {
-		return nil
-	}
-	return fmt.Errorf("temporary file of latencies (TMPDIR): %w", a.spill.err)
-}
-
 // MarkRecording declares that the outcomes come from a recording. A field that no outcome
 // has (admission, cached tokens, preemptions) was then not recorded and is missing, not
 // 0.
@@ -134,9 +125,9 @@ func (a *Accumulator) Add(o *stream.Outcome) {
 	}
 	a.ExtendTo(max(o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.CompletedUS, o.EndedUS))
 	if !o.ScheduledUS.IsZero() || !o.FirstTokenUS.IsZero() {
-		a.times = times{elapsed(o.ArrivalUS, o.FirstTokenUS), elapsed(o.ArrivalUS, o.CompletedUS),
-			elapsed(o.EnqueuedUS, o.ScheduledUS), o.OutputTokens}
-		a.addTimes(group)
+		a.addRow(row{elapsed(o.ArrivalUS, o.FirstTokenUS), elapsed(o.ArrivalUS, o.CompletedUS),
+			elapsed(o.EnqueuedUS, o.ScheduledUS),
+			int32(o.OutputTokens), group})
 	}
 }
 
@@ -187,13 +178,13 @@ func (t *totals) count(o *stream.Outcome) {
 	}
 }
 
-// addTimes adds the times to the columns.
-func (a *Accumulator) addTimes(group uint32) {
-	for i := range latencies {
-		if key, ok := latencies[i].key(&a.times); ok {
-			a.columns[i].add(a.spill, key, group)
-		}
+func (a *Accumulator) addRow(r row) {
+	last := len(a.rows) - 1
+	if last < 0 || len(a.rows[last]) == rowsPerChunk {
+		a.rows = append(a.rows, make([]row, 0, rowsPerChunk))
+		last++
 	}
+	a.rows[last] = append(a.rows[last], r)
 }
 
 // ExtendTo extends the run to the time at which a request became final. Outcomes report

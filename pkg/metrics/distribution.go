@@ -6,13 +6,11 @@ import (
 	"blis/pkg/stat"
 )
 
-// latency is one kind of latency. Its keys, in a column, order its values: µs, or the bits of a non-negative
-// float64, which have the same order.
+// latency is one kind of latency. key orders its values: µs, or the bits of a
+// non-negative float64, which have the same order.
 type latency struct {
-	key func(*times) (uint64, bool)
-	// mean is the value of a key that the mean adds; nil if it adds keys.
-	mean         func(key uint64) float64
-	distribution func(*collector) *Distribution
+	key          func(*row) (uint64, bool)
+	distribution func(sorted []uint64) *Distribution
 	field        func(*Group) **Distribution
 	name         string
 	// eligible counts the offered requests that can have this latency.
@@ -21,45 +19,58 @@ type latency struct {
 	promised
 }
 
-var latencies = [...]latency{
-	{func(r *times) (uint64, bool) { return uint64(r.ttft), r.ttft != missing }, nil, microsDistribution,
+var latencies = []latency{
+	{func(r *row) (uint64, bool) { return uint64(r.ttft), r.ttft != missing }, microsDistribution,
 		func(g *Group) **Distribution { return &g.TTFT }, "ttft", offeredRequests,
 		promised{millisOfMicros, func(o *Targeted) **TargetedLatency { return &o.TTFT }}},
-	{func(r *times) (uint64, bool) {
-		ms, ok := tpot(r.ttft, r.e2e, r.output)
+	{func(r *row) (uint64, bool) {
+		ms, ok := tpot(r.ttft, r.e2e, int64(r.output))
 		return math.Float64bits(ms), ok
-	}, math.Float64frombits, millisDistribution, func(g *Group) **Distribution { return &g.TPOT }, "tpot",
+	}, millisDistribution, func(g *Group) **Distribution { return &g.TPOT }, "tpot",
 		func(t *totals) int64 { return t.multiToken },
 		promised{math.Float64frombits, func(o *Targeted) **TargetedLatency { return &o.TPOT }}},
-	{func(r *times) (uint64, bool) { return uint64(r.e2e), r.e2e != missing }, nil, microsDistribution,
+	{func(r *row) (uint64, bool) { return uint64(r.e2e), r.e2e != missing }, microsDistribution,
 		func(g *Group) **Distribution { return &g.E2E }, "e2e", offeredRequests,
 		promised{millisOfMicros, func(o *Targeted) **TargetedLatency { return &o.E2E }}},
-	{func(r *times) (uint64, bool) { return uint64(r.queue), r.queue != missing }, nil, microsDistribution,
+	{func(r *row) (uint64, bool) { return uint64(r.queue), r.queue != missing }, microsDistribution,
 		func(g *Group) **Distribution { return &g.Queue }, "queue", offeredRequests, promised{}},
 }
 
 func offeredRequests(t *totals) int64 { return t.requests.Offered }
 
 // fillDistributions sets the distributions of the whole run, whose totals are all, and of
-// its groups. Each latency is sorted once.
+// its groups. Each latency is sorted once; the groups receive their values in order.
 func (a *Accumulator) fillDistributions(whole *Group, all *totals, groupings []*grouping) {
-	one := a.wholeRun(whole)
-	one.totals = []totals{*all}
-	groupings = append(groupings, one)
-	for i := range latencies {
-		m, c := &latencies[i], &a.columns[i]
-		for p, collected := range a.collect(c, groupings, func(_, _ int, n int64) *collector {
-			return newCollector(n, n, m.mean)
-		}) {
-			for g := range collected {
-				*m.field(groupings[p].groups[g]) = m.withCoverage(m.distribution(collected[g]), &groupings[p].totals[g])
+	n := 0
+	for _, chunk := range a.rows {
+		n += len(chunk)
+	}
+	memory, scratch, keys := make([]stat.Keyed, n), make([]stat.Keyed, n), make([]uint64, n)
+	for _, m := range latencies {
+		samples := memory[:0]
+		for _, chunk := range a.rows {
+			for i := range chunk {
+				if k, ok := m.key(&chunk[i]); ok {
+					samples = append(samples, stat.Keyed{Key: k, Tag: chunk[i].group})
+				}
 			}
 		}
+		samples = stat.SortKeyed(samples, scratch[:len(samples)])
+		keys = keys[:len(samples)]
+		for i := range samples {
+			keys[i] = samples[i].Key
+		}
+		*m.field(whole) = m.withCoverage(m.distribution(keys), all)
+		for _, p := range groupings {
+			p.distribute(samples, keys, nil, func(g int, sorted []uint64) {
+				*m.field(p.groups[g]) = m.withCoverage(m.distribution(sorted), &p.totals[g])
+			})
+		}
 		if m.at != nil {
-			a.fillTargeted(m, c, groupings)
+			a.fillTargeted(&m, samples, keys, append(groupings, a.wholeRun(whole)))
 		}
 	}
-	for _, g := range allGroups(whole, groupings[:len(groupings)-1]) {
+	for _, g := range allGroups(whole, groupings) {
 		if g.E2E != nil && g.E2E.P50 > 0 {
 			blowup := g.E2E.P99 / g.E2E.P50
 			g.TailBlowup = &blowup
@@ -75,67 +86,20 @@ func (m *latency) withCoverage(d *Distribution, t *totals) *Distribution {
 	return d
 }
 
-// collector gathers what a distribution of values in ascending order needs.
-type collector struct {
-	*stat.Ordered
-	// sum is that of the keys; sumOf that of what value makes of them, unless it is nil.
-	sum   uint64
-	sumOf float64
-	value func(key uint64) float64
-}
-
-// newCollector returns a collector of the first values of n; nil if there are none.
-func newCollector(values, n int64, value func(uint64) float64) *collector {
-	if values == 0 {
-		return nil
-	}
-	return &collector{Ordered: stat.NewOrdered(n, 50, 90, 95, 99, 100), value: value}
-}
-
-func (c *collector) add(key uint64) {
-	c.Ordered.Add(key)
-	c.sum += key
-	if c.value != nil {
-		c.sumOf += c.value(key)
-	}
-}
-
-// collect adds the values of a column to a collector of each group that has one: that of group g of grouping p,
-// which has n values.
-func (a *Accumulator) collect(c *column, groupings []*grouping, collectorOf func(p, g int, n int64) *collector,
-) [][]*collector {
-	all := make([][]*collector, len(groupings))
-	for p, of := range groupings {
-		counts := make([]int64, len(of.groups))
-		for tag, g := range of.groupIndex {
-			if g != noGroup {
-				counts[g] += c.count(tag)
-			}
-		}
-		all[p] = make([]*collector, len(of.groups))
-		for g, n := range counts {
-			all[p][g] = collectorOf(p, g, n)
-		}
-	}
-	for x := range c.sorted(a.spill) {
-		for p, of := range groupings {
-			if g := of.groupIndex[x.Tag]; g != noGroup && all[p][g] != nil {
-				all[p][g].add(x.Key)
-			}
-		}
-	}
-	return all
-}
-
-func microsDistribution(c *collector) *Distribution { return integerDistribution(c, 1000) }
+func microsDistribution(sorted []uint64) *Distribution { return integerDistribution(sorted, 1000) }
 
 // integerDistribution returns the distribution of integers, in multiples of unit.
-func integerDistribution(c *collector, unit int64) *Distribution {
-	if c == nil {
+func integerDistribution(sorted []uint64, unit int64) *Distribution {
+	n := len(sorted)
+	if n == 0 {
 		return nil
 	}
-	return newDistribution(c.Seen(), float64(c.sum)/float64(unit*c.Seen()), func(percent int64) float64 {
-		return c.Quantile(percent, unit)
+	var sum uint64
+	for _, x := range sorted {
+		sum += x
+	}
+	return newDistribution(int64(n), float64(sum)/float64(unit*int64(n)), func(percent int64) float64 {
+		return stat.Quantile(sorted, percent, unit)
 	})
 }
 
@@ -144,13 +108,17 @@ func newDistribution(n int64, mean float64, q func(percent int64) float64) *Dist
 	return &Distribution{Count: n, Mean: mean, P50: q(50), P90: q(90), P95: q(95), P99: q(99), Max: q(100)}
 }
 
-func millisDistribution(c *collector) *Distribution {
-	if c == nil {
+func millisDistribution(sorted []uint64) *Distribution {
+	n := len(sorted)
+	if n == 0 {
 		return nil
 	}
-	return newDistribution(c.Seen(), c.sumOf/float64(c.Seen()), func(percent int64) float64 {
-		x, _ := c.QuantileAmong(percent, math.Float64frombits)
-		return x
+	ms := make([]float64, n)
+	for i, bits := range sorted {
+		ms[i] = math.Float64frombits(bits)
+	}
+	return newDistribution(int64(n), stat.Mean(ms), func(percent int64) float64 {
+		return stat.QuantileFloat(ms, percent)
 	})
 }
 

@@ -1,6 +1,10 @@
 package metrics
 
-import "slices"
+import (
+	"slices"
+
+	"blis/pkg/stat"
+)
 
 // grouping divides the run by class, tenant or model.
 type grouping struct {
@@ -52,6 +56,43 @@ func (p *grouping) tree() map[string]*Group {
 		tree[name] = p.groups[i]
 	}
 	return tree
+}
+
+// distribute calls use for each group with the keys of its samples, those whose tags are included; nil
+// includes all. samples are sorted; keys has the same length and is scratch memory.
+func (p *grouping) distribute(samples []stat.Keyed, keys []uint64, included []bool, use func(g int, sorted []uint64)) {
+	if len(p.groups) == 0 {
+		return
+	}
+	group := p.groupIndex
+	if included != nil {
+		group = slices.Clone(group)
+		for tag := range group {
+			if !included[tag] {
+				group[tag] = noGroup
+			}
+		}
+	}
+	ends := make([]int, len(p.groups)+1)
+	for i := range samples {
+		if g := group[samples[i].Tag]; g != noGroup {
+			ends[g+1]++
+		}
+	}
+	for g := range p.groups {
+		ends[g+1] += ends[g]
+	}
+	for i := range samples {
+		if g := group[samples[i].Tag]; g != noGroup {
+			keys[ends[g]] = samples[i].Key
+			ends[g]++
+		}
+	}
+	from := 0
+	for g := range p.groups {
+		use(g, keys[from:ends[g]])
+		from = ends[g]
+	}
 }
 
 // allGroups returns the whole run and all groups.

@@ -1,6 +1,10 @@
 package metrics
 
-import "blis/pkg/stream"
+import (
+	"slices"
+
+	"blis/pkg/stream"
+)
 
 // Sessions reports sessions. Offered is the sum of Completed, Broken and Unfinished.
 type Sessions struct {
@@ -30,7 +34,7 @@ type Sessions struct {
 // µs.
 type sessions struct {
 	Sessions
-	e2e, critical, tool, steps, iterations column
+	e2e, critical, tool, steps, iterations []uint64
 	parallel, answered, withTargets, met   int64
 }
 
@@ -41,8 +45,8 @@ func (a *Accumulator) AddSession(o *stream.SessionOutcome) {
 	switch o.State {
 	case stream.StateCompleted:
 		s.Completed++
-		s.e2e.add(a.spill, uint64(o.CompletedUS-o.ArrivalUS), 0)
-		s.critical.add(a.spill, uint64(o.CriticalUS), 0)
+		s.e2e = append(s.e2e, uint64(o.CompletedUS-o.ArrivalUS))
+		s.critical = append(s.critical, uint64(o.CriticalUS))
 	case stream.StateBroken:
 		s.Broken++
 	case stream.StateUnfinished:
@@ -50,12 +54,12 @@ func (a *Accumulator) AddSession(o *stream.SessionOutcome) {
 	default:
 		panic("metrics: session " + o.ID + " in state " + o.State)
 	}
-	s.steps.add(a.spill, uint64(o.Offered+o.Tools), 0)
+	s.steps = append(s.steps, uint64(o.Offered+o.Tools))
 	if o.Tools > 0 {
-		s.tool.add(a.spill, uint64(o.ToolUS), 0)
+		s.tool = append(s.tool, uint64(o.ToolUS))
 	}
 	if o.Iterations > 0 {
-		s.iterations.add(a.spill, uint64(o.Iterations), 0)
+		s.iterations = append(s.iterations, uint64(o.Iterations))
 	}
 	s.parallel += o.Parallel
 	s.answered += o.ParallelCompleted
@@ -81,24 +85,19 @@ func (a *Accumulator) AddNotIssued(o *stream.SessionOutcome) {
 }
 
 // tree returns the report, nil without a session.
-func (s *sessions) tree(f *spillFile) *Sessions {
+func (s *sessions) tree() *Sessions {
 	if s.Offered == 0 {
 		return nil
 	}
 	t := s.Sessions
 	for _, d := range []struct {
 		to      **Distribution
-		samples *column
+		samples []uint64
 		unit    int64
-	}{{&t.E2E, &s.e2e, 1000}, {&t.Critical, &s.critical, 1000}, {&t.Tool, &s.tool, 1000}, {&t.Steps, &s.steps, 1},
-		{&t.Iterations, &s.iterations, 1}} {
-		n := d.samples.count(0)
-		if o := newCollector(n, n, nil); o != nil {
-			for x := range d.samples.sorted(f) {
-				o.add(x.Key)
-			}
-			*d.to = integerDistribution(o, d.unit)
-		}
+	}{{&t.E2E, s.e2e, 1000}, {&t.Critical, s.critical, 1000}, {&t.Tool, s.tool, 1000}, {&t.Steps, s.steps, 1},
+		{&t.Iterations, s.iterations, 1}} {
+		slices.Sort(d.samples)
+		*d.to = integerDistribution(d.samples, d.unit)
 	}
 	if t.E2E != nil {
 		t.E2E.Coverage, t.Critical.Coverage = ratio(t.Completed, t.Offered), ratio(t.Completed, t.Offered)

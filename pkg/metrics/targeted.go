@@ -1,6 +1,6 @@
 package metrics
 
-import "slices"
+import "blis/pkg/stat"
 
 // Targeted holds the latencies of the offered requests whose class has a target for them, or of all
 // requests if no class in the group has one. Each is absent where all requests of the group have such a
@@ -39,58 +39,28 @@ func (a *Accumulator) wholeRun(whole *Group) *grouping {
 	return &grouping{groups: []*Group{whole}, groupIndex: make([]int, len(a.totals))}
 }
 
-// fillTargeted sets the offered latencies of all groups. c has the values.
-func (a *Accumulator) fillTargeted(m *latency, c *column, groupings []*grouping) {
-	runMS := float64(max(0, elapsed(a.from, a.until))) / 1000
-	var needed []*grouping
-	var asked, all [][]int64
+// fillTargeted sets the offered latencies of all groups. samples are sorted by key; keys has the same
+// length and is scratch memory.
+func (a *Accumulator) fillTargeted(m *latency, samples []stat.Keyed, keys []uint64, groupings []*grouping) {
+	runUS := max(0, elapsed(a.from, a.until))
 	for _, p := range groupings {
-		included, some, every := a.promisedTo(m, p)
-		if !m.differs(p, some, every) {
+		included, asked, all := a.promisedTo(m, p)
+		needed := false
+		for g, n := range asked {
+			needed = needed || n != all[g] || n != 0 && !(*m.field(p.groups[g])).covers(n)
+		}
+		if !needed {
 			continue
 		}
-		part := *p
-		part.groupIndex = slices.Clone(p.groupIndex)
-		for tag, counts := range included {
-			if !counts {
-				part.groupIndex[tag] = noGroup
-			}
-		}
-		needed, asked, all = append(needed, &part), append(asked, some), append(all, every)
-	}
-	if needed == nil {
-		return
-	}
-	collected := a.collect(c, needed, func(p, g int, n int64) *collector {
-		if asked[p][g] == 0 || asked[p][g] == all[p][g] && n >= asked[p][g] {
-			return nil
-		}
-		o := newCollector(asked[p][g], asked[p][g], m.ms)
-		o.sumOf = float64(float64(asked[p][g]-n) * runMS)
-		return o
-	})
-	for p := range collected {
-		for g, o := range collected[p] {
-			if o != nil {
-				group := needed[p].groups[g]
-				if group.Targeted == nil {
-					group.Targeted = &Targeted{}
+		p.distribute(samples, keys, included, func(g int, sorted []uint64) {
+			if n := asked[g]; n > 0 && (n != all[g] || int64(len(sorted)) < n) {
+				if p.groups[g].Targeted == nil {
+					p.groups[g].Targeted = &Targeted{}
 				}
-				*m.at(group.Targeted) = m.targeted(o, asked[p][g])
+				*m.at(p.groups[g].Targeted) = m.targeted(sorted, n, float64(runUS)/1000)
 			}
-		}
+		})
 	}
-}
-
-// differs reports whether Targeted can differ from the Distribution in a group of p. asked of all requests of
-// each group count.
-func (m *latency) differs(p *grouping, asked, all []int64) bool {
-	for g, n := range asked {
-		if n != all[g] || n != 0 && !(*m.field(p.groups[g])).covers(n) {
-			return true
-		}
-	}
-	return false
 }
 
 // covers reports whether d has n values.
@@ -123,15 +93,19 @@ func (a *Accumulator) promisedTo(m *latency, p *grouping) (included []bool, aske
 	return included, asked, all
 }
 
-// targeted summarizes n values of which o has those that exist.
-func (m *latency) targeted(o *collector, n int64) *TargetedLatency {
+// targeted summarizes n values of which those that exist are sorted. runMS is the duration of the run.
+func (m *latency) targeted(sorted []uint64, n int64, runMS float64) *TargetedLatency {
+	sum := float64(float64(n-int64(len(sorted))) * runMS)
+	for _, key := range sorted {
+		sum += m.ms(key)
+	}
 	quantile := func(percent int64) *float64 {
-		x, ok := o.QuantileAmong(percent, m.ms)
+		x, ok := stat.QuantileAmong(n, percent, int64(len(sorted)), func(i int64) float64 { return m.ms(sorted[i]) })
 		if !ok {
 			return nil
 		}
 		return &x
 	}
-	return &TargetedLatency{Count: n, Coverage: float64(o.Seen()) / float64(n), Mean: o.sumOf / float64(n),
+	return &TargetedLatency{Count: n, Coverage: float64(len(sorted)) / float64(n), Mean: sum / float64(n),
 		P50: quantile(50), P90: quantile(90), P95: quantile(95), P99: quantile(99), Max: quantile(100)}
 }

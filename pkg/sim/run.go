@@ -223,9 +223,6 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a *arriva
 		return err
 	}
 	record := summary(s, p.metrics.Accumulator, p.used)
-	if err := p.metrics.Err(); err != nil {
-		return err
-	}
 	record.Bound = bound
 	if record.Load, err = p.metrics.demand.load(c); err != nil {
 		return err
@@ -247,7 +244,6 @@ type plugins struct {
 func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) *plugins {
 	p := &plugins{metrics: &metricsSink{Accumulator: metrics.New(header.SLOClasses)},
 		used: make(coverages, len(s.deployments))}
-	p.metrics.Spill()
 	s.observers.add(p.metrics)
 	if slices.ContainsFunc(s.deployments, func(d deployment) bool { return d.measuredRange != nil }) {
 		s.observers.add(p.used)

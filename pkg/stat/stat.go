@@ -23,6 +23,16 @@ func QuantileFloat(sorted []float64, percent int64) float64 {
 	return interpolateFloats(sorted[lo], sorted[hi], hundredths)
 }
 
+// QuantileAmong returns a percentile of n values of which the smallest are known: at returns them by their
+// index in ascending order. ok is false if the percentile depends on others.
+func QuantileAmong(n, percent, known int64, at func(i int64) float64) (x float64, ok bool) {
+	lo, hi, hundredths := quantilePosition(n, percent)
+	if hi >= known {
+		return 0, false
+	}
+	return interpolateFloats(at(lo), at(hi), hundredths), true
+}
+
 // quantilePosition returns the indices of the two samples that the percentile of n
 // samples lies between, and its position from lo to hi in hundredths.
 func quantilePosition(n, percent int64) (lo, hi, hundredths int64) {
