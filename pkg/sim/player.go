@@ -27,7 +27,7 @@ func NewPlayer(c *cluster.Config) (*Player, error) {
 // replicas have the latency model m, or that of their deployment if m is nil. It calls final for
 // each request with its index when the request is final, in the order in which a run writes
 // outcomes. The outcome is valid during the call. The outcomes equal those of a run of the same
-// workload with seed 0.
+// workload with seed 0, but for the waits by the limit that stopped the queue, which are not measured.
 func (p *Player) Play(ctx context.Context, requests []stream.Request, m latency.Model,
 	final func(i int, o *stream.Outcome)) error {
 	for i := 1; i < len(requests); i++ {

@@ -73,6 +73,7 @@ policies: {routing: {type: weighted, params: {prefix-affinity: 3, queue-depth: 2
 		var streamed []stream.Outcome
 		for _, o := range readOutcomes(t, out.Bytes()) {
 			o.Kind, o.Decision = "", "" // it is no record, and there are none to point to
+			o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS = 0, 0, 0
 			streamed = append(streamed, o)
 		}
 		var m latency.Model
