@@ -37,9 +37,13 @@ func SLOMet(o *stream.Outcome, t stream.Targets) *bool {
 	if o.State != stream.StateCompleted || ttft == missing || e2e == missing {
 		return stream.BoolPtr(false)
 	}
-	perToken, _ := tpot(ttft, e2e, o.OutputTokens)
-	return stream.BoolPtr(meets(float64(ttft)/1000, t.TTFTMS) && meets(perToken, t.TPOTMS) &&
-		meets(float64(e2e)/1000, t.E2EMS))
+	return stream.BoolPtr(Meets(t, ttft, e2e, o.OutputTokens))
+}
+
+// Meets reports whether a completed request with these latencies in µs meets all targets in t.
+func Meets(t stream.Targets, ttft, e2e, outputTokens int64) bool {
+	perToken, _ := tpot(ttft, e2e, outputTokens)
+	return meets(float64(ttft)/1000, t.TTFTMS) && meets(perToken, t.TPOTMS) && meets(float64(e2e)/1000, t.E2EMS)
 }
 
 // MissedByNow reports whether a request that is not final has already missed a target of

@@ -82,7 +82,7 @@ func (b *bounds) add(q *stream.Request) error {
 	b.calls, b.alone = b.calls+1, b.alone+e2e
 	if class := b.s.router.names.classes[q.SLOClass]; class != nil && class.Targets != (stream.Targets{}) {
 		b.judged++
-		if meets(class.Targets, stream.Micros(ttft), stream.Micros(e2e), q.OutputTokens) {
+		if metrics.Meets(class.Targets, ttft, e2e, q.OutputTokens) {
 			b.met++
 		}
 	}

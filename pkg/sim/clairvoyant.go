@@ -5,8 +5,8 @@ import (
 
 	"blis/pkg/engine"
 	"blis/pkg/latency"
+	"blis/pkg/metrics"
 	"blis/pkg/policy"
-	"blis/pkg/stream"
 )
 
 // clairvoyant is the routing of --clairvoyant. It follows a plan that was made with knowledge of all arrivals and
@@ -127,7 +127,7 @@ func (c *clairvoyant) outlook(s *simulation, r *request, e estimate, f *engine.F
 	o := outlook{estimate: e, cached: f.Cached, held: int64(at.engine.Running()+at.engine.Waiting()) +
 		int64(len(c.sent[e.replica]))}
 	o.delays = delays(s.deployments[at.deployment].model, f, r)
-	o.meets = meets(r.class.Targets, stream.Micros(e.ttft), stream.Micros(e.e2e), r.out.OutputTokens)
+	o.meets = metrics.Meets(r.class.Targets, e.ttft, e.e2e, r.out.OutputTokens)
 	return o
 }
 
@@ -149,11 +149,4 @@ func delays(m latency.Model, f *engine.Forecast, r *request) float64 {
 		sum += float64(float64(f.Decode*(r.out.OutputTokens-1)) * longer)
 	}
 	return sum
-}
-
-// meets reports whether a completed request with these latencies in µs meets its targets.
-func meets(t stream.Targets, ttft, e2e stream.Micros, output int64) bool {
-	within := func(ms, limit float64) bool { return limit == 0 || ms <= limit }
-	return within(float64(ttft)/1000, t.TTFTMS) && within(float64(e2e)/1000, t.E2EMS) &&
-		(output < 2 || within(stream.TPOT(int64(e2e-ttft), output), t.TPOTMS))
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -92,7 +93,7 @@ func makePlan(ctx context.Context, base *simulation, calls int64, goal string) (
 }
 
 // noLimit is more events than any run has.
-const noLimit = 1<<63 - 1
+const noLimit = math.MaxInt64
 
 // tryAll simulates the rest of the run by each plan.
 func (p *planner) tryAll(trials []trialPlan) error {

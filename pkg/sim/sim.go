@@ -4,7 +4,6 @@ package sim
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"blis/pkg/cluster"
@@ -198,7 +197,7 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 	if err != nil {
 		return nil, err
 	}
-	s := &simulation{horizon: noHorizon, events: eventQueue{limit: math.MaxInt64}, tree: kv.NewTree(),
+	s := &simulation{horizon: noHorizon, events: eventQueue{limit: noLimit}, tree: kv.NewTree(),
 		router: r, decisions: decisions{override: override{decision: -1}}}
 	if o.Counterfactual.enabled() { // estimates need the output lengths that policies would predict
 		s.router.needs.all |= policy.NeedPredicted

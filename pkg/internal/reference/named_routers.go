@@ -269,7 +269,7 @@ func longer(c *Config, requests []Request, factor int) {
 	}
 }
 
-// RandomFleet draws a case like Random on so many replicas that a router need not look at each.
+// RandomFleet draws a case like Random on at least 128 replicas, of which a router need not look at each.
 func RandomFleet(seed uint64) (Config, []Request) {
 	c, requests := Random(seed)
 	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0x666c6565))}
