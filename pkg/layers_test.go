@@ -33,6 +33,8 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/texttab", ""},
 	{"pkg/des", ""},
 	{"pkg/kv", ""},
+	{"pkg/link", "pkg/des"},
+	{"pkg/tier", "pkg/kv"},
 	{"pkg/model", "pkg/limits pkg/registry"},
 	{"pkg/strictyaml", "pkg/limits pkg/registry"},
 	{"pkg/expr", "pkg/registry"},
@@ -49,7 +51,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/llmtext", ""},
 	{"pkg/attribution", "pkg/llmtext pkg/metrics pkg/registry pkg/stream"},
 	// The two planes of the simulator, and the reference simulator of the tests.
-	{"pkg/engine", "pkg/des pkg/kv pkg/latency"},
+	{"pkg/engine", "pkg/des pkg/kv pkg/latency pkg/link pkg/tier"},
 	{"pkg/policy", "pkg/expr pkg/kv pkg/registry"},
 	{"pkg/internal/codecgen", ""},
 	{"pkg/internal/fixedseed", ""},
@@ -65,7 +67,8 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/trace", "pkg/dist pkg/limits pkg/registry pkg/stream pkg/recording pkg/textio"},
 	{"pkg/gen", "pkg/strictyaml pkg/des pkg/dist pkg/filter pkg/limits pkg/registry pkg/stream pkg/trace"},
 	{"pkg/sim", "pkg/anomaly pkg/hardware pkg/cluster pkg/strictyaml pkg/des pkg/dist pkg/engine pkg/kv " +
-		"pkg/latency pkg/capacity pkg/metrics pkg/model pkg/registry pkg/policy pkg/stream pkg/stat pkg/parquet"},
+		"pkg/latency pkg/link pkg/tier pkg/capacity pkg/metrics pkg/model pkg/registry pkg/policy pkg/stream " +
+		"pkg/stat pkg/parquet"},
 	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/recording pkg/registry pkg/resample pkg/stat " +
 		"pkg/stream pkg/textio pkg/texttab"},
 	{"pkg/report", "pkg/attribution pkg/fitness pkg/llmtext pkg/metrics pkg/registry pkg/stream pkg/texttab"},
@@ -126,7 +129,8 @@ var owners = map[string]string{
 
 // pure packages only decide and compute. They use no clock, process, randomness of their
 // own or concurrency.
-var pure = []string{"pkg/des", "pkg/kv", "pkg/latency", "pkg/engine", "pkg/policy", "pkg/anomaly"}
+var pure = []string{"pkg/des", "pkg/kv", "pkg/link", "pkg/tier", "pkg/latency", "pkg/engine", "pkg/policy",
+	"pkg/anomaly"}
 
 var impure = []string{"time", "os", "log", "math/rand", "math/rand/v2", "sync"}
 

@@ -458,6 +458,8 @@ func sample(t *testing.T) []string {
 			ExpectedCachedTokens: 16, Scorers: []string{"queue-depth"},
 			Considered: []stream.Candidate{{Deployment: "main", Terms: []float64{0.5}, AgeUS: 5}}}),
 		w.Any(&stream.Preemption{Kind: stream.KindPreemption, Deployment: "main", Request: "r"}),
+		w.Any(&stream.Transfer{Kind: stream.KindTransfer, ID: "t", Type: stream.TransferLoad, Deployment: "main",
+			Request: "r", Blocks: 1, Bytes: 4096, From: stream.MemoryCPU, To: stream.MemoryGPU, EndedUS: 3}),
 		w.Any(&unread),
 		w.Any(&stream.Snapshot{Kind: stream.KindSnapshot, Deployment: "main", Cache: true}),
 		w.Decision(&stream.Decision{ID: "e", Stage: "admission", Request: "r", Verdict: "delay", DelayUS: 5,
@@ -479,7 +481,8 @@ func sample(t *testing.T) []string {
 		w.Outcome(&never),
 		w.Outcome(&stream.Outcome{
 			ID: "r", State: stream.StateCompleted, Reason: "x", Deployment: "main", Tenant: "t", SLOClass: "chat",
-			Model: "m", Session: "s", Step: "a",
+			LoadedTokens: &stream.LoadedTokens{CPU: 16},
+			Model:        "m", Session: "s", Step: "a",
 			Iteration: 1, Decision: "d", InputTokens: 1, OutputTokens: 1, GeneratedTokens: 1,
 			ITLUS: [][2]int64{{5, 1}}, PreemptedUS: 5, SlotWaitUS: 1, BudgetWaitUS: 2, BlockWaitUS: 3,
 			SLOMet: stream.BoolPtr(true),

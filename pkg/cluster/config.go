@@ -33,6 +33,9 @@ type Deployment struct {
 	Replicas    int     `yaml:"replicas" json:"replicas"`
 	Engine      Engine  `yaml:"engine" json:"engine"`
 	Latency     Latency `yaml:"latency" json:"latency"`
+	// KVTiers are the memories below the KV cache of the GPUs, and KVOffload the rules for them.
+	KVTiers   []KVTier   `yaml:"kv_tiers" json:"kv_tiers,omitempty"`
+	KVOffload *KVOffload `yaml:"kv_offload" json:"kv_offload,omitempty"`
 	// Derived lists the derived values among these, nil if there are none.
 	Derived *Derived `yaml:"derived" json:"derived,omitempty"`
 	// Computed follows from the rest. Files may contain it, since --print-config
@@ -110,6 +113,10 @@ type Computed struct {
 	ActiveParameters int64 `json:"active_parameters,omitempty"`
 	WeightBytes      int64 `json:"weight_bytes,omitempty"`
 	KVBytesPerToken  int64 `json:"kv_bytes_per_token,omitempty"`
+	// KVBlockBytes is the size of a KV block in all layers, KVTierBlocks the number of blocks in the tier of a
+	// replica; 0 without kv_tiers.
+	KVBlockBytes int64 `json:"kv_block_bytes,omitempty"`
+	KVTierBlocks int   `json:"kv_tier_blocks,omitempty"`
 	// FLOPs of one token in all layers: in the attention projections, in the MLPs,
 	// and for each token that it attends to.
 	AttentionFLOPs     int64 `json:"attention_flops_per_token,omitempty"`

@@ -90,6 +90,9 @@ type Memory struct {
 	// GPUMemoryUtilization.
 	NumGPUBlocksOverride int     `yaml:"num_gpu_blocks_override" json:"num_gpu_blocks_override,omitempty"`
 	GPUMemoryUtilization float64 `yaml:"gpu_memory_utilization" json:"gpu_memory_utilization"`
+	// KVBytesPerBlock is the size of a KV block for transfers to and from KV tiers, in all layers and on all GPUs; 0
+	// takes it from the model.
+	KVBytesPerBlock int64 `yaml:"kv_bytes_per_block" json:"kv_bytes_per_block,omitempty"`
 	// SwapSpace has no effect: preempted requests are recomputed.
 	SwapSpace float64 `yaml:"swap_space" json:"swap_space,omitempty"`
 }

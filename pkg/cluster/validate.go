@@ -68,6 +68,7 @@ func (e *Engine) validate(path string, errorf strictyaml.Errorf) error {
 		between("chunk_size", e.ChunkSize, 0, maxCacheTokens),
 		between("max_num_partial_prefills", e.MaxNumPartialPrefills, 0, maxCacheTokens),
 		between("max_model_len", e.MaxModelLen, 0, maxCacheTokens),
+		strictyaml.Between[int64](errorf, path+".")("kv_bytes_per_block", e.KVBytesPerBlock, 0, 1<<40),
 	); err != nil {
 		return err
 	}

@@ -38,6 +38,7 @@ func (d *Document) otherMetrics() *texttab.Table {
 		{"steps per session", "sessions.steps.mean"}, {"iterations per session", "sessions.iterations.mean"},
 		{"parallel calls completed", "sessions.fan_out_utilization"},
 		{"sessions with targets met", "sessions.attainment"}, {"prompt tokens cached", "kv.prefix_hit_ratio"},
+		{"prompt tokens loaded from cpu", "kv.tiers.cpu.hit_ratio"},
 		{"preemptions", "kv.preemptions"}, {"KV blocks in use", "kv.util_mean"}, {"fairness, Jain", "fairness.jain"},
 		{"GPU seconds", "cost.gpu_s"},
 	} {

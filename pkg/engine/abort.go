@@ -12,6 +12,9 @@ import (
 func (e *Engine) Abort(s int32) (r Result, left bool) {
 	q := &e.seqs[s]
 	e.tokenlessSteps = 0
+	if e.offload != nil {
+		e.offload.use(s).leaving = e.offload.nextLeaving()
+	}
 	for _, b := range []*batch{e.current, e.next} {
 		e.removeFromBatch(s, b)
 	}
@@ -20,6 +23,10 @@ func (e *Engine) Abort(s int32) (r Result, left bool) {
 	}
 	r = Result{Tag: q.tag, Generated: int(q.emitted), Gaps: q.gaps}
 	q.gaps = Gaps{} // r owns them now
+	if q.state == loading {
+		i := slices.Index(e.loaders, s)
+		e.loaders = slices.Delete(e.loaders, i, i+1)
+	}
 	if q.state == waiting {
 		e.dequeue(s)
 		e.drop(s)
@@ -31,7 +38,7 @@ func (e *Engine) Abort(s int32) (r Result, left bool) {
 		return r, false
 	}
 	e.dropAborted()
-	return r, true
+	return r, e.offload == nil || !e.offload.holds(s)
 }
 
 // removeFromBatch removes s from the sequences that get a token when b ends.
@@ -51,6 +58,9 @@ func (e *Engine) dropAborted() {
 	e.finishing = slices.DeleteFunc(e.finishing, aborted)
 	e.decoding.Keep(func(d des.Event) bool { return !aborted(d.Slot) })
 	for _, s := range e.aborted {
+		if e.offload != nil && e.keepsBlocks(s) {
+			continue
+		}
 		if e.seqs[s].state == decoding {
 			e.materialize(s)
 		}

@@ -38,6 +38,11 @@ func (e *Engine) Check() error {
 			return fmt.Errorf("engine: sequence %d is not finishing: it has %d of %d tokens", s, q.generated, q.output)
 		}
 	}
+	if e.offload != nil {
+		if err := e.offload.store.Check(); err != nil {
+			return err
+		}
+	}
 	// A recount looks at all runs of blocks. The more there are, the fewer steps recount, so that a step
 	// of a large cache does not cost much more.
 	if e.uncheckedSteps++; e.uncheckedSteps*runsPerCheck < e.cache.Runs() {

@@ -24,6 +24,7 @@ func (e *Engine) Clone(cache *kv.Cache, model latency.Model, victim func(int32, 
 	d.aborted, d.earlierPreempted = slices.Clone(e.aborted), slices.Clone(e.earlierPreempted)
 	d.log.peaks, d.log.all = slices.Clone(e.log.peaks), slices.Clone(e.log.all)
 	d.scheduled, d.finished, d.releases = slices.Clone(e.scheduled), nil, nil
+	d.offload, d.loaders = e.offload.clone(cache.Tree()), slices.Clone(e.loaders)
 	d.pending, d.result = kv.PendingPrompts{}, StepResult{}
 	return &d
 }
@@ -33,5 +34,31 @@ func (b *batch) clone() *batch {
 	c.Entries = slices.Clone(b.Entries)
 	c.Admitted, c.Preempted, c.Resumed = slices.Clone(b.Admitted), slices.Clone(b.Preempted), slices.Clone(b.Resumed)
 	c.finishing, c.individual = slices.Clone(b.finishing), slices.Clone(b.individual)
+	c.stores = slices.Clone(b.stores)
 	return &c
+}
+
+// clone returns an independent copy on a clone of the tree.
+func (o *offload) clone(tree *kv.Tree) *offload {
+	if o == nil {
+		return nil
+	}
+	d := *o
+	d.store = o.store.Clone(tree)
+	d.uses = slices.Clone(o.uses)
+	for i := range d.uses {
+		d.uses[i].User, d.uses[i].stores = o.uses[i].User.Clone(), slices.Clone(o.uses[i].stores)
+	}
+	d.loading, d.storing, d.started = slices.Clone(o.loading), slices.Clone(o.storing), slices.Clone(o.started)
+	d.fills = slices.Clone(o.fills)
+	for i := range d.fills {
+		d.fills[i] = slices.Clone(o.fills[i])
+	}
+	d.refused, d.orphans, d.late = slices.Clone(o.refused), slices.Clone(o.orphans), slices.Clone(o.late)
+	d.left = slices.Clone(o.left)
+	for i := range d.left {
+		d.left[i].User = o.left[i].User.Clone()
+	}
+	d.offers, d.skipped = nil, nil
+	return &d
 }

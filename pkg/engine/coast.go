@@ -17,6 +17,9 @@ type GapRun struct {
 func (e *Engine) Coast(until des.Time, most int) (steps int, result *StepResult) {
 	r := &e.result
 	r.Coasted, e.formed = r.Coasted[:0], e.formed[:0]
+	if e.offload != nil {
+		most = 0
+	}
 	for ; steps < most && e.current.End < until && e.quiet(); steps++ {
 		now, n := e.current.End, int64(e.current.decoding)
 		e.deliver(now)

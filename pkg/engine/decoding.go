@@ -31,6 +31,9 @@ func (e *Engine) startDecoding(s int32) {
 // materialize updates the counts of a decoding sequence that was removed from the heap.
 func (e *Engine) materialize(s int32) {
 	q := &e.seqs[s]
+	if e.offload != nil {
+		e.offload.stopFilling(s, q)
+	}
 	base := int64(q.computed) - q.startTick
 	e.context -= base
 	e.window.remove(base, e.cache.Ticks())

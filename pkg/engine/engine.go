@@ -51,6 +51,8 @@ type Config struct {
 	// IdleVictimSkipsNext does not schedule the sequence behind one for which an earlier one, with no tokens
 	// in the batch, was preempted: vLLM up to 0.24 then goes one too far in its list.
 	IdleVictimSkipsNext bool
+	// Offload is the tier below the cache, nil if there is none.
+	Offload *OffloadConfig
 	// KeepGaps records every inter-token gap in the results, not only the longest.
 	KeepGaps bool
 	// KeepBatches lists the requests of each batch in its Step, which costs time for each of them.
@@ -111,6 +113,8 @@ const (
 	decoding
 	// finishing: running with its last token in a batch that has not ended.
 	finishing
+	// loading: not running, with blocks for a load from the tier.
+	loading
 )
 
 // Engine is one replica.
@@ -139,7 +143,9 @@ type Engine struct {
 	// if hasNext.
 	current, next     *batch
 	inFlight, hasNext bool
-	formed            []*Step
+	// now is when a step was last started.
+	now    des.Time
+	formed []*Step
 	// newest is the number of the newest batch, and newestTicked that of the newest one with decoding sequences.
 	newest, newestTicked int32
 	// emittedTick is the last tick whose tokens were emitted; deliveredAt is when clients got the
@@ -155,6 +161,11 @@ type Engine struct {
 	tokenlessSteps, stallLimit int
 	// uncheckedSteps counts the calls of Check since the last recount of the cache.
 	uncheckedSteps int
+
+	// offload is the state of the tier, nil without one. loaders are the sequences that hold blocks for a load and are
+	// not running, in the order in which they are tried.
+	offload *offload
+	loaders []int32
 
 	log gapLog
 	// scheduled holds the tokens given to each individual sequence in the batch being formed, in the
@@ -186,6 +197,9 @@ type batch struct {
 	finishing []int32
 	// individual holds the other sequences that get a token.
 	individual []int32
+	// stores begin at its end. It starts at notBefore at the earliest.
+	stores    []pendingStore
+	notBefore des.Time
 }
 
 // Step is a batch with its start and end.
@@ -217,7 +231,8 @@ type Entry struct {
 // Admission is a request that enters a batch for the first time.
 type Admission struct {
 	Tag    int32
-	Cached int // prompt tokens found in the prefix cache
+	Loaded int32 // tokens loaded from the tier
+	Cached int   // prompt tokens found in the prefix cache
 }
 
 // StepResult is what becomes visible at the end of a step.
@@ -269,11 +284,12 @@ func New(cfg Config, model latency.Model, cache *kv.Cache) *Engine {
 		current: &batch{}, next: &batch{}, window: newWindow(cfg.Window),
 		// A sequence computes at least one token a step, and the cache bounds how many it can hold.
 		stallLimit: 1000 + 8*cache.Total()*cache.BlockSize(),
+		offload:    newOffload(cfg.Offload, cache),
 		log:        gapLog{keep: cfg.KeepGaps, limit: minGapLog, minLimit: minGapLog}}
 }
 
-// Waiting returns how many requests are queued.
-func (e *Engine) Waiting() int { return len(e.wait.heap) }
+// Waiting returns how many requests are queued or load from the tier.
+func (e *Engine) Waiting() int { return len(e.wait.heap) + len(e.loaders) }
 
 // Running returns how many sequences occupy a batch slot.
 func (e *Engine) Running() int { return len(e.individual) + e.decoding.Len() + len(e.finishing) }

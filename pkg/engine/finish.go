@@ -30,6 +30,10 @@ func (e *Engine) Finish(now des.Time) (*StepResult, error) {
 		e.emit(s, q)
 	}
 	e.trimLog()
+	if e.offload != nil {
+		e.dropWithTier(now)
+		return &e.result, e.checkProgress()
+	}
 	if len(e.aborted) > 0 { // vLLM processes aborts before a step's output
 		e.dropAborted()
 	}
@@ -92,6 +96,9 @@ func (e *Engine) dropFinished() {
 
 // drop ends a sequence that is in no list.
 func (e *Engine) drop(s int32) {
+	if e.offload != nil && !e.offload.uses[s].ended {
+		e.endUse(s)
+	}
 	e.cache.Close(e.seqs[s].kv)
 	e.seqs[s] = sequence{}
 	e.spare = append(e.spare, s)

@@ -15,7 +15,11 @@ func (e *Engine) HeadOfLine() (tag int32, freeTokens int, ok bool) {
 	}
 	freeTokens = (e.cache.Free() - e.cfg.WatermarkBlocks) * e.cache.BlockSize()
 	if b.Prefill+b.Decode < int64(e.cfg.MaxNumBatchedTokens) {
-		return e.seqs[e.wait.heap[0].seq].tag, freeTokens, true
+		first := e.firstBlocked()
+		if first == none {
+			return 0, 0, false
+		}
+		return e.seqs[first].tag, freeTokens, true
 	}
 	most := int32(0)
 	for _, s := range e.individual {

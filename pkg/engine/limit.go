@@ -26,15 +26,34 @@ func (e *Engine) StoppedBy() Limit {
 	switch {
 	case b.Running >= e.cfg.MaxNumSeqs:
 		return SlotLimit
-	case left == 0 || !e.cfg.ChunkedPrefill && e.firstWaitingTokens() > left:
+	case left == 0:
+		return BudgetLimit
+	}
+	first := e.firstBlocked()
+	switch {
+	case first == none: // all wait for transfers
+		return noLimit
+	case !e.cfg.ChunkedPrefill && e.tokensToCompute(first) > left:
 		return BudgetLimit
 	}
 	return BlockLimit
 }
 
-// firstWaitingTokens is the number of tokens that the first waiting request has to compute in a step.
-func (e *Engine) firstWaitingTokens() int {
-	q := &e.seqs[e.wait.heap[0].seq]
+// firstBlocked is the first request that did not fit into the last batch though it had batch slots and tokens left;
+// with a tier none if all others wait for transfers.
+func (e *Engine) firstBlocked() int32 {
+	if e.offload != nil {
+		return e.offload.blocked
+	}
+	return e.wait.heap[0].seq
+}
+
+// tokensToCompute is the number of tokens that a request that does not run has to compute in a step.
+func (e *Engine) tokensToCompute(s int32) int {
+	q := &e.seqs[s]
 	tokens := int(q.input + q.generated)
+	if q.state == loading {
+		return e.limitChunk(tokens - int(q.computed))
+	}
 	return e.limitChunk(tokens - e.cache.Match(e.cache.Path(q.kv), tokens-1))
 }

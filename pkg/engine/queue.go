@@ -34,6 +34,9 @@ func (e *Engine) Enqueue(r Request) int32 {
 	e.seqs[s] = sequence{tag: r.Tag, kv: e.cache.Open(r.Path, r.Input), input: int32(r.Input), output: int32(r.Output),
 		order: r.Order}
 	e.wait.last++
+	if e.offload != nil {
+		*e.offload.use(s) = use{arrival: e.wait.last}
+	}
 	e.push(waiter{r.Order, e.wait.last, s})
 	return s
 }
@@ -41,14 +44,18 @@ func (e *Engine) Enqueue(r Request) int32 {
 // requeue puts a preempted sequence ahead of its equals in the wait queue.
 func (e *Engine) requeue(s int32) {
 	e.wait.first--
-	e.push(waiter{e.seqs[s].order, e.wait.first, s})
+	rank := e.wait.first
+	if e.offload != nil && e.offload.cfg.ByArrival {
+		rank = e.offload.uses[s].arrival
+	}
+	e.push(waiter{e.seqs[s].order, rank, s})
 }
 
 func (e *Engine) push(w waiter) {
 	q := &e.wait
 	q.heap = append(q.heap, w)
 	e.siftUp(len(q.heap)-1, w)
-	e.stats.PeakWaiting = max(e.stats.PeakWaiting, len(q.heap))
+	e.stats.PeakWaiting = max(e.stats.PeakWaiting, e.Waiting())
 }
 
 // dequeue removes a sequence from anywhere in the queue.

@@ -14,10 +14,14 @@ import (
 // and an error if no sequence can make progress, which is a bug.
 func (e *Engine) Start(now des.Time) (bool, error) {
 	e.formed = e.formed[:0]
+	e.now = now
 	if e.hasNext {
 		e.current, e.next, e.hasNext = e.next, e.current, false
 	} else {
 		if e.Running()+e.Waiting() == 0 {
+			if e.offload != nil {
+				e.offerIdle()
+			}
 			return false, nil
 		}
 		// A sequence that preempts itself may leave the batch empty. The next batch is formed at once, as
@@ -25,6 +29,10 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 		e.earlierPreempted = e.earlierPreempted[:0]
 		for !e.form(e.current) {
 			if len(e.current.Preempted) == 0 {
+				if e.offload != nil && e.offload.busy() {
+					e.waitForTransfer()
+					return false, nil
+				}
 				return false, e.noProgress("cannot schedule any request")
 			}
 			e.earlierPreempted = append(e.earlierPreempted, e.current.Preempted...)
@@ -34,10 +42,19 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 	}
 	e.current.EarlierVictims, e.lostVictims = e.lostVictims, 0
 	e.start(now)
+	if e.offload != nil {
+		e.start(max(now, e.current.notBefore))
+		e.askAll(e.current, e.current.End)
+	}
 	if e.cfg.AsyncScheduling && e.Running()+e.Waiting() > 0 {
 		if e.hasNext = e.form(e.next); !e.hasNext {
 			e.lostVictims = len(e.next.Preempted)
 		}
+		if e.offload != nil {
+			e.askAll(e.next, max(e.current.End, e.next.notBefore)+e.next.length)
+		}
+	} else if e.offload != nil {
+		e.offerIdle()
 	}
 	e.used = e.cache.Total() - e.cache.Free()
 	return true, nil
@@ -59,15 +76,28 @@ func (e *Engine) form(b *batch) bool {
 		e.scheduleInOrder(b, &budget)
 	}
 	if len(b.Preempted) == 0 {
-		e.admit(b, &budget)
+		if e.offload != nil {
+			e.admitWithTier(b, &budget)
+		} else {
+			e.admit(b, &budget)
+		}
 	}
 	if e.cfg.KeepBatches {
 		b.sortEntries()
+	}
+	if e.offload != nil {
+		if len(b.Preempted) > 0 {
+			e.offload.blocked = e.wait.heap[0].seq
+		}
+		e.offer(b)
 	}
 	e.advance(b)
 	e.count(b)
 	e.formed = append(e.formed, &b.Step)
 	if b.Prefill+b.Decode == 0 {
+		if e.offload != nil {
+			e.askAll(b, e.now)
+		}
 		return false
 	}
 	// A copy of b.Batch, just written, would wait for its fields to reach the processor's cache.
@@ -98,7 +128,7 @@ func (e *Engine) begin(b *batch) {
 
 // Stop accounts for the part of a step in flight before now, the end of the simulation.
 func (e *Engine) Stop(now des.Time) {
-	if e.inFlight {
+	if e.inFlight && now > e.current.Start { // it may wait for stores
 		e.account(now)
 	}
 }
@@ -232,12 +262,17 @@ func (e *Engine) add(b *batch, q *sequence, n, sign int64) {
 func (e *Engine) scheduleInOrder(b *batch, budget *int) {
 	e.materializeAll()
 	e.scheduled = e.scheduled[:0]
+	if e.offload != nil {
+		for _, s := range e.individual {
+			e.offload.uses[s].computing = e.inFlight && e.seqs[s].lastBatch == e.current.number
+		}
+	}
 	for i := 0; i < len(e.individual) && *budget > 0; i++ {
 		q := &e.seqs[e.individual[i]]
 		n := e.align(q, int(q.computed), min(e.limitChunk(int(q.remaining())), *budget))
 		at, skipped := e.makeRoom(b, i, n, budget)
 		if at < 0 {
-			if !e.cfg.ContinueAfterSelfPreemption {
+			if !e.cfg.ContinueAfterSelfPreemption || at == stuck {
 				return
 			}
 			i = len(e.scheduled) - 1
@@ -252,13 +287,20 @@ func (e *Engine) scheduleInOrder(b *batch, budget *int) {
 	}
 }
 
+// stuck is the index of a sequence for which no other may be preempted: the next victim is in the step in flight, and a
+// tier could load into its blocks (Scheduler._request_blocks_can_be_freed).
+const stuck = -2
+
 // makeRoom schedules n tokens of the individual sequence at index i in b and preempts others until there
-// are blocks for them. It returns the sequence's index after that, less than 0 if it preempted itself,
+// are blocks for them. It returns the sequence's index after that, -1 if it preempted itself, or stuck,
 // and how many of those behind it vLLM skips.
 func (e *Engine) makeRoom(b *batch, i, n int, budget *int) (at, skipped int) {
 	q := &e.seqs[e.individual[i]]
 	for !e.extend(b, q, n) {
 		v := e.victim()
+		if e.offload != nil && e.offload.uses[e.individual[v]].computing {
+			return stuck, 0
+		}
 		if v < i { // it had its turn: it returns its tokens
 			back := e.scheduled[v]
 			e.scheduled = slices.Delete(e.scheduled, v, v+1)
@@ -301,7 +343,8 @@ func (e *Engine) victim() int {
 			e.collect(q)
 		}
 		p := Progress{Generated: int(q.emitted), Computed: int(q.computed), Blocks: e.cache.HeldBlocks(q.kv)}
-		if v := e.cfg.PreemptionScore(q.tag, p); v > most {
+		v := e.cfg.PreemptionScore(q.tag, p)
+		if v > most || v == most && e.offload != nil && e.offload.later(e.individual[i], e.individual[best]) {
 			best, most = i, v
 		}
 	}
@@ -314,6 +357,9 @@ func (e *Engine) preempt(b *batch, at int) {
 	s := e.individual[at]
 	q := &e.seqs[s]
 	e.cache.Release(q.kv)
+	if e.offload != nil {
+		e.offload.preempted(s)
+	}
 	q.computed, q.state = 0, waiting
 	e.individual = slices.Delete(e.individual, at, at+1)
 	e.requeue(s)
@@ -323,11 +369,22 @@ func (e *Engine) preempt(b *batch, at int) {
 
 // admit schedules waiting requests in queue order up to the first that does not fit.
 func (e *Engine) admit(b *batch, budget *int) {
-	for *budget > 0 && e.Waiting() > 0 && e.Running() < e.cfg.MaxNumSeqs {
+	for *budget > 0 && len(e.wait.heap) > 0 && e.Running() < e.cfg.MaxNumSeqs {
 		s := e.wait.heap[0].seq
 		q := &e.seqs[s]
 		tokens := int(q.input + q.generated)
+		if e.offload != nil && e.skipStoring(s) {
+			continue
+		}
 		cached := e.cache.Lookup(q.kv, tokens-1)
+		if e.offload != nil {
+			switch e.tryLoad(s, cached, tokens) {
+			case passed:
+				continue
+			case blocked:
+				return
+			}
+		}
 		n := e.limitChunk(tokens - cached)
 		if n > *budget && !e.cfg.ChunkedPrefill {
 			return
@@ -335,32 +392,44 @@ func (e *Engine) admit(b *batch, budget *int) {
 		if n = e.align(q, cached, min(n, *budget)); n == 0 {
 			return
 		}
-		reserve, spare := cached+n, 0
+		reserve := cached + n
 		if e.cfg.ReserveFullSequence {
 			reserve = tokens
 		}
-		if e.Running() > 0 {
-			spare = e.cfg.WatermarkBlocks
-		}
-		if !e.cache.Admit(q.kv, cached+n, reserve, spare) {
+		if !e.cache.Admit(q.kv, cached+n, reserve, e.spareBlocks()) {
 			return
 		}
 		e.dequeue(s)
-		q.computed, q.state = int32(cached), individual
-		q.admission = e.admissions
-		e.admissions++
-		e.individual = append(e.individual, s)
+		q.computed = int32(cached)
 		*budget -= n
-		e.compute(b, q, n)
-		if q.admitted {
-			b.Resumed = append(b.Resumed, q.tag)
-		} else {
-			q.admitted = true
-			b.Admitted = append(b.Admitted, Admission{q.tag, cached})
-			e.stats.QueriedTokens += int64(tokens)
-			e.stats.CachedTokens += int64(cached)
-		}
+		e.enter(b, q, s, tokens, n, cached)
 	}
+}
+
+// spareBlocks returns how many blocks must stay free when a request is admitted.
+func (e *Engine) spareBlocks() int {
+	if e.Running() > 0 {
+		return e.cfg.WatermarkBlocks
+	}
+	return 0
+}
+
+// enter makes q, sequence s, which is in no queue and has blocks for n more tokens, run and compute them in b. It found
+// cached of its tokens in the cache.
+func (e *Engine) enter(b *batch, q *sequence, s int32, tokens, n, cached int) {
+	q.state = individual
+	q.admission = e.admissions
+	e.admissions++
+	e.individual = append(e.individual, s)
+	e.compute(b, q, n)
+	if q.admitted {
+		b.Resumed = append(b.Resumed, q.tag)
+		return
+	}
+	q.admitted = true
+	b.Admitted = append(b.Admitted, Admission{Tag: q.tag, Cached: cached})
+	e.stats.QueriedTokens += int64(tokens)
+	e.stats.CachedTokens += int64(cached)
 }
 
 // advance updates the sequences for a finished b: one that has computed all its tokens gets a new
@@ -389,6 +458,9 @@ func (e *Engine) advance(b *batch) {
 			e.finishing = append(e.finishing, s)
 		} else {
 			e.startDecoding(s)
+			if e.offload != nil {
+				e.offload.startFilling(s, q)
+			}
 		}
 	}
 	e.individual = kept
@@ -404,8 +476,10 @@ func (e *Engine) noProgress(what string) error {
 		s = e.decoding.First().Slot
 	case len(e.finishing) > 0:
 		s = e.finishing[0]
-	default:
+	case len(e.wait.heap) > 0:
 		s = e.wait.heap[0].seq
+	default:
+		s = e.loaders[0]
 	}
 	return &NoProgressError{
 		Tag: e.seqs[s].tag,

@@ -77,6 +77,14 @@ type Cache struct {
 	chain          []int32 // scratch of Release: the runs of one heldRange
 
 	watcher Watcher // nil if there is none
+	// observed: there is a watcher, or there are fences.
+	observed bool
+
+	// fences has the fence of each run, 0 if it has none; nil unless they are kept. fenced: see Fenced.
+	fences []int64
+	fenced int64
+	marks  int64
+	marked []Marked
 }
 
 // extent is blocks lo to hi of node.
@@ -120,6 +128,9 @@ func (c *Cache) Free() int { return int(c.free) }
 // Total returns how many blocks there are.
 func (c *Cache) Total() int { return int(c.total) }
 
+// Tree returns the tree of the cache's nodes.
+func (c *Cache) Tree() *Tree { return c.tree }
+
 // BlockSize returns the number of tokens in a block. With groups, hits are multiples of it.
 func (c *Cache) BlockSize() int { return int(c.blockSize) }
 
@@ -158,6 +169,14 @@ func (c *Cache) HeldBlocks(s Seq) int {
 		return int(c.groups.seqs[s].held)
 	}
 	return int(c.seqs[s].blocks)
+}
+
+// HashedBlocks returns how many blocks of s are hashed: the first ones.
+func (c *Cache) HashedBlocks(s Seq) int {
+	if c.seqs[s].growing {
+		c.catchUp(s)
+	}
+	return int(c.seqs[s].hashed)
 }
 
 // Lookup finds the hits of s among the blocks that its first n tokens fill, and returns how many tokens they
@@ -231,6 +250,18 @@ func (c *Cache) Admit(s Seq, n, reserve, spare int) bool {
 	return true
 }
 
+// Hold is Admit for a cache without groups and blocks that are not published, since their content is yet to come.
+func (c *Cache) Hold(s Seq, n, spare int) bool {
+	if !c.Admit(s, int(c.hits*c.blockSize), n, spare) {
+		return false
+	}
+	c.allocate(&c.seqs[s], c.blocksFor(n))
+	return true
+}
+
+// AdmitNeed returns how many free blocks Admit would take for the first n tokens after the last lookup.
+func (c *Cache) AdmitNeed(n int) int { return int(c.blocksFor(n) - c.hits + c.freeHits) }
+
 // BlocksNeeded returns how many more blocks s needs for its first n tokens. Extend may free some before.
 func (c *Cache) BlocksNeeded(s Seq, n int) int {
 	if c.groups != nil {
@@ -289,6 +320,9 @@ func (c *Cache) allocate(q *sequence, blocks int32) {
 // pin makes q hold the hits of e (BlockPool.touch). It splits other blocks off their run.
 func (c *Cache) pin(q *sequence, e extent) {
 	r, _ := c.oldestCopy(e.node, e.lo)
+	if c.fences != nil {
+		c.noteTaken(r, e.lo, e.hi)
+	}
 	if e.lo > c.runs[r].lo {
 		r = c.split(r, e.lo)
 	}

@@ -14,7 +14,7 @@ func (t *Tree) Clone() *Tree {
 // numbers. The copy has no watcher, and Admit needs a new Lookup.
 func (c *Cache) Clone(tree *Tree) *Cache {
 	d := *c
-	d.tree, d.watcher = tree, nil
+	d.tree, d.watcher, d.observed = tree, nil, c.fences != nil
 	d.runs, d.spareRuns = slices.Clone(c.runs), slices.Clone(c.spareRuns)
 	d.firstRun.slots = slices.Clone(c.firstRun.slots)
 	d.seqs, d.spareSeqs = slices.Clone(c.seqs), slices.Clone(c.spareSeqs)
@@ -22,6 +22,7 @@ func (c *Cache) Clone(tree *Tree) *Cache {
 		s := &d.seqs[i]
 		s.path, s.held = slices.Clone(s.path), slices.Clone(s.held)
 	}
+	d.fences, d.marked = slices.Clone(c.fences), slices.Clone(c.marked)
 	d.growingByPhase, d.writers = slices.Clone(c.growingByPhase), maps.Clone(c.writers)
 	d.hitExtents, d.chain = nil, nil
 	d.freeHits, d.hits = 0, 0

@@ -84,6 +84,9 @@ func (c *Cache) unusedRun() int32 {
 		return r
 	}
 	c.runs = append(c.runs, run{})
+	if c.fences != nil {
+		c.fences = append(c.fences, 0)
+	}
 	return int32(len(c.runs) - 1)
 }
 
@@ -93,6 +96,9 @@ func (c *Cache) discardRun(r int32) {
 	if x.node != noNode {
 		c.removeFromNode(r)
 		c.tree.unref(x.node)
+	}
+	if c.fences != nil {
+		c.fences[r] = 0
 	}
 	c.spareRuns = append(c.spareRuns, r)
 }
@@ -125,6 +131,9 @@ func (c *Cache) split(r, m int32) int32 {
 	c.runs[second] = run{node: x.node, lo: m, hi: x.hi, unhashed: x.unhashed, refs: x.refs,
 		prevFree: none, nextFree: none, splitOff: none}
 	x.hi, x.unhashed = m, 0
+	if c.fences != nil {
+		c.fences[second] = c.fences[r]
+	}
 	c.tree.ref(x.node)
 	c.insertInNode(r, second, c.firstRun.get(x.node))
 	if x.refs > 0 {
@@ -152,7 +161,7 @@ func (c *Cache) freeRun(r int32) {
 	x.splitOff = none
 	c.free += x.hi - x.lo + x.unhashed
 	if t := c.freeTail; t != none && x.node != noNode && x.unhashed == 0 && x.nextOfNode == t {
-		if y := &c.runs[t]; y.lo == x.hi {
+		if y := &c.runs[t]; y.lo == x.hi && c.sameFence(r, t) {
 			y.lo = x.lo
 			x.hi = x.lo
 			c.discardRun(r)
@@ -232,8 +241,8 @@ func (c *Cache) takeFree(k int32) {
 		d = min(x.hi-x.lo, k)
 		x.hi -= d
 		k -= d
-		if d > 0 && c.watcher != nil {
-			c.notify(c.watcher.Evicted, x.node, x.hi, x.hi+d)
+		if d > 0 && c.observed {
+			c.taken(r, d)
 		}
 		if x.hi == x.lo && x.unhashed == 0 {
 			c.unqueue(r)

@@ -18,7 +18,7 @@ type Watcher interface {
 // Watch makes w the only watcher of the cache. No block may be hashed yet, unless w knows of it. Blocks
 // that growing sequences fill are reported late: when a lookup or another notification depends on them, and
 // at CatchUp at the latest.
-func (c *Cache) Watch(w Watcher) { c.watcher = w }
+func (c *Cache) Watch(w Watcher) { c.watcher, c.observed = w, true }
 
 // CatchUp publishes, and so reports, all blocks of named nodes that growing sequences have filled. It
 // visits each sequence.

@@ -81,6 +81,8 @@ type ReplicaTotals struct {
 	PeakBlocks, Blocks int64
 	// UpUS is the lifetime, BusyUS the part of it in which a step ran.
 	UpUS, BusyUS int64
+	// Tier is nil if the replica has none.
+	Tier *TierTotals
 }
 
 // New returns an empty Accumulator. classes define the targets of requests; a class that

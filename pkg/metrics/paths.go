@@ -76,7 +76,7 @@ func missingAt(path string, branch Missing) Missing {
 		"per_million_tokens":
 		return MissingIsWorst
 	case "sessions", "regret", "cost", "replicas", "shadow", "load", "bound", "goodput", "util_mean", "util_max",
-		"from_us", "until_us", "attainment", "fan_out_utilization", "steps", "iterations":
+		"tiers", "from_us", "until_us", "attainment", "fan_out_utilization", "steps", "iterations":
 		return MissingIsUnknown
 	}
 	return branch
@@ -89,8 +89,8 @@ func lastName(path string) string { return path[strings.LastIndexAny("."+path, "
 func higherIsBetter(name string) bool {
 	switch name {
 	case "admitted", "completed", "admission_rate", "count", "coverage", "rps", "output_tok_s", "total_tok_s", "ratio",
-		"met", "prefix_hit_ratio", "cached_tokens", "jain", "attainment", "fan_out_utilization",
-		"spearman_ttft", "spearman_e2e", "goodput_ratio":
+		"met", "prefix_hit_ratio", "hit_tokens", "hit_ratio", "cached_tokens", "jain", "attainment",
+		"fan_out_utilization", "spearman_ttft", "spearman_e2e", "goodput_ratio":
 		return true
 	}
 	return false

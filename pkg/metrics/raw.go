@@ -164,6 +164,7 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 			peak = max(peak, *x.KVUtilMax)
 		}
 	}
+	r.KV.Tiers = tiers(a.replicas)
 	r.Cost = &Cost{GPUS: gpu / 1e6, ReplicaS: up / 1e6}
 	if tokens := all.completedInput + all.completedOutput; tokens > 0 {
 		perToken := gpu / float64(tokens) // µs per token are s per million tokens

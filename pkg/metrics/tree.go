@@ -151,12 +151,13 @@ type Goodput struct {
 // time and replicas, and exist only for the whole run. PrefixHitRatio is the share of
 // prompt tokens that requests found cached when they first entered a batch; hits after a
 // preemption, mostly the request's own blocks, do not count. It and Preemptions are
-// absent for a recording that does not contain them.
+// absent for a recording that does not contain them. Tiers is absent if no replica has a tier, and for groups.
 type KV struct {
 	UtilMean       *float64 `json:"util_mean,omitempty"`
 	UtilMax        *float64 `json:"util_max,omitempty"`
 	PrefixHitRatio *float64 `json:"prefix_hit_ratio,omitempty"`
 	Preemptions    *int64   `json:"preemptions,omitempty"`
+	Tiers          *KVTiers `json:"tiers,omitempty"`
 }
 
 // Fairness reports Jain's index over tenants of completed/offered output tokens.

@@ -51,7 +51,11 @@ func compareFields(t *testing.T, at string, columns []parquet.Field, typ reflect
 				at, f.Name, f.Required, i)
 		}
 		if of := elementOf(typ, f.Name); of != nil {
-			compareFields(t, at+"."+f.Name, element(columns[i]).Fields(), of)
+			in := parquet.Node(columns[i])
+			if isList(in) {
+				in = element(in)
+			}
+			compareFields(t, at+"."+f.Name, in.Fields(), of)
 		}
 	}
 	if len(columns) > len(fields) {
@@ -69,18 +73,22 @@ func object(t *testing.T, typ reflect.Type) *stream.Object {
 	return stream.Objects[at]
 }
 
-// elementOf is the element type of the field of that name, nil if it is not a list of
+// elementOf is the element type of the field of that name, nil if it is no group or list of
 // structs.
 func elementOf(typ reflect.Type, name string) reflect.Type {
 	for i := range typ.NumField() {
 		f := typ.Field(i)
 		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if tag == name && f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct {
+		list := f.Type.Kind() == reflect.Slice || f.Type.Kind() == reflect.Pointer
+		if tag == name && list && f.Type.Elem().Kind() == reflect.Struct {
 			return f.Type.Elem()
 		}
 	}
 	return nil
 }
+
+// isList reports whether a column that is no leaf is a list; else it is a group.
+func isList(c parquet.Node) bool { return len(c.Fields()) == 1 && c.Fields()[0].Repeated() }
 
 // element is the element type of a list.
 func element(list parquet.Node) parquet.Node { return list.Fields()[0].Fields()[0] }
@@ -132,11 +140,15 @@ func describe(t *testing.T, b *strings.Builder, at string, columns []parquet.Fie
 			null = "yes"
 		}
 		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", at+c.Name(), typeName(c), null, doc)
-		if !c.Leaf() && !element(c).Leaf() {
-			var of reflect.Type
-			if typ != nil {
-				of = elementOf(typ, c.Name())
-			}
+		var of reflect.Type
+		if typ != nil {
+			of = elementOf(typ, c.Name())
+		}
+		switch {
+		case c.Leaf():
+		case !isList(c):
+			describe(t, b, at+c.Name()+".", c.Fields(), of)
+		case !element(c).Leaf():
 			describe(t, b, at+c.Name()+"[].", element(c).Fields(), of)
 		}
 	}
@@ -145,6 +157,9 @@ func describe(t *testing.T, b *strings.Builder, at string, columns []parquet.Fie
 // typeName names a column's type in Parquet terms.
 func typeName(c parquet.Node) string {
 	if !c.Leaf() {
+		if !isList(c) {
+			return "group"
+		}
 		if element(c).Leaf() {
 			return "list of " + typeName(element(c))
 		}

@@ -20,6 +20,15 @@ func convert[A, B any](list []A, element func(*A) B) (converted []B) {
 	return converted
 }
 
+// convertPointer converts what v points to.
+func convertPointer[A, B any](v *A, f func(*A) B) *B {
+	if v == nil {
+		return nil
+	}
+	x := f(v)
+	return &x
+}
+
 // optional is nil for a zero value, which is absent on the wire. valueOf is its inverse.
 func optional[T comparable](x T) *T {
 	var zero T

@@ -6,41 +6,42 @@ import "blis/pkg/stream"
 
 // outcomeRow is a row, or a part of one, for a stream.Outcome.
 type outcomeRow struct {
-	ID                   string         `parquet:"id"`
-	State                string         `parquet:"state,dict"`
-	Reason               *string        `parquet:"reason,optional,dict"`
-	ArrivalUS            stream.Micros  `parquet:"arrival_us"`
-	AdmittedUS           *stream.Micros `parquet:"admitted_us"`
-	RoutedUS             *stream.Micros `parquet:"routed_us"`
-	EnqueuedUS           *stream.Micros `parquet:"enqueued_us"`
-	ScheduledUS          *stream.Micros `parquet:"scheduled_us"`
-	SlotWaitUS           *int64         `parquet:"slot_wait_us,optional"`
-	BudgetWaitUS         *int64         `parquet:"budget_wait_us,optional"`
-	BlockWaitUS          *int64         `parquet:"block_wait_us,optional"`
-	FirstTokenUS         *stream.Micros `parquet:"first_token_us"`
-	CompletedUS          *stream.Micros `parquet:"completed_us"`
-	EndedUS              *stream.Micros `parquet:"ended_us"`
-	Deployment           *string        `parquet:"deployment,optional,dict"`
-	Replica              *stream.Index  `parquet:"replica"`
-	Tenant               *string        `parquet:"tenant,optional,dict"`
-	SLOClass             *string        `parquet:"slo_class,optional,dict"`
-	Model                *string        `parquet:"model,optional,dict"`
-	Priority             float64        `parquet:"priority"`
-	Session              *string        `parquet:"session,optional"`
-	Step                 *string        `parquet:"step,optional,dict"`
-	Iteration            *int64         `parquet:"iteration,optional"`
-	Decision             *string        `parquet:"decision,optional"`
-	InputTokens          int64          `parquet:"input_tokens"`
-	OutputTokens         int64          `parquet:"output_tokens"`
-	GeneratedTokens      int64          `parquet:"generated_tokens"`
-	CachedTokens         int64          `parquet:"cached_tokens"`
-	ExpectedCachedTokens int64          `parquet:"expected_cached_tokens"`
-	Preemptions          int64          `parquet:"preemptions"`
-	PreemptedUS          *int64         `parquet:"preempted_us,optional"`
-	Delays               int64          `parquet:"delays"`
-	ITLUS                []gapRow       `parquet:"itl_us,optional,list"`
-	ITLMaxUS             *stream.Micros `parquet:"itl_max_us"`
-	SLOMet               *bool          `parquet:"slo_met"`
+	ID                   string           `parquet:"id"`
+	State                string           `parquet:"state,dict"`
+	Reason               *string          `parquet:"reason,optional,dict"`
+	ArrivalUS            stream.Micros    `parquet:"arrival_us"`
+	AdmittedUS           *stream.Micros   `parquet:"admitted_us"`
+	RoutedUS             *stream.Micros   `parquet:"routed_us"`
+	EnqueuedUS           *stream.Micros   `parquet:"enqueued_us"`
+	ScheduledUS          *stream.Micros   `parquet:"scheduled_us"`
+	SlotWaitUS           *int64           `parquet:"slot_wait_us,optional"`
+	BudgetWaitUS         *int64           `parquet:"budget_wait_us,optional"`
+	BlockWaitUS          *int64           `parquet:"block_wait_us,optional"`
+	FirstTokenUS         *stream.Micros   `parquet:"first_token_us"`
+	CompletedUS          *stream.Micros   `parquet:"completed_us"`
+	EndedUS              *stream.Micros   `parquet:"ended_us"`
+	Deployment           *string          `parquet:"deployment,optional,dict"`
+	Replica              *stream.Index    `parquet:"replica"`
+	Tenant               *string          `parquet:"tenant,optional,dict"`
+	SLOClass             *string          `parquet:"slo_class,optional,dict"`
+	Model                *string          `parquet:"model,optional,dict"`
+	Priority             float64          `parquet:"priority"`
+	Session              *string          `parquet:"session,optional"`
+	Step                 *string          `parquet:"step,optional,dict"`
+	Iteration            *int64           `parquet:"iteration,optional"`
+	Decision             *string          `parquet:"decision,optional"`
+	InputTokens          int64            `parquet:"input_tokens"`
+	OutputTokens         int64            `parquet:"output_tokens"`
+	GeneratedTokens      int64            `parquet:"generated_tokens"`
+	CachedTokens         int64            `parquet:"cached_tokens"`
+	LoadedTokens         *loadedTokensRow `parquet:"loaded_tokens"`
+	ExpectedCachedTokens int64            `parquet:"expected_cached_tokens"`
+	Preemptions          int64            `parquet:"preemptions"`
+	PreemptedUS          *int64           `parquet:"preempted_us,optional"`
+	Delays               int64            `parquet:"delays"`
+	ITLUS                []gapRow         `parquet:"itl_us,optional,list"`
+	ITLMaxUS             *stream.Micros   `parquet:"itl_max_us"`
+	SLOMet               *bool            `parquet:"slo_met"`
 }
 
 func rowOfOutcome(v *stream.Outcome) outcomeRow {
@@ -73,6 +74,7 @@ func rowOfOutcome(v *stream.Outcome) outcomeRow {
 		OutputTokens:         v.OutputTokens,
 		GeneratedTokens:      v.GeneratedTokens,
 		CachedTokens:         v.CachedTokens,
+		LoadedTokens:         convertPointer(v.LoadedTokens, rowOfLoadedTokens),
 		ExpectedCachedTokens: v.ExpectedCachedTokens,
 		Preemptions:          v.Preemptions,
 		PreemptedUS:          optional(v.PreemptedUS),
@@ -114,6 +116,7 @@ func (r *outcomeRow) record() stream.Outcome {
 		OutputTokens:         r.OutputTokens,
 		GeneratedTokens:      r.GeneratedTokens,
 		CachedTokens:         r.CachedTokens,
+		LoadedTokens:         convertPointer(r.LoadedTokens, (*loadedTokensRow).record),
 		ExpectedCachedTokens: r.ExpectedCachedTokens,
 		Preemptions:          r.Preemptions,
 		PreemptedUS:          valueOf(r.PreemptedUS),
@@ -121,6 +124,23 @@ func (r *outcomeRow) record() stream.Outcome {
 		ITLUS:                convert(r.ITLUS, (*gapRow).pair),
 		ITLMaxUS:             valueOr(r.ITLMaxUS, stream.Never),
 		SLOMet:               r.SLOMet,
+	}
+}
+
+// loadedTokensRow is a row, or a part of one, for a stream.LoadedTokens.
+type loadedTokensRow struct {
+	CPU int64 `parquet:"cpu"`
+}
+
+func rowOfLoadedTokens(v *stream.LoadedTokens) loadedTokensRow {
+	return loadedTokensRow{
+		CPU: v.CPU,
+	}
+}
+
+func (r *loadedTokensRow) record() stream.LoadedTokens {
+	return stream.LoadedTokens{
+		CPU: r.CPU,
 	}
 }
 

@@ -44,7 +44,7 @@ func (checker) replica(s *simulation, r *replica) error {
 			s.now, err)
 	}
 	inFlight := len(s.requests.slots) - len(s.requests.free)
-	perRequest, others := 2, len(s.replicas)+1
+	perRequest, others := 2, len(s.replicas)+1+s.transfers.pending()
 	if len(s.router.flow.queues) > 0 { // a timeout, and drains of the queues
 		perRequest, others = 3, others+4
 	}

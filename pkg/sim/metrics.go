@@ -68,8 +68,12 @@ func (d *demand) add(o *stream.Outcome) {
 	if d.n%d.stride != 0 {
 		return
 	}
+	cached := o.CachedTokens
+	if o.LoadedTokens != nil { // they are not computed, either
+		cached = min(cached+o.LoadedTokens.CPU, o.InputTokens)
+	}
 	d.calls = append(d.calls, capacity.Call{Model: o.Model, Input: o.InputTokens, Output: o.OutputTokens,
-		Cached: o.CachedTokens})
+		Cached: cached})
 	if len(d.calls) == maxCalls {
 		for i := range maxCalls / 2 {
 			d.calls[i] = d.calls[2*i+1]
@@ -103,7 +107,7 @@ func summary(s *simulation, all *metrics.Accumulator, used coverages) *metrics.R
 			DecodeTokens: e.DecodeTokens, QueriedTokens: e.QueriedTokens, CachedTokens: e.CachedTokens,
 			Preemptions: e.Preemptions, PeakQueue: int64(e.PeakWaiting), PeakBatch: int64(e.PeakRunning),
 			BlockUS: e.BlockUS, PeakBlocks: int64(e.PeakBlocks), Blocks: int64(r.engine.Cache().Total()),
-			UpUS: s.now - s.events.firstArrival, BusyUS: e.BusyUS})
+			UpUS: s.now - s.events.firstArrival, BusyUS: e.BusyUS, Tier: tierTotals(r.engine)})
 	}
 	all.SetControl(control(s))
 	raw := all.Raw()

@@ -12,8 +12,10 @@ const (
 	onEnqueue                // request: it entered the queue of its replica
 	onBatch                  // replica: it started a step, except some of those that only decode
 	onStep                   // replica: it started a step; with an observer of it, no replica coasts
+	onWait                   // replica: it has work, but all its requests wait for transfers
 	onTokens                 // replica: the tokens of its last step, or of steps that it coasted, reached the clients
 	onStepEnd                // replica: the requests that its last step completed have left
+	onTransfer               // transfer: it has ended
 	onSnapshot               // replica: the router read telemetry.read
 	onFinal                  // request: it is final
 	onSessionEnd             // session: it is final

@@ -239,7 +239,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 		plain = append(plain, outcomeFields{ID: w.ID, State: w.State, Reason: w.Reason,
 			Times: [7]int64{w.ArrivalUS, w.AdmittedUS, w.RoutedUS, w.EnqueuedUS, w.ScheduledUS, w.FirstTokenUS,
 				w.CompletedUS},
-			Replica: w.Replica, Generated: w.Generated, Cached: w.Cached, Expected: w.ExpectedCached,
+			Replica: w.Replica, Generated: w.Generated, Cached: w.Cached, Loaded: w.Loaded, Expected: w.ExpectedCached,
 			Preemptions: w.Preemptions, Waited: w.PreemptedUS, Stopped: [3]int64(w.StoppedUS[1:]),
 			Gaps: gapsOf(w.SeenUS)})
 		last := &plain[len(plain)-1]
@@ -260,6 +260,9 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 			len(plain), beyond)
 	}
 	if diff := gocmp.Diff(stepsOf(want.Steps), got.steps); diff != "" {
+		return diff
+	}
+	if diff := diffTransfers(want.Transfers, got.transfers); diff != "" {
 		return diff
 	}
 	return got.totals(want, requests, c.NumBlocks-1)
@@ -315,6 +318,7 @@ type outcomeFields struct {
 	Times                                    [7]int64
 	Replica                                  int
 	Generated, Cached, Expected, Preemptions int
+	Loaded                                   int
 	Waited                                   int64 // after preemptions
 	Stopped                                  [3]int64
 	Longest                                  int64 // inter-token latency, Never if none
@@ -339,11 +343,14 @@ type runFields struct {
 	steps    [][]stepFields
 	counts   stream.Counts
 	metrics  metrics.Record
+	// transfers of each replica
+	transfers [][]reference.Transfer
 }
 
 func readRun(t *testing.T, run []byte, replicas int) runFields {
 	t.Helper()
-	got := runFields{outcomes: map[string]outcomeFields{}, steps: make([][]stepFields, replicas)}
+	got := runFields{outcomes: map[string]outcomeFields{}, steps: make([][]stepFields, replicas),
+		transfers: make([][]reference.Transfer, replicas)}
 	r := stream.NewReader(bytes.NewReader(run))
 	for r.Next() {
 		switch r.Kind() {
@@ -358,7 +365,13 @@ func readRun(t *testing.T, run []byte, replicas int) runFields {
 				Replica: int(o.Replica), Generated: int(o.GeneratedTokens), Cached: int(o.CachedTokens),
 				Expected: int(o.ExpectedCachedTokens), Preemptions: int(o.Preemptions), Waited: o.PreemptedUS,
 				Stopped: [3]int64{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS},
-				Longest: int64(o.ITLMaxUS), Gaps: o.ITLUS}
+				Longest: int64(o.ITLMaxUS), Gaps: o.ITLUS, Loaded: loadedTokens(&o)}
+		case stream.KindTransfer:
+			var x stream.Transfer
+			if err := r.Decode(&x); err != nil {
+				t.Fatal(err)
+			}
+			got.transfers[x.Replica] = append(got.transfers[x.Replica], transferOf(&x))
 		case stream.KindMetrics:
 			if err := r.Decode(&got.metrics); err != nil {
 				t.Fatal(err)
@@ -434,6 +447,7 @@ func clusterOf(c reference.Config) *cluster.Config {
 		e.FreeOrder = cluster.UnhashedFirst
 	}
 	setGroups(&d, &c)
+	setTier(&d, &c)
 	one := &cluster.Config{Version: 1, Deployments: []cluster.Deployment{d},
 		ControlPlane: cluster.ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS,
 			RoutingLatencyUS: c.RoutingLatencyUS, ShadowBlocks: cmp.Or(c.ShadowBlocks, policy.ShadowBlocks)},

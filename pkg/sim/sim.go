@@ -26,6 +26,7 @@ const (
 	routing
 	enqueue
 	stepEnd
+	transferEnd
 	deadline
 	flowTimeout // of a request in flow control
 	flowDrain   // of the flow-control queues
@@ -52,6 +53,7 @@ type deployment struct {
 	limits      limits
 	tokenBudget int64 // tokens per step
 	gpus        int   // per replica
+	blockBytes  int64 // of a KV block; 0 without tiers
 	// measuredRange is the range in which its coefficients were measured, nil if unknown.
 	measuredRange *hardware.Range
 	// unmeasured says how step times were computed, "" if they were measured.
@@ -73,11 +75,12 @@ type simulation struct {
 	router    *router
 	telemetry *telemetry
 
-	feed     feed
-	requests requestTable
-	sessions sessionTable
-	counts   stream.Counts
-	unserved unserved
+	feed      feed
+	requests  requestTable
+	sessions  sessionTable
+	counts    stream.Counts
+	unserved  unserved
+	transfers *transfers
 
 	decisions decisions
 	observers observers
@@ -218,6 +221,9 @@ func (s *simulation) addDeployment(d *cluster.Deployment, spec *replicaSpec, o *
 		cache := kv.NewCache(s.tree, cacheConfig(d))
 		cfg := engineConfig(d)
 		cfg.KeepGaps, cfg.KeepBatches = o.ITL, o.Trace == stream.TraceLevels[2]
+		if cfg.Offload = offloadConfig(d, s.tree, !s.router.needs.fcfs); cfg.Offload != nil && s.transfers == nil {
+			s.transfers = &transfers{left: map[int32]string{}}
+		}
 		cfg.PreemptionScore = s.preemptionScorer(int32(len(s.replicas)))
 		jitter := spec.newJitter(k)
 		e := engine.New(cfg, jitter.wrap(spec.model), cache)
@@ -226,6 +232,7 @@ func (s *simulation) addDeployment(d *cluster.Deployment, spec *replicaSpec, o *
 	}
 	s.deployments = append(s.deployments, deployment{id: d.ID, first: first, end: len(s.replicas), model: spec.model,
 		limits: limitsOf(d), tokenBudget: int64(d.Engine.MaxNumBatchedTokens), gpus: d.Engine.GPUs(),
+		blockBytes:    d.Computed.KVBlockBytes,
 		measuredRange: d.Latency.Range, unmeasured: unmeasured(d), fromFile: d.FromFile()})
 	s.addModel(d.Model, i)
 }
@@ -321,6 +328,8 @@ func (s *simulation) dispatch(e des.Event) error {
 		return s.finishStep(e.Slot)
 	case sessionStart:
 		return s.sessions.start(s, e.Slot)
+	case transferEnd:
+		return s.endTransfer(e.Slot)
 	case flowDrain:
 		return s.router.flow.drainAll(s)
 	}

@@ -262,6 +262,9 @@ func (s *simulation) abort(slot int32) error {
 		s.depart(slot)
 		s.router.flow.schedule(s)
 	}
+	if e.HasTier() { // others may have waited for its blocks
+		s.markReady(at)
+	}
 	return nil
 }
 
@@ -288,6 +291,9 @@ func (s *simulation) finalize(slot int32, state, reason string) error {
 	r := s.request(slot)
 	r.isFinal = true
 	s.requests.open--
+	if s.transfers != nil {
+		s.transfers.left[slot] = r.out.ID
+	}
 	o := &r.out
 	o.State, o.Reason = state, reason
 	r.endPreemption(s.now)

@@ -32,6 +32,11 @@ func (s *simulation) startSteps() error {
 		if err != nil {
 			return s.describeStuck(err)
 		}
+		if s.transfers != nil {
+			if err := s.transfers.start(s, i, started); err != nil {
+				return err
+			}
+		}
 		if !started {
 			continue
 		}

@@ -28,7 +28,7 @@ type traceWriter struct {
 func (o *traceWriter) hooks() []hook {
 	at := []hook{onRouting, onDecision, onFinal, onSessionEnd}
 	if o.full {
-		at = append(at, onStep, onTokens, onSnapshot)
+		at = append(at, onStep, onWait, onTokens, onTransfer, onSnapshot)
 	}
 	return at
 }
@@ -47,8 +47,12 @@ func (o *traceWriter) observe(s *simulation, h hook, i int32) error {
 	case onStep:
 		o.batchesFormed(s, i)
 		return o.preemptions(s, &s.replicas[i])
+	case onWait:
+		return o.preemptions(s, &s.replicas[i])
 	case onTokens:
 		return o.step(s, i)
+	case onTransfer:
+		return o.transfer(s, &s.transfers.slots[i])
 	case onSnapshot:
 		o.snapshot(s, &s.telemetry.read)
 	}

@@ -26,6 +26,8 @@ type vllmCase struct {
 	Steps       [][]any
 	Preemptions [][2]any // time, request
 	Requests    map[string]map[string]any
+	// Transfers are those of a tier: their type, request and blocks, and when they were asked for, started and ended.
+	Transfers [][]any
 }
 
 // vllmRun is what the simulator did.
@@ -33,6 +35,7 @@ type vllmRun struct {
 	steps       []map[string]any
 	preemptions [][2]any
 	requests    map[string]map[string]any
+	transfers   [][]any
 }
 
 // outcomeOfVLLM are the fields of an outcome that the cases have unless they are absent or 0.
@@ -91,7 +94,14 @@ func (c *vllmCase) simulate(t *testing.T) vllmRun {
 			run.steps = append(run.steps, record)
 		case "preemption":
 			run.preemptions = append(run.preemptions, [2]any{record["at_us"], record["request"]})
+		case "transfer":
+			run.transfers = append(run.transfers, []any{record["type"], record["request"], record["blocks"],
+				record["asked_us"], record["started_us"], record["ended_us"]})
 		case "outcome":
+			if loaded, ok := record["loaded_tokens"].(map[string]any); ok { // vLLM computes the last token again
+				computed := record["cached_tokens"].(float64) + loaded["cpu"].(float64)
+				record["cached_tokens"] = min(computed, record["input_tokens"].(float64)-1)
+			}
 			run.requests[record["id"].(string)] = record
 		}
 	}
@@ -112,6 +122,13 @@ func (c *vllmCase) compare(t *testing.T, run vllmRun) {
 	}
 	if !slices.Equal(run.preemptions, c.Preemptions) {
 		t.Errorf("preemptions %v, in vLLM %s %v", run.preemptions, c.VLLM, c.Preemptions)
+	}
+	for _, kind := range []string{"load", "store"} {
+		other := func(x []any) bool { return x[0] != kind }
+		got := slices.DeleteFunc(slices.Clone(run.transfers), other)
+		if want := slices.DeleteFunc(slices.Clone(c.Transfers), other); !reflect.DeepEqual(got, want) {
+			t.Errorf("%ss %v, in vLLM %s %v", kind, got, c.VLLM, want)
+		}
 	}
 	if len(run.requests) != len(c.Requests) {
 		t.Errorf("%d requests, in vLLM %s %d", len(run.requests), c.VLLM, len(c.Requests))

@@ -25,10 +25,10 @@ func (t *limitTimes) advance(now des.Time) {
 	t.at = now
 }
 
-func (m *waitMonitor) hooks() []hook { return []hook{onEnqueue, onBatch, onFinal} }
+func (m *waitMonitor) hooks() []hook { return []hook{onEnqueue, onBatch, onWait, onFinal} }
 
 func (m *waitMonitor) observe(s *simulation, h hook, i int32) error {
-	if h == onBatch {
+	if h == onBatch || h == onWait {
 		e, t := s.replicas[i].engine, &m.replicas[i]
 		t.advance(s.now)
 		for _, step := range e.Formed() {

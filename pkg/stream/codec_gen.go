@@ -18,6 +18,7 @@ var Objects = []*Object{
 	objectOutcome,
 	objectRequest,
 	objectPreemption,
+	objectTransfer,
 	objectStep,
 	objectRegret,
 	objectSession,
@@ -31,6 +32,7 @@ var Objects = []*Object{
 	objectSLOClass,
 	objectTargets,
 	objectCounts,
+	objectLoadedTokens,
 	objectSegment,
 	objectBatchEntry,
 	objectSensitivity,
@@ -148,6 +150,7 @@ var objectOutcome = describe[Outcome]("outcome", "The result of one request. Tim
 	Field{Name: "output_tokens", Doc: "Requested tokens; 0 if a recording does not have them.", Required: true, Max: maxTokens},
 	Field{Name: "generated_tokens", Doc: "Tokens generated.", Required: true, Max: maxTokens},
 	Field{Name: "cached_tokens", Doc: "Prompt tokens found in the prefix cache when the request was first scheduled.", Required: true, Max: maxTokens},
+	Field{Name: "loaded_tokens", Doc: "Tokens loaded from KV tiers before the request was first scheduled."},
 	Field{Name: "expected_cached_tokens", Doc: "Prompt tokens that the router expected to be cached.", Required: true, Max: maxTokens},
 	Field{Name: "preemptions", Doc: "Number of times the request was preempted.", Required: true, Max: maxExact},
 	Field{Name: "preempted_us", Doc: "Total time in the queue after preemptions, in µs.", Min: 1, Max: maxExact},
@@ -179,6 +182,22 @@ var objectPreemption = describe[Preemption]("preemption", "A request that lost i
 	Field{Name: "deployment", Doc: "Deployment of the replica.", Required: true},
 	Field{Name: "replica", Doc: "Index of the replica in its deployment, from 0.", Required: true, Max: maxIndex},
 	Field{Name: "request", Doc: "Id of the request.", Required: true},
+)
+
+var objectTransfer = describe[Transfer]("transfer", "A movement of KV blocks between memories, written at trace level full when it ends.",
+	Field{Name: "kind", Doc: "Always transfer.", Required: true, OneOf: []string{"transfer"}},
+	Field{Name: "id", Doc: "Id of the transfer.", Required: true},
+	Field{Name: "type", Doc: "What moves: store is from the GPU to a tier, load from a tier to the GPU.", Required: true, OneOf: transferTypes},
+	Field{Name: "deployment", Doc: "Deployment of the replica.", Required: true},
+	Field{Name: "replica", Doc: "Index of the replica in its deployment, from 0.", Required: true, Max: maxIndex},
+	Field{Name: "request", Doc: "Id of the request whose blocks move.", Required: true},
+	Field{Name: "blocks", Doc: "KV blocks that move.", Required: true, Min: 1, Max: maxExact},
+	Field{Name: "bytes", Doc: "Bytes that move.", Required: true, Max: maxExact},
+	Field{Name: "from", Doc: "Memory that the blocks come from.", Required: true, OneOf: memories},
+	Field{Name: "to", Doc: "Memory that the blocks go to.", Required: true, OneOf: memories},
+	Field{Name: "asked_us", Doc: "When the transfer was asked for, in µs since the workload's origin.", Required: true, Max: maxExact},
+	Field{Name: "started_us", Doc: "When its link began with it, in µs since the workload's origin.", Required: true, Max: maxExact},
+	Field{Name: "ended_us", Doc: "When it ended, in µs since the workload's origin.", Required: true, Max: maxExact},
 )
 
 var objectStep = describe[Step]("step", "One engine iteration of one replica, written at trace level full when it ends.",
@@ -327,6 +346,10 @@ var objectCounts = describe[Counts]("counts", "The number of requests that ended
 	Field{Name: "failed", Doc: "Requests whose replica failed.", Required: true, Max: maxExact},
 	Field{Name: "unfinished", Doc: "Requests still in flight at the horizon.", Required: true, Max: maxExact},
 	Field{Name: "beyond_horizon", Doc: "Requests that arrive after the horizon and were not offered.", Required: true, Max: maxExact},
+)
+
+var objectLoadedTokens = describe[LoadedTokens]("loaded_tokens", "LoadedTokens are the tokens that a request loaded, by tier.",
+	Field{Name: "cpu", Doc: "From the memory of the host.", Required: true, Max: maxTokens},
 )
 
 var objectSegment = describe[Segment]("segment", "A run of prompt tokens with an identity: prompts that begin with the same segments begin with the same tokens.",
@@ -566,6 +589,9 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 	b = appendInt(b, `,"output_tokens":`, v.OutputTokens)
 	b = appendInt(b, `,"generated_tokens":`, v.GeneratedTokens)
 	b = appendInt(b, `,"cached_tokens":`, v.CachedTokens)
+	if v.LoadedTokens != nil {
+		b = appendLoadedTokens(append(b, `,"loaded_tokens":`...), v.LoadedTokens, cache)
+	}
 	b = appendInt(b, `,"expected_cached_tokens":`, v.ExpectedCachedTokens)
 	b = appendInt(b, `,"preemptions":`, v.Preemptions)
 	if v.PreemptedUS != 0 {
@@ -657,24 +683,27 @@ func (v *Outcome) decode(s *scanner) {
 			v.GeneratedTokens = s.integer(f)
 		case 28: // cached_tokens
 			v.CachedTokens = s.integer(f)
-		case 29: // expected_cached_tokens
+		case 29: // loaded_tokens
+			v.LoadedTokens = new(LoadedTokens)
+			v.LoadedTokens.decode(s)
+		case 30: // expected_cached_tokens
 			v.ExpectedCachedTokens = s.integer(f)
-		case 30: // preemptions
+		case 31: // preemptions
 			v.Preemptions = s.integer(f)
-		case 31: // preempted_us
+		case 32: // preempted_us
 			v.PreemptedUS = s.integer(f)
-		case 32: // delays
+		case 33: // delays
 			v.Delays = s.integer(f)
-		case 33: // itl_us
+		case 34: // itl_us
 			for n := 0; s.nextElement(f, n); n++ {
 				v.ITLUS = append(v.ITLUS, s.pair())
 				if s.err != nil {
 					s.inElement(f, n)
 				}
 			}
-		case 34: // itl_max_us
+		case 35: // itl_max_us
 			v.ITLMaxUS = Micros(s.integer(f))
-		case 35: // slo_met
+		case 36: // slo_met
 			v.SLOMet = BoolPtr(s.boolean(f))
 		}
 	}
@@ -986,6 +1015,22 @@ func (v *Candidate) decode(s *scanner) {
 			v.Cached = Index(s.integer(f))
 		case 15: // age_us
 			v.AgeUS = s.integer(f)
+		}
+	}
+}
+
+func appendLoadedTokens(b []byte, v *LoadedTokens, cache *numberCache) []byte {
+	b = appendInt(b, `{"cpu":`, v.CPU)
+	return append(b, '}')
+}
+
+func (v *LoadedTokens) decode(s *scanner) {
+	*v = LoadedTokens{}
+	it := fieldIterator{object: objectLoadedTokens}
+	for s.nextField(&it) {
+		switch f := it.field; it.index {
+		case 0: // cpu
+			v.CPU = s.integer(f)
 		}
 	}
 }

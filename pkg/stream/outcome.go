@@ -86,6 +86,8 @@ type Outcome struct {
 	GeneratedTokens int64 `json:"generated_tokens" wire:"max=maxTokens"`
 	// Prompt tokens found in the prefix cache when the request was first scheduled.
 	CachedTokens int64 `json:"cached_tokens" wire:"max=maxTokens"`
+	// Tokens loaded from KV tiers before the request was first scheduled.
+	LoadedTokens *LoadedTokens `json:"loaded_tokens,omitempty"`
 	// Prompt tokens that the router expected to be cached.
 	ExpectedCachedTokens int64 `json:"expected_cached_tokens" wire:"max=maxTokens"`
 	// Number of times the request was preempted.
@@ -102,6 +104,14 @@ type Outcome struct {
 	//
 	// The value may be shared (see Met): replace the pointer, never write through it.
 	SLOMet *bool `json:"slo_met,omitempty"`
+}
+
+// LoadedTokens are the tokens that a request loaded, by tier.
+//
+//wire:object loaded_tokens encode decode
+type LoadedTokens struct {
+	// From the memory of the host.
+	CPU int64 `json:"cpu" wire:"max=maxTokens"`
 }
 
 var yes, no = true, false

@@ -37,6 +37,7 @@ const (
 	KindDecision       = "decision"
 	KindRegret         = "regret"
 	KindPreemption     = "preemption"
+	KindTransfer       = "transfer"
 	KindSnapshot       = "snapshot"
 	KindAnomaly        = "anomaly"
 	KindStep           = "step"
@@ -131,6 +132,50 @@ type Preemption struct {
 	// Id of the request.
 	Request string `json:"request"`
 }
+
+// Transfer is a movement of KV blocks between memories, written at trace level full when it ends.
+//
+//wire:record transfer
+type Transfer struct {
+	Kind string `json:"kind"`
+	// Id of the transfer.
+	ID string `json:"id" wire:"unique"`
+	// What moves: store is from the GPU to a tier, load from a tier to the GPU.
+	Type string `json:"type" wire:"oneof=transferTypes"`
+	// Deployment of the replica.
+	Deployment string `json:"deployment"`
+	// Index of the replica in its deployment, from 0.
+	Replica Index `json:"replica"`
+	// Id of the request whose blocks move.
+	Request string `json:"request"`
+	// KV blocks that move.
+	Blocks int64 `json:"blocks" wire:"min=1"`
+	// Bytes that move.
+	Bytes int64 `json:"bytes"`
+	// Memory that the blocks come from.
+	From string `json:"from" wire:"oneof=memories"`
+	// Memory that the blocks go to.
+	To string `json:"to" wire:"oneof=memories"`
+	// When the transfer was asked for, in µs since the workload's origin.
+	AskedUS Micros `json:"asked_us"`
+	// When its link began with it, in µs since the workload's origin.
+	StartedUS Micros `json:"started_us"`
+	// When it ended, in µs since the workload's origin.
+	EndedUS Micros `json:"ended_us"`
+}
+
+// Types of transfers and the memories between which they move blocks.
+const (
+	TransferStore = "store"
+	TransferLoad  = "load"
+	MemoryGPU     = "gpu"
+	MemoryCPU     = "cpu"
+)
+
+var (
+	transferTypes = []string{TransferStore, TransferLoad}
+	memories      = []string{MemoryGPU, MemoryCPU}
+)
 
 // Step is one engine iteration of one replica, written at trace level full when it ends.
 //

@@ -150,6 +150,9 @@ func cacheText(m *metrics.Raw) string {
 	if m.KV.PrefixHitRatio != nil {
 		parts = append(parts, percent("%s of prompt tokens found cached", m.KV.PrefixHitRatio))
 	}
+	if t := m.KV.Tiers; t != nil {
+		parts = append(parts, percent("%s loaded from the memory of the host", t.CPU.HitRatio))
+	}
 	if m.KV.Preemptions != nil {
 		text := fmt.Sprintf("%d preemptions", *m.KV.Preemptions)
 		if m.PreemptionRate != nil {

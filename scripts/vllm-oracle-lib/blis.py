@@ -40,7 +40,7 @@ def run(bin_, case):
         end = {"kind": "end", "records": len(case.workload)}
         workload.write_text("".join(json.dumps(r) + "\n" for r in [*case.workload, end]))
         out = call(bin_, str(workload), "-c", str(cluster), "--trace", "full", "--itl", "--plain")
-    steps, preemptions, requests = [], [], {}
+    steps, preemptions, requests, transfers = [], [], {}, []
     for line in out.splitlines():
         record = json.loads(line)
         if record["kind"] == "step":
@@ -48,6 +48,11 @@ def run(bin_, case):
             steps.append(record)
         elif record["kind"] == "preemption":
             preemptions.append([record["at_us"], record["request"]])
+        elif record["kind"] == "transfer":
+            transfers.append([record["type"], record["request"], record["blocks"], record["asked_us"], record["started_us"],
+                              record["ended_us"]])
         elif record["kind"] == "outcome":
+            if "loaded_tokens" in record:  # vLLM computes the last token again
+                record["cached_tokens"] = min(record["cached_tokens"] + record["loaded_tokens"]["cpu"], record["input_tokens"] - 1)
             requests[record["id"]] = record
-    return {"steps": steps, "preemptions": preemptions, "requests": requests}
+    return {"steps": steps, "preemptions": preemptions, "requests": requests, "transfers": transfers}

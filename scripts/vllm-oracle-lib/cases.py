@@ -28,6 +28,7 @@ class Case:
             self.cluster, self.workload = document["cluster"], document["workload"]
             (deployment,) = self.cluster["deployments"]
             self.engine, self.latency = deployment["engine"], deployment["latency"]
+            self.tiers = deployment.get("kv_tiers", [])
             classes = {}
             for c in self.workload[0].get("slo_classes", []):
                 classes[c["name"]] = c["priority"]
@@ -97,6 +98,8 @@ REGIMES = {
     "eviction": "prefixes that come back after evictions",
     "reserve": "the admission rules of the version, and the other one where the version has both",
     "watermark": "a watermark where the version has it, with few blocks",
+    "offload": "a CPU tier where the version is one whose connector BLIS follows (0.33), in another regime with prefix caching",
+    "offload-tight": "the same with few blocks in the tier",
     "gpt-oss": "openai/gpt-oss-20b in another regime: a group of full attention and one of windows of 128 tokens",
     "gemma-3": "google/gemma-3-12b-it in another regime: five groups of windows of 1024 tokens and one of full attention",
     "gemma-4": "google/gemma-4-26B-A4B in another regime: the same groups, full attention with blocks of twice the tokens",
@@ -108,6 +111,9 @@ REGIMES = {
 GROUPED = {"gpt-oss": "openai/gpt-oss-20b", "gemma-3": "google/gemma-3-12b-it",
            "gemma-4": "google/gemma-4-26B-A4B", "windows": None, "mamba": None}
 
+
+# Regimes with a CPU tier.
+OFFLOADED = ("offload", "offload-tight")
 
 # Regimes in which many requests compete for blocks.
 PRESSED = ("tight-blocks", "priority", "victims", "deadlines", "aborts", "eviction", "reserve", "watermark", "prefixes")
@@ -121,7 +127,11 @@ def random_case(regime, seed, index, preset, mode, settings):
         model = GROUPED[regime] or MODEL
         if GROUPED[regime] is None:
             document["model_config"] = (models.small_states if regime == "mamba" else models.small)(rng)
-        regime = rng.choice([r for r in REGIMES if r not in GROUPED])
+        regime = rng.choice([r for r in REGIMES if r not in GROUPED and r not in OFFLOADED])
+    offloaded = regime if regime in OFFLOADED else None
+    if offloaded:
+        regime = rng.choice(["prefixes", "eviction", "eviction", "turns", "chunked", "priority", "deadlines", "reserve",
+                             "watermark", "bursts", "tight-blocks"])
     config = document.get("model_config") or models.MODELS.get(model)
     window = config.get("sliding_window", 0) if config else 0
     engine, tight = random_engine(rng, regime, mode, settings)
@@ -141,6 +151,9 @@ def random_case(regime, seed, index, preset, mode, settings):
     if rng.random() < 0.3:
         alpha = [rng.randint(0, 5000), rng.randint(0, 20), rng.randint(0, 500)]
     place(rng, regime, requests, beta, engine)
+    tiers = {}
+    if offloaded and version >= (0, 33):
+        tiers = random_tiers(rng, engine, offloaded == "offload-tight", beta)
     policies = {"routing": {"type": "round-robin"}}
     if by_priority:
         policies.update(priority={"type": "slo-based"}, scheduler={"type": "priority-fcfs"},
@@ -152,7 +165,7 @@ def random_case(regime, seed, index, preset, mode, settings):
         "name": name, **document,
         "cluster": {"version": 1, "deployments": [{
             "id": "main", "model": model, "gpu": GPU, "replicas": 1, "engine": {"preset": preset, **engine},
-            "latency": {"model": "linear", "alpha_us": alpha, "beta_us": beta}}],
+            "latency": {"model": "linear", "alpha_us": alpha, "beta_us": beta}, **tiers}],
             "control_plane": {"admission_latency_us": 0, "routing_latency_us": 0}, "policies": policies},
         "workload": [header, *requests]})
 
@@ -273,6 +286,21 @@ def lengthen(rng, requests, engine, block):
         extra = rng.choice([0, 0, rng.randint(0, 3 * block)])
         if extra <= room:
             r["input_tokens"] += extra
+
+
+def random_tiers(rng, engine, tight, beta):
+    """A CPU tier whose links move a block in a fraction or a few times of the time of a step."""
+    engine["enable_prefix_caching"] = True
+    engine["kv_bytes_per_block"] = 1000
+    blocks = engine["num_gpu_blocks_override"]
+
+    def link():
+        us = beta[0] * rng.choice([0.003, 0.03, 0.3, 1]) * rng.uniform(0.5, 2)
+        return {"latency_us": rng.choice([0, 0, beta[0] / 4, beta[0]]), "gb_per_s": 1 / max(1, round(us))}
+
+    return {"kv_tiers": [{"tier": "cpu", "blocks": rng.randint(2, 2 * blocks) if tight else 1000 * blocks,
+                          "load": link(), "store": link()}],
+            "kv_offload": {"min_load_blocks": 1}}
 
 
 def size_cache(rng, engine, requests, tight, config, version):

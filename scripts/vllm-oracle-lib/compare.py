@@ -24,7 +24,8 @@ def expected(case, run):
     # BLIS's run ends with the last request: a step that then computes only aborted ones has no record.
     last = max([r.get("ended_us", 0) for r in run["requests"].values()] + [t for r in run["requests"].values() for t in r["tokens_us"]])
     steps = [s for s in run["steps"] if s["end_us"] <= last]
-    return {"steps": steps, "preemptions": run["preemptions"], "requests": requests}
+    transfers = [t for t in run["transfers"] if t[-1] <= last]
+    return {"steps": steps, "preemptions": run["preemptions"], "requests": requests, "transfers": transfers}
 
 
 def run_lengths(gaps):
@@ -66,6 +67,12 @@ def first_difference(want, got, ignored=()):
             return Difference(f"step {i}, {v['start_us']} to {v['end_us']} µs", rows, around(want, got, i))
     if preemption := first_preemption(want, got):
         return preemption
+    for kind in "load", "store":
+        v, b = ([t for t in run["transfers"] if t[0] == kind] for run in (want, got))
+        for i in range(max(len(v), len(b))):
+            x, y = v[i] if i < len(v) else None, b[i] if i < len(b) else None
+            if x != y:
+                return Difference(f"{kind} {i}", [("transfer", x, y)])
     for name in sorted(want["requests"].keys() | got["requests"].keys()):
         v, b = want["requests"].get(name, {}), got["requests"].get(name, {})
         rows = [(f, v.get(f), b.get(f)) for f in request if v.get(f) != b.get(f)]

@@ -14,6 +14,7 @@ import traceback
 import types
 
 import models
+import offload
 
 
 class DriverError(Exception):
@@ -171,7 +172,8 @@ class Run:
             structured_output_manager=types.SimpleNamespace(
                 should_advance=lambda *_, **__: False, accept_tokens=lambda *_: True, grammar_bitmask=lambda *_: None),
             mm_registry=types.SimpleNamespace(supports_multimodal_inputs=lambda _: False))))
-        scheduler.kv_event_publisher = None
+        scheduler.kv_event_publisher, scheduler.finished_req_ids = None, Ordered()
+        self.worker = offload.attach(self.case, scheduler, self.config, kv) if self.case.tiers else None
         preempt = scheduler._preempt_request
         scheduler._preempt_request = lambda q, *rest, **named: (self.preempted(q), preempt(q, *rest, **named))
         schedule = scheduler.schedule
@@ -204,10 +206,23 @@ class Run:
             outputs, _ = self.core.step_fn()
             self.emit(outputs or {})
             idle = idle + 1 if before == (self.now, len(self.steps)) else 0
+            if idle > 3 and self.worker and self.skip_to_transfer():
+                idle = 0
             if idle > 1000:
                 raise DriverError(f"vLLM's scheduler makes no progress at {self.now} µs: running "
                                   f"{[r.request_id for r in scheduler.running]}, {len(scheduler.requests)} requests")
-        return {"steps": self.steps, "preemptions": self.preemptions, "requests": self.results}
+        transfers = self.worker.transfers if self.worker else []
+        return {"steps": self.steps, "preemptions": self.preemptions, "requests": self.results, "transfers": transfers}
+
+    def skip_to_transfer(self):
+        """Moves the clock to the next end of a transfer or the next input, if all requests wait for transfers."""
+        if any(output.num_scheduled_tokens for _, output, _ in self.core.batch_queue or ()):
+            return False
+        times = [t for t in [self.worker.next_end(), self.inputs[0][0] if self.inputs else None] if t is not None]
+        if not times or min(times) <= self.now:
+            return False
+        self.now = min(times)
+        return True
 
     def deliver(self, until):
         """Hands the inputs before a time to the engine core."""
@@ -263,6 +278,7 @@ class Run:
         known = {name: (q.num_tokens + q.num_output_placeholders, q.num_output_tokens + q.num_output_placeholders)
                  for name, q in scheduler.requests.items()}
         output = schedule(*rest)
+        scheduler.finished_req_ids = Ordered()
         batch = types.SimpleNamespace(prefill=0, decode=0, context=0, sampled={})
         for name, n in output.num_scheduled_tokens.items():
             q, result = scheduler.requests[name], self.results[name]
@@ -305,11 +321,19 @@ class Run:
 
     def start(self, output):
         """Starts the batch after the one in flight and returns when it ends."""
+        meta, begin = output.kv_connector_metadata, max(self.now, self.busy_until)
+        if self.worker:
+            begin = self.worker.start(meta, self.now, begin)
         if not output.num_scheduled_tokens:
+            if self.worker:  # the batch after an empty one is formed at once, and its step waits for the stores of both
+                self.worker.store(meta, self.now)
+                self.busy_until = begin
             return self.now
         b, pool, scheduler = output.batch, self.core.scheduler.kv_cache_manager.block_pool, self.core.scheduler
-        start = max(self.now, self.busy_until)
+        start = begin
         self.busy_until = start + self.case.step_us(b.prefill, b.decode, b.context)
+        if self.worker:
+            self.worker.store(meta, self.busy_until)
         running, waiting = scheduler.get_request_counts()
         self.steps.append({
             "start_us": start, "end_us": self.busy_until, "prefill_tokens": b.prefill, "decode_tokens": b.decode,
@@ -331,6 +355,13 @@ class Run:
                 self.end_preemption(output.request_id, self.now)
 
 
+class Ordered(dict):
+    """A set in the order in which its elements were added. vLLM uses a set of strings, whose order is random."""
+
+    def add(self, element):
+        self[element] = None
+
+
 class Pending:
     """The future of a batch. Waiting for it moves the clock to its end."""
 
@@ -348,6 +379,8 @@ class Pending:
         values = dict(req_ids=names, req_id_to_index={n: i for i, n in enumerate(names)},
                       sampled_token_ids=[[sampled[n]] if n in sampled else [] for n in names],
                       logprobs=None, prompt_logprobs_dict={}, pooler_output=[])
+        if run.worker:
+            values["kv_connector_output"] = run.worker.ended(run.now)
         return run.ModelRunnerOutput(**accepted((run.ModelRunnerOutput,), values))
 
 

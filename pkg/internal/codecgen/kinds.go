@@ -47,8 +47,9 @@ var kinds = map[string]kind{
 }
 
 var (
-	objectPointer = kind{decode: "$v = new($T)\n$v.decode(s)"}
-	objectList    = list("append$T(b, &$v[i], cache)",
+	objectPointer = kind{encode: "b = append$T(append(b, `$key`...), $v, cache)", present: "$v != nil",
+		decode: "$v = new($T)\n$v.decode(s)"}
+	objectList = list("append$T(b, &$v[i], cache)",
 		"$v = slices.Grow($v, 1)[:n+1]\n$v[n].decode(s)"+locateError,
 		kind{row: "$row", toRow: "convert($v, rowOf$T)", fromRow: "convert($v, (*$row).record)"})
 )

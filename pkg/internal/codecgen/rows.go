@@ -7,7 +7,7 @@ import (
 )
 
 // tables are the types of the records that have a table, and of their parts.
-var tables = []string{"Outcome", "Decision", "Candidate"}
+var tables = []string{"Outcome", "LoadedTokens", "Decision", "Candidate"}
 
 // rows generates, for each type with a table, the type of its rows and the conversions in both
 // directions.
@@ -45,6 +45,8 @@ func (f *field) column() (typ, options string) {
 	switch {
 	case f.row != "":
 		return "[]" + f.expand(f.row, "", ""), ",optional,list"
+	case f.isObject():
+		return "*" + rowName(typ[1:]), ""
 	case f.toRow != "":
 		return typ, ",optional,list"
 	case f.absent != "":
@@ -61,9 +63,17 @@ func (f *field) column() (typ, options string) {
 	return typ, options
 }
 
+// isObject reports whether f points to an object.
+func (f *field) isObject() bool {
+	_, plain := kinds[f.typ]
+	return !plain && f.typ[0] == '*'
+}
+
 // conversions are the expressions that convert f to its column and back.
 func (f *field) conversions() (toRow, fromRow string) {
 	switch {
+	case f.isObject():
+		return "convertPointer($v, rowOf$T)", "convertPointer($v, (*$row).record)"
 	case f.toRow != "":
 		return f.toRow, f.fromRow
 	case f.required || f.typ[0] == '*':

@@ -69,6 +69,9 @@ type batch struct {
 	Step
 	entries []entry
 	budget  int // tokens left
+	// notBefore is when the step starts at the earliest. stores begin when it ends.
+	notBefore int64
+	stores    []*transfer
 }
 
 // entry is the work of a step for one request.

@@ -22,6 +22,8 @@ type cache struct {
 	// registrations, duplicates and evictions count hashes that were registered, registered twice
 	// and lost.
 	registrations, duplicates, evictions int
+	// taken are the blocks that were allocated or hit while a batch was formed.
+	taken []int
 }
 
 // newCache returns n free blocks in ascending order.
@@ -53,6 +55,7 @@ func (c *cache) pin(b int) {
 		c.free = slices.Delete(c.free, i, i+1)
 	}
 	c.blocks[b].owners++
+	c.taken = append(c.taken, b)
 }
 
 // allocate takes the first free block, which loses its hash.
@@ -63,6 +66,7 @@ func (c *cache) allocate() int {
 		c.evictions++
 	}
 	c.blocks[b] = block{owners: 1}
+	c.taken = append(c.taken, b)
 	return b
 }
 

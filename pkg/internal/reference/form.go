@@ -12,13 +12,31 @@ import (
 func (r *replica) form(now int64) *batch {
 	b := &batch{budget: r.config.MaxNumBatchedTokens}
 	r.threshold = r.currentThreshold()
-	r.fresh = nil
+	r.fresh, r.cache.taken = nil, nil
+	if r.host != nil {
+		r.host.formed = now
+	}
 	r.scheduleRunning(b, now)
-	if b.Preempted == 0 {
+	switch {
+	case b.Preempted > 0:
+	case r.host != nil:
+		r.tooLarge = r.scheduleWithHost(b, now)
+	default:
 		r.scheduleWaiting(b, now)
 	}
+	if r.host != nil {
+		r.waitForTaken()
+		r.offer(b)
+		r.offerLeft(b, now)
+		if len(b.entries) > 0 {
+			b.notBefore, r.host.wait = r.host.wait, 0
+		}
+		if b.notBefore > now {
+			r.host.counts.Waits++
+		}
+	}
 	b.UsedBlocks = r.cache.used()
-	b.Running, b.Waiting = len(r.running), len(r.waiting)
+	b.Running, b.Waiting = len(r.running), len(r.waiting)+len(r.loading)
 	r.stopped = r.stoppedBy(b)
 	r.check(b)
 	return b
@@ -26,7 +44,7 @@ func (r *replica) form(now int64) *batch {
 
 // currentThreshold is the long-prefill threshold of a batch that is formed with the present requests.
 func (r *replica) currentThreshold() int {
-	limit, present := r.config.LongPrefillThreshold, len(r.running)+len(r.waiting)
+	limit, present := r.config.LongPrefillThreshold, len(r.running)+len(r.waiting)+len(r.loading)
 	if limit == 0 || present == 0 {
 		return 0
 	}
@@ -64,6 +82,10 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 		past := hit{tokens: q.computed}
 		for q.stage == stageRunning && r.blocksNeeded(q, past, past.tokens+n, false) > len(r.cache.free) {
 			victim := r.victim()
+			if r.host != nil && r.step.contains(victim) { // a load could write to its blocks while the step does
+				r.host.counts.Stuck++
+				return
+			}
 			idle := !b.contains(victim)
 			if !idle {
 				r.undoneVictims++
@@ -245,6 +267,7 @@ func (r *replica) schedule(b *batch, q *request, n int) {
 	yields := q.computed == q.length()
 	if yields {
 		q.inFlight++
+		q.host.chunked = false
 	}
 	b.entries = append(b.entries, entry{request: q, tokens: n, isDecode: decodes, computed: past, emitsToken: yields})
 	b.budget -= n
@@ -263,6 +286,10 @@ func (r *replica) preempt(b *batch, q *request, now int64) {
 		r.async.DrainingVictims++
 	}
 	r.leave(q)
+	if r.host != nil {
+		r.host.waitForStores(q)
+		q.host.offered, q.host.chunked = 0, false
+	}
 	r.requeue(q)
 	q.stage = stageQueued
 	q.outcome.Preemptions++
@@ -280,7 +307,7 @@ func (q *request) endPreemption(now int64) {
 
 // check panics if a new batch exceeds a limit.
 func (r *replica) check(b *batch) {
-	r.cache.check(r.running)
+	r.cache.check(r.holders())
 	tokens := 0
 	for _, p := range b.entries {
 		tokens += p.tokens

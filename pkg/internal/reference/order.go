@@ -20,6 +20,8 @@ func (c *Config) order(q *request) float64 {
 // insert puts a request behind its equals in the wait queue.
 func (r *replica) insert(q *request) {
 	i := 0
+	r.arrivals++
+	q.arrival = r.arrivals
 	for i < len(r.waiting) && r.config.order(r.waiting[i]) <= r.config.order(q) {
 		i++
 	}
@@ -29,7 +31,7 @@ func (r *replica) insert(q *request) {
 // requeue puts a preempted request before its equals.
 func (r *replica) requeue(q *request) {
 	i := 0
-	for i < len(r.waiting) && r.config.order(r.waiting[i]) < r.config.order(q) {
+	for i < len(r.waiting) && (r.config.order(r.waiting[i]) < r.config.order(q) || r.cameBefore(r.waiting[i], q)) {
 		i++
 	}
 	r.waiting = slices.Insert(r.waiting, i, q)
@@ -40,11 +42,23 @@ func (r *replica) requeue(q *request) {
 func (r *replica) victim() *request {
 	worst := r.running[len(r.running)-1]
 	for _, q := range slices.Backward(r.running) {
-		if r.config.preemptionScore(q) > r.config.preemptionScore(worst) {
+		score, most := r.config.preemptionScore(q), r.config.preemptionScore(worst)
+		scored := r.config.Victim != nil || r.config.Preemption == "lowest-priority"
+		if score > most || score == most && scored && r.ordersByArrival() && q.arrival > worst.arrival {
 			worst = q
 		}
 	}
 	return worst
+}
+
+// ordersByArrival reports whether of requests that are equal the one that arrived first is before the others.
+func (r *replica) ordersByArrival() bool {
+	return r.host != nil && r.config.Scheduler != "" && r.config.Scheduler != "fcfs"
+}
+
+// cameBefore reports whether a request is before one that is equal to it since it arrived before that.
+func (r *replica) cameBefore(p, q *request) bool {
+	return r.ordersByArrival() && r.config.order(p) == r.config.order(q) && p.arrival < q.arrival
 }
 
 // preemptionScore ranks running requests for preemption: the highest is preempted first.

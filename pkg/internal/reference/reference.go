@@ -43,6 +43,8 @@ type Config struct {
 	StepTime func(Batch) int64
 	// Window limits the window sums of a batch; 0 leaves them 0.
 	Window int
+	// Host is the memory to which full blocks are offloaded, nil if there is none.
+	Host *Host
 	// Groups are the KV cache groups; without any there is one of full attention with BlockSize.
 	Groups []Group
 
@@ -192,6 +194,7 @@ type Outcome struct {
 	Replica        int
 	Generated      int
 	Cached         int
+	Loaded         int // from the host
 	ExpectedCached int
 	Preemptions    int
 	// PreemptedUS is the time spent waiting after preemptions.
@@ -248,6 +251,9 @@ type Result struct {
 	// a request that waits for a state.
 	Junctions, Deferred int
 	Async               AsyncCounts
+	// Transfers are those of each replica, in the order in which they ended.
+	Transfers [][]Transfer
+	Host      HostCounts
 }
 
 // AsyncCounts counts what happens only to batches formed while a step is in progress.

@@ -9,6 +9,8 @@ type replica struct {
 	waiting []*request // head first
 	// stopped is the limit that stopped the queue when the last batch was formed.
 	stopped stop
+	// tooLarge is the request that did not fit into it, if the replica has a host.
+	tooLarge *request
 	// changed: a request came while the replica was idle, or a step began or ended, at this instant.
 	changed bool
 	// hitTokens counts prompt tokens found in the cache when requests are first scheduled, firstTokens and laterTokens
@@ -16,6 +18,11 @@ type replica struct {
 	hitTokens, firstTokens, laterTokens []measurement
 	meanStepUS                          float64
 	running                             []*request // in the order of last admission
+	// host is the memory of the host, nil if blocks are not offloaded. loading have blocks for a load, in the order of
+	// their loads; orphans were aborted then.
+	host             *host
+	loading, orphans []*request
+	arrivals         int
 	// step is the step in progress, nil between steps.
 	step *batch
 	// ahead is the batch formed when step started, which runs next; nil if there is none, and always
@@ -44,14 +51,14 @@ type replica struct {
 
 // hasWork reports whether a step must start.
 func (r *replica) hasWork() bool {
-	return r.ahead != nil || len(r.running)+len(r.waiting) > 0
+	return r.ahead != nil || len(r.running)+len(r.waiting)+len(r.loading) > 0
 }
 
 // start starts a step at now: of the batch formed ahead or, if there is none, of a new one. There
 // must be work and no step in progress. With Async it also forms the next batch and drops it if it
 // is empty; requests that this preempted keep waiting.
 func (r *replica) start(now int64) {
-	for _, q := range r.waiting {
+	for _, q := range slices.Concat(r.waiting, r.loading) {
 		q.countStopped(r.stopped, now)
 	}
 	r.step, r.ahead = r.ahead, nil
@@ -59,12 +66,21 @@ func (r *replica) start(now int64) {
 		r.step = r.form(now)
 		// A request that preempts itself as the lowest may leave the batch empty. The scheduler runs
 		// again at once.
+		preempted := 0
 		for len(r.step.entries) == 0 && r.step.Preempted > 0 {
-			preempted := r.step.Preempted
+			r.askStores(r.step, now)
+			preempted += r.step.Preempted
 			r.step = r.form(now)
-			r.step.Preempted += preempted
 			r.retries++
 		}
+		r.step.Preempted += preempted
+	}
+	if len(r.step.entries) == 0 && r.host != nil && len(r.host.transfers)+len(r.step.stores) > 0 {
+		r.askStores(r.step, now)
+		r.host.counts.Idle++
+		r.victims += r.step.Preempted
+		r.step = nil
+		return
 	}
 	if len(r.step.entries) == 0 {
 		panic("reference: a replica with work computes nothing")
@@ -77,16 +93,19 @@ func (r *replica) start(now int64) {
 	for _, p := range r.step.entries {
 		r.step.Shares = append(r.step.Shares, Share{p.request.ID, p.tokens})
 	}
-	r.step.StartUS = now
-	r.step.EndUS = now + r.config.stepTime(r.step.Batch)
+	r.step.StartUS = max(now, r.step.notBefore)
+	r.step.EndUS = r.step.StartUS + r.config.stepTime(r.step.Batch)
+	r.askStores(r.step, r.step.EndUS)
 	if !r.config.Async {
 		return
 	}
 	ahead := r.form(now)
 	if len(ahead.entries) > 0 {
+		r.askStores(ahead, max(r.step.EndUS, ahead.notBefore)+r.config.stepTime(ahead.Batch))
 		r.ahead = ahead
 		return
 	}
+	r.askStores(ahead, now)
 	r.victims = ahead.Preempted
 	r.async.DroppedVictims += ahead.Preempted
 	if slices.ContainsFunc(slices.Concat(r.running, r.waiting), func(q *request) bool { return !q.draining() }) {
@@ -115,6 +134,13 @@ func (r *replica) finish(now int64) []*request {
 		}
 	}
 	r.measureStep(now)
+	if r.host != nil {
+		left = r.finishWithHost(left, now)
+		r.steps = append(r.steps, r.step.Step)
+		r.step = nil
+		r.cache.check(r.holders())
+		return left
+	}
 	// Choice: aborted requests leave in deadline order, the order in which the engine receives
 	// aborts.
 	left = append(r.aborted, left...)
@@ -124,8 +150,22 @@ func (r *replica) finish(now int64) []*request {
 	}
 	r.steps = append(r.steps, r.step.Step)
 	r.step = nil
-	r.cache.check(r.running)
+	r.cache.check(r.holders())
 	return left
+}
+
+// holders are the requests that have blocks.
+func (r *replica) holders() []*request {
+	all := slices.Concat(r.running, r.loading, r.orphans)
+	if r.host != nil {
+		all = append(all, r.host.late...)
+	}
+	for _, q := range r.aborted {
+		if q.stage == stageLoading {
+			all = append(all, q)
+		}
+	}
+	return all
 }
 
 // leave removes a request from running and frees its blocks, or from the queue, where it has none.

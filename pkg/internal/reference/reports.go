@@ -41,7 +41,7 @@ func (r *router) readReports(replicas []*replica, now int64) {
 		for _, q := range slices.Concat(x.waiting, x.running) {
 			q.reported = true
 		}
-		r.queued = append(r.queued, len(x.waiting))
+		r.queued = append(r.queued, len(x.waiting)+len(x.loading))
 		r.running = append(r.running, len(x.running))
 		r.free = append(r.free, len(x.cache.free))
 		r.usage = append(r.usage, 1-float64(len(x.cache.free))/float64(len(x.cache.blocks)))
@@ -49,7 +49,7 @@ func (r *router) readReports(replicas []*replica, now int64) {
 		r.hitRate = append(r.hitRate, ratio(x.hitTokens, now))
 		r.ttftMS = append(r.ttftMS, ratio(x.firstTokens, now)/1000)
 		r.tpotMS = append(r.tpotMS, ratio(x.laterTokens, now)/1000)
-		r.waitMS = append(r.waitMS, float64(len(x.waiting))*x.meanStepUS/1000)
+		r.waitMS = append(r.waitMS, float64(len(x.waiting)+len(x.loading))*x.meanStepUS/1000)
 	}
 }
 

@@ -14,6 +14,7 @@ const (
 	stageDelay
 	stageQueued
 	stageRunning
+	stageLoading
 )
 
 // request is a request in the simulation.
@@ -42,6 +43,8 @@ type request struct {
 	// that it had left.
 	flowAt   int64
 	reported bool
+	host     hostUse
+	arrival  int // at its replica
 	// preemptedAt is the time of the preemption that the request has not recovered from, or Never.
 	preemptedAt int64
 	stoppedAt   int64 // see countStopped
@@ -94,7 +97,11 @@ type simulation struct {
 func newSimulation(c Config, requests []Request) *simulation {
 	s := &simulation{config: c, flow: flow{turns: map[float64]*turns{}, refreshAt: Never}}
 	for range c.Replicas {
-		s.replicas = append(s.replicas, &replica{config: &s.config, cache: newCache(c.usable(), c.UnhashedFirst)})
+		r := &replica{config: &s.config, cache: newCache(c.usable(), c.UnhashedFirst)}
+		if c.Host != nil {
+			r.host = &host{Host: *c.Host}
+		}
+		s.replicas = append(s.replicas, r)
 	}
 	s.router = router{
 		config:   &s.config,
@@ -189,9 +196,13 @@ func (s *simulation) tryFlow(now int64) bool {
 // ended a step at this instant. Then flow control is tried again.
 func (s *simulation) startSteps(now int64) (changed bool) {
 	for _, r := range s.replicas {
-		if r.step == nil && r.hasWork() {
+		switch {
+		case r.step != nil:
+		case r.hasWork():
 			r.start(now)
-			r.changed = true
+			r.changed = r.changed || r.step != nil // else its requests wait for transfers
+		case r.host != nil:
+			r.offerIdle(now)
 		}
 		changed, r.changed = changed || r.changed, false
 	}
@@ -220,6 +231,17 @@ func (s *simulation) dispatch(now int64) bool {
 				s.router.inflight[q.outcome.Replica]--
 			}
 			s.flow.due, r.changed = true, true
+			return true
+		}
+	}
+	for _, r := range s.replicas {
+		if r.host == nil {
+			continue
+		}
+		if ended, left := r.endTransfer(now); ended {
+			for _, q := range left {
+				s.router.inflight[q.outcome.Replica]--
+			}
 			return true
 		}
 	}
@@ -258,6 +280,11 @@ func (s *simulation) nextTime() (at int64, ok bool) {
 	for _, r := range s.replicas {
 		if r.step != nil {
 			times = append(times, r.step.EndUS)
+		}
+		if r.host != nil {
+			for _, t := range r.host.transfers {
+				times = append(times, t.EndedUS)
+			}
 		}
 	}
 	if len(s.flow.waiting) > 0 && s.flow.refreshAt != Never {
@@ -362,7 +389,14 @@ func (s *simulation) abort(q *request, now int64) {
 	}
 	r := s.replicas[q.outcome.Replica]
 	switch {
+	case q.stage == stageLoading:
+		if !r.abortLoad(q, now) {
+			return
+		}
 	case q.stage == stageQueued:
+		if r.host != nil {
+			r.leaveHost(q)
+		}
 		if q.inFlight > 0 {
 			q.outcome.DeadlineAt = "flight"
 		}
@@ -373,9 +407,15 @@ func (s *simulation) abort(q *request, now int64) {
 			q.outcome.DeadlineAt = "ahead"
 		}
 		r.aborted = append(r.aborted, q)
+		if r.host != nil {
+			r.host.number(q)
+		}
 		return
 	case q.stage == stageRunning:
 		q.outcome.DeadlineAt = "between"
+		if r.host != nil && r.keepsBlocks(q) {
+			return
+		}
 		r.leave(q)
 	}
 	s.router.inflight[q.outcome.Replica]--
@@ -412,6 +452,10 @@ func (s *simulation) result() Result {
 		result.Deferred += r.deferred
 		result.Retries += r.retries
 		result.Async.add(r.async)
+		if r.host != nil {
+			result.Host.add(r.host.counts)
+			result.Transfers = append(result.Transfers, r.host.done)
+		}
 	}
 	return result
 }

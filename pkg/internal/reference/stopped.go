@@ -13,14 +13,27 @@ const (
 
 // stoppedBy is what stopped the queue when b was formed.
 func (r *replica) stoppedBy(b *batch) stop {
-	if len(r.waiting) == 0 {
+	if len(r.waiting)+len(r.loading) == 0 {
 		return stopNone
 	}
 	if len(r.running) >= r.config.MaxNumSeqs {
 		return stopSlots
 	}
-	first := r.waiting[0]
-	if b.budget == 0 || !r.config.Chunked && r.capChunk(first.length()-r.lookup(first).tokens) > b.budget {
+	if b.budget == 0 {
+		return stopBudget
+	}
+	first := r.tooLarge
+	if r.host == nil || b.Preempted > 0 {
+		first = r.waiting[0]
+	}
+	if first == nil { // all wait for transfers
+		return stopNone
+	}
+	computed := first.computed
+	if first.stage != stageLoading {
+		computed = r.lookup(first).tokens
+	}
+	if !r.config.Chunked && r.capChunk(first.length()-computed) > b.budget {
 		return stopBudget
 	}
 	return stopBlocks

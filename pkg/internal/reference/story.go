@@ -20,6 +20,7 @@ import (
 // scheduler=fcfs, preemption=last-in, snapshot=0 (µs, 0 is always),
 // reserve=off (reserve_full_sequence), watermark=0, window=0, alpha=0,0,0,
 // beta=… (three or four numbers, required), admission=0 and
+// host=blocks:bytes of a block:min_load_blocks (default none), load=µs:gb_per_s, store=µs:gb_per_s,
 // routing_latency=0 (µs), routing=round-robin, scorers=prefix-affinity:3,queue-depth:2
 // (default none), shadow=31250 and horizon=… (µs, default none). Of arrive,
 // prompt, deadline, priority=0 and predicted=0 are optional.
@@ -201,6 +202,8 @@ func (c *Config) set(key, value string) (err error) {
 		c.ShadowBlocks, err = strconv.Atoi(value)
 	case "horizon":
 		c.HorizonUS, err = strconv.ParseInt(value, 10, 64)
+	case "host", "load", "store":
+		err = c.setHost(key, value)
 	default:
 		err = fmt.Errorf("unknown key")
 	}
@@ -277,8 +280,8 @@ func pairs(value string) func(yield func(name, number string) bool) {
 }
 
 // Text formats the result for stories: one line per request without the fields that do not apply.
-// show adds "tokens" (the engine time of each token), "steps" (every step of every replica) and
-// "sums" (the batch sums of each step).
+// show adds "tokens" (the engine time of each token), "steps" (every step of every replica),
+// "sums" (the batch sums of each step) and "transfers".
 func (r Result) Text(show ...string) string {
 	var text strings.Builder
 	for _, o := range r.Outcomes {
@@ -294,6 +297,12 @@ func (r Result) Text(show ...string) string {
 			for replica, steps := range r.Steps {
 				for _, s := range steps {
 					text.WriteString(s.text(replica) + "\n")
+				}
+			}
+		case "transfers":
+			for replica, list := range r.Transfers {
+				for _, t := range list {
+					text.WriteString(t.text(replica) + "\n")
 				}
 			}
 		case "sums":
@@ -330,7 +339,8 @@ func (o Outcome) text() string {
 		name string
 		n    int
 	}{
-		{"generated", o.Generated}, {"cached", o.Cached}, {"expected", o.ExpectedCached}, {"preempted", o.Preemptions},
+		{"generated", o.Generated}, {"cached", o.Cached}, {"loaded", o.Loaded}, {"expected", o.ExpectedCached},
+		{"preempted", o.Preemptions},
 	} {
 		if count.n > 0 {
 			line += fmt.Sprintf(" %s=%d", count.name, count.n)

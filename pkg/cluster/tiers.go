@@ -1,0 +1,132 @@
+package cluster
+
+import (
+	"cmp"
+
+	"blis/pkg/strictyaml"
+)
+
+// KVTier is a memory of a replica to which KV blocks are offloaded. Its size is GiB or Blocks.
+type KVTier struct {
+	// Tier is cpu, the memory of the host.
+	Tier   string  `yaml:"tier" json:"tier"`
+	GiB    float64 `yaml:"gib" json:"gib,omitempty"`
+	Blocks int     `yaml:"blocks" json:"blocks,omitempty"`
+	// Load is the link to the GPUs of the replica, Store the one from them. Each runs one transfer at a time.
+	Load  KVLink `yaml:"load" json:"load"`
+	Store KVLink `yaml:"store" json:"store"`
+}
+
+// KVLink is the speed of a link: a transfer takes LatencyUS plus its bytes at GBPerS, 10⁹ bytes a second.
+type KVLink struct {
+	LatencyUS float64 `yaml:"latency_us" json:"latency_us"`
+	GBPerS    float64 `yaml:"gb_per_s" json:"gb_per_s"`
+}
+
+// KVOffload are the rules for the tiers of a deployment.
+type KVOffload struct {
+	// Policy says when blocks are stored: eager, at the end of the step that fills them.
+	Policy string `yaml:"policy" json:"policy"`
+	// Eviction says which blocks a full tier loses: lru, those of the request that used them least recently.
+	Eviction string `yaml:"eviction" json:"eviction"`
+	// MinLoadBlocks is the least number of blocks that a request loads.
+	MinLoadBlocks int `yaml:"min_load_blocks" json:"min_load_blocks"`
+}
+
+// The values of KVTier.Tier, KVOffload.Policy and KVOffload.Eviction.
+const (
+	TierCPU     = "cpu"
+	eager       = "eager"
+	evictionLRU = "lru"
+)
+
+// UnmarshalYAML decodes the rules over the defaults.
+func (o *KVOffload) UnmarshalYAML(decode func(any) error) error {
+	type plain KVOffload
+	*o = defaultOffload
+	return decode((*plain)(o))
+}
+
+var defaultOffload = KVOffload{Policy: eager, Eviction: evictionLRU, MinLoadBlocks: 1}
+
+// tiers completes and checks the tiers of d, the deployment at path at.
+func (c *resolver) tiers(d *Deployment, at string) error {
+	if len(d.KVTiers) == 0 {
+		if d.KVOffload != nil {
+			c.warnf(d, "kv_offload has no effect: there are no kv_tiers")
+		}
+		if d.Engine.KVBytesPerBlock > 0 {
+			c.warnf(d, "engine.kv_bytes_per_block has no effect: there are no kv_tiers")
+		}
+		return nil
+	}
+	if d.KVOffload == nil {
+		o := defaultOffload
+		d.KVOffload = &o
+	}
+	if err := d.KVOffload.validate(at+".kv_offload", c.errorf); err != nil {
+		return err
+	}
+	switch {
+	case len(d.KVTiers) > 1:
+		return c.errorf(at+".kv_tiers[1]", "is not supported: a deployment can have one tier, %s", TierCPU)
+	case len(d.Computed.KVGroups) > 0:
+		return c.errorf(at+".kv_tiers", "are not supported for a model with several KV cache groups or with windows")
+	case !d.Engine.EnablePrefixCaching:
+		return c.errorf(at+".kv_tiers", "need engine.enable_prefix_caching")
+	}
+	k := d.Computed
+	if k.KVBlockBytes = d.Engine.KVBytesPerBlock; k.KVBlockBytes == 0 {
+		k.KVBlockBytes = k.KVBytesPerToken * int64(d.Engine.BlockSize)
+	}
+	if k.KVBlockBytes == 0 {
+		return c.errorf(at+".engine.kv_bytes_per_block", "must be set for kv_tiers, since the model is not known")
+	}
+	t, path := &d.KVTiers[0], at+".kv_tiers[0]"
+	if err := t.validate(path, c.errorf); err != nil {
+		return err
+	}
+	if k.KVTierBlocks = t.Blocks; t.GiB > 0 {
+		k.KVTierBlocks = int(min(t.GiB*(1<<30)/float64(k.KVBlockBytes), maxCacheTokens))
+	}
+	if k.KVTierBlocks == 0 {
+		return c.errorf(path+".gib", "is %g, less than a block of %d bytes", t.GiB, k.KVBlockBytes)
+	}
+	return nil
+}
+
+// maxTierGiB is the largest memory of a replica.
+const maxTierGiB = 1 << 20
+
+func (t *KVTier) validate(path string, errorf strictyaml.Errorf) error {
+	switch {
+	case t.Tier != TierCPU:
+		return errorf(path+".tier", "must be %s, is %q", TierCPU, t.Tier)
+	case (t.GiB != 0) == (t.Blocks != 0):
+		return errorf(path+".gib", "must be set, or blocks, and not both")
+	}
+	between := strictyaml.Between[float64](errorf, path+".")
+	return cmp.Or(
+		between("gib", t.GiB, 0, maxTierGiB),
+		strictyaml.Between[int](errorf, path+".")("blocks", t.Blocks, 0, maxCacheTokens),
+		t.Load.validate(path+".load", errorf), t.Store.validate(path+".store", errorf))
+}
+
+func (l *KVLink) validate(path string, errorf strictyaml.Errorf) error {
+	if !(l.GBPerS > 0) || l.GBPerS > maxGBPerS {
+		return errorf(path+".gb_per_s", "must be above 0 and at most %g, is %g", maxGBPerS, l.GBPerS)
+	}
+	return strictyaml.Between[float64](errorf, path+".")("latency_us", l.LatencyUS, 0, maxLatencyUS)
+}
+
+const maxGBPerS = 1e6
+
+func (o *KVOffload) validate(path string, errorf strictyaml.Errorf) error {
+	switch {
+	case o.Policy != eager:
+		return errorf(path+".policy", "must be %s, is %q", eager, o.Policy)
+	case o.Eviction != evictionLRU:
+		return errorf(path+".eviction", "must be %s, is %q", evictionLRU, o.Eviction)
+	}
+	return strictyaml.Between[int](errorf, path+".")("min_load_blocks", o.MinLoadBlocks, 1, maxCacheTokens)
+}

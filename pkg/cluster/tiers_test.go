@@ -1,0 +1,86 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+)
+
+const (
+	tierLinks = "load: {latency_us: 50, gb_per_s: 25}, store: {gb_per_s: 20}"
+	oneTier   = "kv_tiers: [{tier: cpu, gib: 1, " + tierLinks + "}]"
+)
+
+func TestTierBlocks(t *testing.T) {
+	const llama = "model: meta-llama/Llama-3.1-8B, gpu: H100"
+	for _, c := range []struct {
+		text         string
+		bytes, count int64
+	}{
+		{llama + ", kv_tiers: [{tier: cpu, gib: 64, " + tierLinks + "}]", 2097152, 32768},
+		{llama + ", kv_tiers: [{tier: cpu, blocks: 7, " + tierLinks + "}]", 2097152, 7},
+		{llama + ", engine: {block_size: 32, kv_cache_dtype: fp8}, " + oneTier, 2097152, 512},
+		{llama + ", engine: {kv_bytes_per_block: 1048576}, kv_tiers: [{tier: cpu, gib: 0.5, " + tierLinks + "}]",
+			1048576, 512},
+	} {
+		d, _, err := parseDeployment(c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k := d.Computed; k.KVBlockBytes != c.bytes || int64(k.KVTierBlocks) != c.count {
+			t.Errorf("%s: %d blocks of %d bytes, want %d of %d", c.text, k.KVTierBlocks, k.KVBlockBytes, c.count,
+				c.bytes)
+		}
+		if o := d.KVOffload; o == nil || *o != defaultOffload {
+			t.Errorf("%s: kv_offload is %+v", c.text, o)
+		}
+	}
+}
+
+func TestTierErrors(t *testing.T) {
+	const llama = "model: meta-llama/Llama-3.1-8B, gpu: H100, "
+	for _, c := range []struct{ text, want string }{
+		{llama + "kv_tiers: [{tier: disk, gib: 1, " + tierLinks + "}]", "kv_tiers[0].tier: must be cpu, is \"disk\""},
+		{llama + "kv_tiers: [{tier: cpu, " + tierLinks + "}]",
+			"kv_tiers[0].gib is not in the file: must be set, or blocks, and not both"},
+		{llama + "kv_tiers: [{tier: cpu, gib: 1e-6, " + tierLinks + "}]",
+			"kv_tiers[0].gib: is 1e-06, less than a block"},
+		{llama + "kv_tiers: [{tier: cpu, gib: -1, " + tierLinks + "}]", "kv_tiers[0].gib"},
+		{llama + "kv_tiers: [{tier: cpu, gib: 1, store: {gb_per_s: 1}}]",
+			"kv_tiers[0].load.gb_per_s is not in the file: must be above 0"},
+		{llama + "kv_tiers: [{tier: cpu, gib: 1, load: {latency_us: -1, gb_per_s: 1}, store: {gb_per_s: 1}}]",
+			"kv_tiers[0].load.latency_us"},
+		{llama + "kv_tiers: [{tier: cpu, gib: 1, " + tierLinks + "}, {tier: cpu, gib: 1, " + tierLinks + "}]",
+			"kv_tiers[1]: is not supported"},
+		{llama + "kv_offload: {policy: lazy}, kv_tiers: [{tier: cpu, gib: 1, " + tierLinks + "}]",
+			"kv_offload.policy: must be eager, is \"lazy\""},
+		{llama + "kv_offload: {eviction: arc}, kv_tiers: [{tier: cpu, gib: 1, " + tierLinks + "}]",
+			"kv_offload.eviction: must be lru, is \"arc\""},
+		{llama + "kv_offload: {min_load_blocks: 0}, kv_tiers: [{tier: cpu, gib: 1, " + tierLinks + "}]",
+			"kv_offload.min_load_blocks"},
+		{llama + "engine: {enable_prefix_caching: false}, kv_tiers: [{tier: cpu, gib: 1, " + tierLinks + "}]",
+			"kv_tiers: need engine.enable_prefix_caching"},
+		{"model: openai/gpt-oss-20b, gpu: H100, kv_tiers: [{tier: cpu, gib: 1, " + tierLinks + "}]",
+			"kv_tiers: are not supported for a model with several KV cache groups"},
+		{"model: unknown, engine: {num_gpu_blocks_override: 99}, latency: {beta_us: [1, 1, 1]}, " +
+			oneTier, "engine.kv_bytes_per_block is not in the file: must be set"},
+	} {
+		_, _, err := parseDeployment(c.text)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s:\n%v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+func TestTierSettingsWithoutTiers(t *testing.T) {
+	_, warnings, err := parseDeployment("model: meta-llama/Llama-3.1-8B, gpu: H100, " +
+		"engine: {kv_bytes_per_block: 4096}, kv_offload: {min_load_blocks: 2}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(warnings, "\n")
+	for _, want := range []string{"kv_offload has no effect", "engine.kv_bytes_per_block has no effect"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no warning %q in:\n%s", want, all)
+		}
+	}
+}

@@ -1,0 +1,442 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"blis/pkg/des"
+	"blis/pkg/kv"
+	"blis/pkg/link"
+	"blis/pkg/tier"
+)
+
+// OffloadConfig is a tier below the KV cache: the memory of the host. At the end of each step its requests offer the
+// blocks that are full, and requests that are not running load what the cache lacks. The rules are those of vLLM's
+// OffloadingConnector (vllm/distributed/kv_transfer/kv_connector/v1/offloading/scheduler.py in 0.33).
+type OffloadConfig struct {
+	Store *tier.Store
+	// BlockBytes is the size of a block.
+	BlockBytes float64
+	// A request loads at least MinLoadBlocks.
+	MinLoadBlocks int
+	Loads, Stores link.Speed
+	// ByArrival: of requests with the same order, the one that arrived first is the first in all queues, also after a
+	// preemption or a load.
+	ByArrival bool
+}
+
+// Transfer is a transfer between the cache and the tier.
+type Transfer struct {
+	link.Transfer
+	Load   bool
+	Left   bool  // the request has left
+	Tag    int32 // of the request
+	Blocks int32
+}
+
+// offload is the state of a replica with a tier.
+type offload struct {
+	cfg           *OffloadConfig
+	store         *tier.Store
+	loads, stores link.FIFO
+	blockSize     int32
+	uses          []use // by sequence
+	// loading and storing are the transfers that have not ended, each in order. started are those since the last call
+	// of Transfers.
+	loading, storing []underWay
+	started          []Transfer
+	// fills has, for each phase of the cache's clock, the decoding sequences that fill a block then. refused are the
+	// sequences whose last offer was refused.
+	fills   [][]int32
+	refused []int32
+	// left are the requests that have left since a batch was formed last, in any order; leaving counts those that began
+	// to leave.
+	left    []leaver
+	leaving int64
+	// orphans are sequences aborted during their loads, late those whose blocks are freed when the next step ends.
+	orphans, late []int32
+	// ending: the aborts of a step that ends are processed, before its tokens.
+	ending bool
+	// offers is scratch, skipped are the waiting requests that the batch being formed has passed.
+	offers  []offer
+	skipped []waiter
+	// blocked is the first request that did not fit into the last batch, or none.
+	blocked int32
+	// wait is when stores end for which the next step waits.
+	wait  des.Time
+	stats TierStats
+}
+
+const none int32 = -1
+
+// use is what a sequence does with the tier.
+type use struct {
+	tier.User
+	// Blocks before offered are not offered in this admission.
+	offered int32
+	// noted is the number of the batch for which an offer was noted last. fillsAt is the sequence's index in a list
+	// of fills.
+	noted, fillsAt int32
+	// decoded: it has computed the tokens with which it was admitted. computing: it is in the step in flight.
+	decoded, computing bool
+	// stores are the stores of blocks that it holds or held, storesEnd the end of the last one.
+	stores    []blockStore
+	storesEnd des.Time
+	// A load ends at loadEnd. It gives it hit blocks from the cache and loaded ones from the tier. reached: its
+	// blocks are published.
+	loadEnd     des.Time
+	hit, loaded int32
+	reached     bool
+	// arrival orders the requests as they came, leaving as they began to leave. ended: it has left the tier.
+	arrival, leaving int64
+	ended            bool
+}
+
+// leaver is a request that has left. It may still offer blocks lo to hi, which have this mark in the cache.
+type leaver struct {
+	tier.User
+	number int64
+	tag    int32
+	path   kv.Path
+	lo, hi int32
+	mark   int64
+}
+
+// blockStore is a store of blocks lo to hi of a sequence.
+type blockStore struct {
+	lo, hi int32
+	end    des.Time
+}
+
+// underWay is a transfer that has not ended.
+type underWay struct {
+	Transfer
+	seq     int32
+	extents []tier.Extent
+}
+
+// offer are the first blocks of a sequence, without hi.
+type offer struct {
+	seq, hi   int32
+	admission int64
+}
+
+// pendingStore is a store that begins when the step of its batch ends, of a sequence or of a request that has left.
+type pendingStore struct {
+	seq, tag int32
+	mark     int64
+	extents  []tier.Extent
+}
+
+func newOffload(cfg *OffloadConfig, cache *kv.Cache) *offload {
+	if cfg == nil {
+		return nil
+	}
+	cache.KeepFences()
+	return &offload{cfg: cfg, store: cfg.Store, loads: link.NewFIFO(cfg.Loads), stores: link.NewFIFO(cfg.Stores),
+		blockSize: int32(cache.BlockSize()), fills: make([][]int32, cache.BlockSize())}
+}
+
+// use returns the use of sequence s.
+func (o *offload) use(s int32) *use {
+	for int(s) >= len(o.uses) {
+		o.uses = append(o.uses, use{})
+	}
+	return &o.uses[s]
+}
+
+// busy reports whether a transfer is under way.
+func (o *offload) busy() bool { return len(o.loading)+len(o.storing) > 0 }
+
+// Transfers returns the transfers that were asked for since the last call. They are valid until the next one.
+func (e *Engine) Transfers() []Transfer {
+	if e.offload == nil {
+		return nil
+	}
+	list := e.offload.started
+	e.offload.started = e.offload.started[:0]
+	return list
+}
+
+// TierStats are totals of a replica's tier. Times are in µs.
+type TierStats struct {
+	tier.Stats
+	// HitTokens counts tokens loaded for requests at their first admission, Stored and Loaded blocks of transfers that
+	// have ended, StoreUS and LoadUS their time on the links, Loads the loads among them, WaitUS the times from the
+	// request for a load to its end.
+	HitTokens, Stored, Loaded, Loads       int64
+	StoreUS, LoadUS, WaitUS, LongestWaitUS int64
+}
+
+// Tier returns the totals of the tier, nil if there is none.
+func (e *Engine) Tier() *TierStats {
+	if e.offload == nil {
+		return nil
+	}
+	t := e.offload.stats
+	t.Stats = e.offload.store.Stats()
+	return &t
+}
+
+// count adds a transfer that has ended.
+func (t *TierStats) count(x *Transfer) {
+	us := x.Ended - x.Started
+	if !x.Load {
+		t.Stored += int64(x.Blocks)
+		t.StoreUS += us
+		return
+	}
+	t.Loaded += int64(x.Blocks)
+	t.LoadUS += us
+	t.Loads++
+	t.WaitUS += x.Ended - x.Asked
+	t.LongestWaitUS = max(t.LongestWaitUS, x.Ended-x.Asked)
+}
+
+// HasTier reports whether there is a tier.
+func (e *Engine) HasTier() bool { return e.offload != nil }
+
+// offer offers the blocks of b, whose counts are not advanced yet, and of the requests that have left since the batch
+// before it. Only known tokens, with asynchronous scheduling those of steps that have ended, fill a block. vLLM judges
+// the offers when it forms a batch, but their transfers begin when its step ends.
+func (e *Engine) offer(b *batch) {
+	o := e.offload
+	o.wait = max(o.wait, e.cache.Fenced())
+	b.stores, o.offers = b.stores[:0], o.offers[:0]
+	for _, s := range e.individual {
+		if q := &e.seqs[s]; q.lastBatch == b.number {
+			e.note(b, s, int64(q.computed))
+		}
+	}
+	if b.ticked {
+		e.noteDecoding(b, o.fills[b.tick%int64(o.blockSize)])
+		if e.cfg.AsyncScheduling {
+			e.noteDecoding(b, o.fills[(b.tick-1)%int64(o.blockSize)])
+		}
+		e.noteDecoding(b, o.refused)
+	}
+	slices.SortFunc(o.offers, func(x, y offer) int { return cmp.Compare(x.admission, y.admission) })
+	for _, x := range o.offers {
+		e.offerBlocks(b, x)
+	}
+	e.offerLeft(b)
+	if b.Prefill+b.Decode > 0 {
+		b.notBefore, o.wait = o.wait, 0
+	}
+}
+
+func (e *Engine) noteDecoding(b *batch, list []int32) {
+	for _, s := range list {
+		if q := &e.seqs[s]; q.state == decoding {
+			e.note(b, s, int64(q.computed)+b.tick-q.startTick)
+		}
+	}
+}
+
+// note notes that s has computed tokens when b ends.
+func (e *Engine) note(b *batch, s int32, computed int64) {
+	o, q, u := e.offload, &e.seqs[s], e.offload.use(s)
+	hi := int32(min(computed, e.known(q)) / int64(o.blockSize))
+	if u.noted != b.number && hi > u.offered {
+		u.noted = b.number
+		o.offers = append(o.offers, offer{s, hi, q.admission})
+	}
+}
+
+// known returns how many tokens of q are known.
+func (e *Engine) known(q *sequence) int64 {
+	n := int64(q.input) + int64(q.emitted)
+	if q.onClock {
+		n += max(0, min(e.emittedTick, q.endTick)-q.countedTick)
+	}
+	return n
+}
+
+func (e *Engine) offerBlocks(b *batch, x offer) {
+	o, q, u := e.offload, &e.seqs[x.seq], &e.offload.uses[x.seq]
+	missing, ok := o.store.Offer(&u.User, e.cache.Path(q.kv), o.blockSize, u.offered, x.hi)
+	switch i := slices.Index(o.refused, x.seq); {
+	case !ok && i < 0:
+		o.refused = append(o.refused, x.seq)
+	case ok && i >= 0:
+		o.refused = slices.Delete(o.refused, i, i+1)
+	}
+	if !ok {
+		return
+	}
+	u.offered = x.hi
+	if len(missing) > 0 {
+		b.stores = append(b.stores, pendingStore{seq: x.seq, tag: q.tag, extents: missing})
+	}
+}
+
+// offerLeft offers what requests that have left have not offered yet, and then renews the ranks of their blocks. b
+// waits for the stores of blocks that it takes.
+func (e *Engine) offerLeft(b *batch) {
+	o := e.offload
+	if len(o.left) == 0 {
+		return
+	}
+	slices.SortFunc(o.left, func(x, y leaver) int { return cmp.Compare(x.number, y.number) })
+	for i := range o.left {
+		x := &o.left[i]
+		if x.hi <= x.lo {
+			continue
+		}
+		missing, ok := o.store.Offer(&x.User, x.path, o.blockSize, x.lo, x.hi)
+		if !ok || len(missing) == 0 {
+			continue
+		}
+		p := pendingStore{seq: none, tag: x.tag, mark: x.mark, extents: missing}
+		if e.takes(&p) {
+			o.wait = max(o.wait, e.ask(&p, e.now))
+		} else {
+			b.stores = append(b.stores, p)
+		}
+	}
+	for i := range o.left {
+		x := &o.left[i]
+		o.store.Finish(&x.User, x.path, o.blockSize)
+		o.store.Release(x.path)
+	}
+	o.left = o.left[:0]
+}
+
+// takes reports whether the batch being formed takes blocks of a store.
+func (e *Engine) takes(p *pendingStore) bool {
+	for _, m := range e.cache.TakenMarks() {
+		for _, x := range p.extents {
+			if m.Mark == p.mark && m.Node == x.Node && m.Lo < x.Hi && x.Lo < m.Hi {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// askAll asks for the stores of b, whose step ends at end.
+func (e *Engine) askAll(b *batch, end des.Time) {
+	for i := range b.stores {
+		e.ask(&b.stores[i], end)
+	}
+	b.stores = b.stores[:0]
+	if len(e.offload.left) == 0 { // else the marks are theirs
+		e.cache.DropMarks()
+	}
+}
+
+// ask starts a store at a time, or when the link is free, and returns its end.
+func (e *Engine) ask(p *pendingStore, at des.Time) des.Time {
+	o, n := e.offload, tier.Blocks(p.extents)
+	t := o.stores.Ask(at, float64(float64(n)*o.cfg.BlockBytes))
+	x := Transfer{Transfer: t, Tag: p.tag, Left: p.seq == none, Blocks: n}
+	o.started = append(o.started, x)
+	o.storing = append(o.storing, underWay{x, p.seq, p.extents})
+	if x.Left {
+		for _, m := range p.extents {
+			e.cache.Resolve(p.mark, m.Node, m.Lo, m.Hi, t.Ended)
+		}
+		return t.Ended
+	}
+	u := &o.uses[p.seq]
+	u.stores = slices.DeleteFunc(u.stores, func(x blockStore) bool { return x.end <= e.now })
+	u.storesEnd = t.Ended
+	for _, m := range p.extents {
+		u.stores = append(u.stores, blockStore{m.Lo, m.Hi, t.Ended})
+	}
+	return t.Ended
+}
+
+// phase returns the index in fills of a decoding sequence.
+func (o *offload) phase(q *sequence) int64 {
+	size := int64(o.blockSize)
+	return ((q.startTick-int64(q.computed))%size + size) % size
+}
+
+// startFilling and stopFilling maintain fills for a decoding sequence.
+func (o *offload) startFilling(s int32, q *sequence) {
+	u, phase := o.use(s), o.phase(q)
+	u.fillsAt = int32(len(o.fills[phase]))
+	o.fills[phase] = append(o.fills[phase], s)
+	u.decoded = true
+}
+
+func (o *offload) stopFilling(s int32, q *sequence) {
+	u, phase := o.use(s), o.phase(q)
+	list := o.fills[phase]
+	last := list[len(list)-1]
+	list[u.fillsAt], o.uses[last].fillsAt = last, u.fillsAt
+	o.fills[phase] = list[:len(list)-1]
+}
+
+// preempted notes that s loses its blocks in a batch formed at now. The batch waits for its stores.
+func (o *offload) preempted(s int32) {
+	u := o.use(s)
+	o.wait = max(o.wait, u.storesEnd)
+	u.offered, u.decoded = 0, false
+	o.forget(s)
+}
+
+// forget removes s from the sequences whose offer was refused.
+func (o *offload) forget(s int32) {
+	if i := slices.Index(o.refused, s); i >= 0 {
+		o.refused = slices.Delete(o.refused, i, i+1)
+	}
+}
+
+// endUse ends the use that s, which still has its blocks, makes of the tier. Its stores go on, and it may offer blocks
+// once more when the next batch is formed.
+func (e *Engine) endUse(s int32) {
+	o, q, u := e.offload, &e.seqs[s], e.offload.use(s)
+	o.forget(s)
+	for _, x := range u.stores {
+		if x.end > e.now {
+			e.cache.Fence(q.kv, x.lo, x.hi, x.end)
+		}
+	}
+	x := leaver{User: u.User, number: u.leaving, tag: q.tag}
+	if x.number == 0 {
+		x.number = o.nextLeaving()
+	}
+	if q.state != waiting && q.state != loading {
+		tokens := e.known(q) - 1
+		if q.aborted {
+			tokens = min(int64(q.computed), tokens+1)
+		}
+		// The block that the token in flight of an aborted request fills has no hash. vLLM offers it, too.
+		x.lo, x.hi = u.offered, min(int32(tokens/int64(o.blockSize)), int32(e.cache.HashedBlocks(q.kv)))
+	}
+	if x.Used() || x.lo < x.hi {
+		x.path = o.store.Keep(e.cache.Path(q.kv))
+		if x.lo < x.hi {
+			x.mark = e.cache.Mark(q.kv, x.lo, x.hi, e.now)
+		}
+		o.left = append(o.left, x)
+	}
+	u.ended = true
+}
+
+// offerIdle is offer if there is no batch to form.
+func (e *Engine) offerIdle() {
+	idle := batch{}
+	e.offerLeft(&idle)
+	e.askAll(&idle, e.now)
+}
+
+// later reports whether s arrived after t, and vLLM thus preempts it before t if they have one priority.
+func (o *offload) later(s, t int32) bool {
+	return o.cfg.ByArrival && o.uses[s].arrival > o.uses[t].arrival
+}
+
+// nextLeaving numbers the requests in the order in which they begin to leave.
+func (o *offload) nextLeaving() int64 {
+	o.leaving++
+	return o.leaving
+}
+
+// waitForTransfer ends Start without a step: all requests wait for a transfer. The next step has the requests
+// preempted now among its EarlierVictims.
+func (e *Engine) waitForTransfer() {
+	e.current.Preempted = append(e.current.Preempted, e.earlierPreempted...)
+	e.lostVictims += len(e.earlierPreempted)
+}

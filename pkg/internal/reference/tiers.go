@@ -1,0 +1,472 @@
+package reference
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Host is memory of the host, below the KV cache of a replica.
+type Host struct {
+	// Blocks is the number of its blocks, BlockBytes the size of each.
+	Blocks, BlockBytes int
+	// MinLoad is the least number of blocks that a request loads.
+	MinLoad     int
+	Load, Store Link
+}
+
+// Link is how fast a link is: latency, and 10⁹ bytes a second.
+type Link struct{ LatencyUS, GBPerS float64 }
+
+// Transfer is one that ended within the run.
+type Transfer struct {
+	Load                        bool
+	Request                     string
+	Blocks                      int
+	AskedUS, StartedUS, EndedUS int64
+}
+
+func (t Transfer) text(replica int) string {
+	kind := "store"
+	if t.Load {
+		kind = "load"
+	}
+	return fmt.Sprintf("replica %d: %s %s %d blocks asked=%d started=%d ended=%d", replica, kind, t.Request, t.Blocks,
+		t.AskedUS, t.StartedUS, t.EndedUS)
+}
+
+// setHost sets a key of the host in a story.
+func (c *Config) setHost(key, value string) error {
+	if c.Host == nil {
+		c.Host = &Host{MinLoad: 1}
+	}
+	x, err := numbers(strings.ReplaceAll(value, ":", ","))
+	switch {
+	case err != nil:
+		return err
+	case key == "host" && len(x) == 3:
+		c.Host.Blocks, c.Host.BlockBytes, c.Host.MinLoad = int(x[0]), int(x[1]), int(x[2])
+	case key == "load" && len(x) == 2:
+		c.Host.Load = Link{x[0], x[1]}
+	case key == "store" && len(x) == 2:
+		c.Host.Store = Link{x[0], x[1]}
+	default:
+		return fmt.Errorf("wrong number of numbers")
+	}
+	return nil
+}
+
+// HostCounts counts what happens with the memory of hosts.
+type HostCounts struct {
+	// Refused counts blocks refused for lack of room, Evicted those that made room.
+	Refused, Evicted int
+	// Busy counts attempts to admit a request that wait for a transfer of its blocks, Unfinished those that wait for
+	// its own stores.
+	Busy, Unfinished int
+	// Short counts loads not worth it, NoRoom those for which the cache lacks blocks.
+	Short, NoRoom int
+	// Waits counts steps that wait for stores, Orphans requests aborted during a load, Whole loads of all tokens.
+	Waits, Orphans, Whole int
+	// Idle counts batches of a replica whose requests all wait for transfers.
+	Idle int
+	// Stuck counts batches in which a victim is in the step in flight, Late requests whose blocks are free a step on,
+	// Last stores of requests that have left, Flushed those among them of whose blocks the batch takes some.
+	Stuck, Late, Last, Flushed int
+}
+
+func (h *HostCounts) add(b HostCounts) {
+	h.Refused += b.Refused
+	h.Evicted += b.Evicted
+	h.Busy += b.Busy
+	h.Unfinished += b.Unfinished
+	h.Short += b.Short
+	h.NoRoom += b.NoRoom
+	h.Waits += b.Waits
+	h.Orphans += b.Orphans
+	h.Whole += b.Whole
+	h.Idle += b.Idle
+	h.Stuck += b.Stuck
+	h.Late += b.Late
+	h.Last += b.Last
+	h.Flushed += b.Flushed
+}
+
+// host is the memory of a replica's host.
+type host struct {
+	Host
+	blocks []hostBlock
+	// ranks counts the ranks given to requests.
+	ranks     int
+	transfers []*transfer
+	// free is when the links are free: to the host and from it.
+	free [2]int64
+	// wait is when the stores end for which the next step waits.
+	wait int64
+	// formed is when a batch was formed last.
+	formed int64
+	counts HostCounts
+	done   []Transfer
+	// numbers counts the requests that began to leave. left have left since a batch was formed last, late are aborted
+	// and have blocks until the next step ends.
+	numbers int
+	left    []leaver
+	late    []*request
+}
+
+// leaver is a request that has left, with the blocks that it had: from offered to full they may still be stored.
+type leaver struct {
+	request       *request
+	use           hostUse
+	blocks        []int
+	hashes        []string
+	offered, full int
+}
+
+// hostBlock is a block in the host's memory.
+type hostBlock struct {
+	hash string
+	// index is its place in sequences.
+	index int
+	state string // ready, storing or loading
+	rank  int
+}
+
+// transfer is a transfer under way.
+type transfer struct {
+	Transfer
+	request *request
+	hashes  []string
+	blocks  []int // of the cache, of a store
+}
+
+// hostUse is what a request does with the host's memory.
+type hostUse struct {
+	rank int
+	used []string
+	// number is its place among those that leave, 0 if it does not leave.
+	number int
+	// offered is the number of blocks that are not offered again in this admission.
+	offered int
+	// hit and loaded are the blocks that a load found in the cache and brings. reached: it was tried after that.
+	hit, loaded int
+	loadEnd     int64
+	reached     bool
+	// chunked: it computes the tokens with which it was admitted over several steps.
+	chunked bool
+}
+
+func (h *host) find(hash string) *hostBlock {
+	for i := range h.blocks {
+		if h.blocks[i].hash == hash {
+			return &h.blocks[i]
+		}
+	}
+	return nil
+}
+
+// record notes that a request uses blocks of a list. Blocks that it has not used before get its rank if that is higher.
+func (h *host) record(u *hostUse, hashes []string) {
+	for _, hash := range hashes {
+		if u.rank == 0 {
+			h.ranks++
+			u.rank = h.ranks
+		}
+		if slices.Contains(u.used, hash) {
+			continue
+		}
+		u.used = append(u.used, hash)
+		if b := h.find(hash); b != nil {
+			b.rank = max(b.rank, u.rank)
+		}
+	}
+}
+
+// ask starts a transfer on a link, behind those before it.
+func (h *host) ask(t *transfer, now int64) {
+	link, i := h.Store, 0
+	if t.Load {
+		link, i = h.Load, 1
+	}
+	us := math.Ceil(link.LatencyUS + float64(t.Blocks*h.BlockBytes)/float64(1000*link.GBPerS))
+	t.AskedUS, t.StartedUS, t.Request = now, max(now, h.free[i]), t.request.ID
+	t.EndedUS = t.StartedUS + max(1, int64(us))
+	h.free[i] = t.EndedUS
+	h.transfers = append(h.transfers, t)
+}
+
+// offer offers the blocks that are full of known tokens when the step of a batch ends.
+func (r *replica) offer(b *batch) {
+	for _, p := range b.entries {
+		q := p.request
+		full := min(p.computed+p.tokens, q.visible()) / r.config.BlockSize
+		x := leaver{request: q, use: q.host, blocks: q.tables[0], offered: q.host.offered, full: full}
+		for i := range full {
+			x.hashes = append(x.hashes, q.hash((i+1)*r.config.BlockSize))
+		}
+		t, ok := r.host.offer(&x)
+		q.host = x.use
+		if ok {
+			q.host.offered = max(q.host.offered, full)
+		}
+		if t != nil {
+			b.stores = append(b.stores, t)
+		}
+	}
+}
+
+// offer offers the blocks of a request and returns the store of those that the host lacks, nil if there are none.
+// Without room for them ok is false.
+func (h *host) offer(x *leaver) (t *transfer, ok bool) {
+	if x.offered >= x.full {
+		return nil, true
+	}
+	var missing, used []string
+	var blocks []int
+	for i := x.offered; i < x.full; i++ {
+		b := h.find(x.hashes[i])
+		if b == nil {
+			missing, blocks = append(missing, x.hashes[i]), append(blocks, x.blocks[i])
+		}
+		if b == nil || b.state == "ready" {
+			used = append(used, x.hashes[i])
+		}
+	}
+	h.record(&x.use, used)
+	if !h.makeRoom(len(missing), x.hashes[x.offered:x.full]) {
+		h.counts.Refused += len(missing)
+		return nil, false
+	}
+	for i := x.offered; i < x.full; i++ {
+		if slices.Contains(missing, x.hashes[i]) {
+			h.blocks = append(h.blocks, hostBlock{x.hashes[i], i, "storing", x.use.rank})
+		}
+	}
+	if len(missing) == 0 {
+		return nil, true
+	}
+	t = &transfer{request: x.request, hashes: missing, blocks: blocks}
+	t.Blocks = len(missing)
+	return t, true
+}
+
+// offerLeft offers what requests that have left have not offered, and renews the ranks of their blocks. The batch waits
+// for a store of blocks that it takes.
+func (r *replica) offerLeft(b *batch, now int64) {
+	h := r.host
+	slices.SortFunc(h.left, func(x, y leaver) int { return x.use.number - y.use.number })
+	for i := range h.left {
+		t, _ := h.offer(&h.left[i])
+		if t == nil {
+			continue
+		}
+		h.counts.Last++
+		if slices.ContainsFunc(t.blocks, func(k int) bool { return slices.Contains(r.cache.taken, k) }) {
+			h.counts.Flushed++
+			h.ask(t, now)
+			h.wait = max(h.wait, t.EndedUS)
+		} else {
+			b.stores = append(b.stores, t)
+		}
+	}
+	for _, x := range h.left {
+		if len(x.use.used) == 0 {
+			continue
+		}
+		h.ranks++
+		for _, hash := range x.use.used {
+			if b := h.find(hash); b != nil {
+				b.rank = h.ranks
+			}
+		}
+	}
+	h.left = nil
+}
+
+// offerIdle is offerLeft if there is no batch to form.
+func (r *replica) offerIdle(now int64) {
+	var b batch
+	r.cache.taken = nil
+	r.offerLeft(&b, now)
+	r.askStores(&b, now)
+}
+
+// askStores asks for the stores of a batch at a time.
+func (r *replica) askStores(b *batch, at int64) {
+	for _, t := range b.stores {
+		r.host.ask(t, at)
+	}
+	b.stores = nil
+}
+
+// number numbers a request that begins to leave.
+func (h *host) number(q *request) {
+	if q.host.number == 0 {
+		h.numbers++
+		q.host.number = h.numbers
+	}
+}
+
+// leaveHost ends the use of the host by a request that still has its blocks, if it has any.
+func (r *replica) leaveHost(q *request) {
+	r.host.number(q)
+	x := leaver{request: q, use: q.host, offered: q.host.offered}
+	if slices.Contains(r.running, q) {
+		tokens := min(q.computed, q.visible())
+		if q.outcome.State == Completed {
+			tokens = q.visible() - 1
+		}
+		x.full, x.blocks = tokens/r.config.BlockSize, slices.Clone(q.tables[0])
+		for x.full > 0 && r.cache.blocks[x.blocks[x.full-1]].hash == "" { // choice: it is not offered
+			x.full--
+		}
+		for i := range x.full {
+			x.hashes = append(x.hashes, q.hash((i+1)*r.config.BlockSize))
+		}
+	}
+	r.host.left = append(r.host.left, x)
+	q.host = hostUse{}
+}
+
+// finishWithHost makes the requests leave that are aborted, or done when the step ends at now, and returns them.
+func (r *replica) finishWithHost(done []*request, now int64) (left []*request) {
+	late := r.host.late
+	r.host.late = nil
+	for _, q := range r.aborted {
+		loadEnd := q.host.loadEnd
+		switch {
+		case q.stage == stageLoading && loadEnd > r.host.formed:
+			r.leaveHost(q)
+			r.host.counts.Orphans++
+			r.orphans = append(r.orphans, q)
+			continue
+		case q.stage == stageLoading:
+			r.leaveHost(q)
+			r.free(q)
+		case r.keepsBlocks(q):
+			continue
+		default:
+			r.leave(q)
+		}
+		left = append(left, q)
+	}
+	r.aborted = nil
+	for _, q := range late {
+		r.free(q)
+		left = append(left, q)
+	}
+	for _, q := range done {
+		r.leaveHost(q)
+		r.leave(q)
+		left = append(left, q)
+	}
+	return append(left, r.freeOrphans(now)...)
+}
+
+// keepsBlocks ends the use of the host by an aborted running request, and reports whether it keeps its blocks until the
+// end of the step formed ahead.
+func (r *replica) keepsBlocks(q *request) bool {
+	late := r.ahead != nil && (r.step.contains(q) || r.ahead.contains(q))
+	r.leaveHost(q)
+	if late {
+		r.host.counts.Late++
+		r.running = slices.DeleteFunc(r.running, func(x *request) bool { return x == q })
+		r.host.late = append(r.host.late, q)
+	}
+	return late
+}
+
+// freeOrphans frees the blocks of aborted requests whose loads have ended, and returns them.
+func (r *replica) freeOrphans(now int64) (freed []*request) {
+	for _, q := range slices.Clone(r.orphans) {
+		loading := func(t *transfer) bool { return t.Load && t.request == q && t.EndedUS > now }
+		if !slices.ContainsFunc(r.host.transfers, loading) {
+			r.orphans = slices.DeleteFunc(r.orphans, func(x *request) bool { return x == q })
+			r.free(q)
+			freed = append(freed, q)
+		}
+	}
+	return freed
+}
+
+// makeRoom evicts blocks until n more fit, but none of those offered. If that is impossible it evicts none.
+func (h *host) makeRoom(n int, offered []string) bool {
+	var idle []hostBlock
+	for _, b := range h.blocks {
+		if b.state == "ready" && !slices.Contains(offered, b.hash) {
+			idle = append(idle, b)
+		}
+	}
+	lack := n - (h.Blocks - len(h.blocks))
+	if lack > len(idle) {
+		return false
+	}
+	slices.SortFunc(idle, func(a, b hostBlock) int {
+		if a.rank != b.rank {
+			return a.rank - b.rank
+		}
+		return b.index - a.index
+	})
+	for i := range max(0, lack) {
+		h.counts.Evicted++
+		h.blocks = slices.DeleteFunc(h.blocks, func(b hostBlock) bool { return b.hash == idle[i].hash })
+	}
+	return true
+}
+
+// endTransfer ends a transfer at now and returns the requests that leave then.
+func (r *replica) endTransfer(now int64) (ended bool, left []*request) {
+	i := slices.IndexFunc(r.host.transfers, func(t *transfer) bool { return t.EndedUS == now })
+	if i < 0 {
+		return false, nil
+	}
+	t := r.host.transfers[i]
+	r.host.transfers = slices.Delete(r.host.transfers, i, i+1)
+	r.host.done = append(r.host.done, t.Transfer)
+	for _, hash := range t.hashes {
+		r.host.find(hash).state = "ready"
+	}
+	if r.step == nil {
+		left = r.freeOrphans(now)
+	}
+	return true, left
+}
+
+// free frees the blocks of a request.
+func (r *replica) free(q *request) {
+	for _, blocks := range q.tables {
+		r.cache.release(blocks)
+	}
+	q.tables, q.computed = nil, 0
+}
+
+// underWay returns the transfers of a request that have not ended.
+func (h *host) underWay(q *request, load bool) (list []*transfer) {
+	for _, t := range h.transfers {
+		if t.request == q && t.Load == load {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// waitForStores makes the next step wait for the stores of a request that loses its blocks.
+func (h *host) waitForStores(q *request) {
+	for _, t := range h.underWay(q, false) {
+		h.wait = max(h.wait, t.EndedUS)
+	}
+}
+
+// waitForTaken makes the next step wait for stores of blocks that were taken or hit after their owner had left.
+func (r *replica) waitForTaken() {
+	for _, t := range r.host.transfers {
+		if t.Load || !t.request.final() {
+			continue
+		}
+		for _, b := range t.blocks {
+			if slices.Contains(r.cache.taken, b) {
+				r.host.wait = max(r.host.wait, t.EndedUS)
+			}
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package reference
+
+import "math/rand/v2"
+
+// RandomHosts is Random with memory of the hosts. In most cases the cache is too small for all prefixes, and often the
+// host's memory too.
+func RandomHosts(seed uint64) (Config, []Request) {
+	c, requests := Random(seed)
+	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0x686f7374))}
+	c.Groups, c.States, c.HashAll, c.Sparse, c.Interval = nil, States{}, false, false, 0
+	c.KeepUntilComputed, c.ReserveWindow = false, false
+	c.PrefixCaching = true
+	needed := 1
+	for _, r := range requests {
+		needed = max(needed, (r.Input+r.Output-2)/c.BlockSize+1)
+	}
+	c.NumBlocks = 1 + needed + pick(d, 0, d.between(0, needed), d.between(0, 2*needed), 5*needed)
+	step := max(1, int(c.stepTime(batchOf(min(c.MaxNumBatchedTokens, 30), 2, 30))))
+	c.Host = &Host{
+		Blocks:     pick(d, d.between(1, needed), d.between(1, 3*needed), d.between(1, 6*needed), 100*needed),
+		BlockBytes: 1000,
+		MinLoad:    pick(d, 1, 1, 1, d.between(1, 4)),
+		Load:       d.link(step),
+		Store:      d.link(step),
+	}
+	for i := range requests {
+		r := &requests[i]
+		if i > 0 && d.percent(30) { // a prompt that was there before
+			r.Prompt = requests[d.IntN(i)].Prompt
+			named := 0
+			for _, s := range r.Prompt {
+				named += s.Tokens
+			}
+			r.Input = max(r.Input, named)
+		}
+	}
+	return c, requests
+}
+
+// link draws a link on which a block takes less or more than a step of this many µs.
+func (d *generator) link(step int) Link {
+	us := float64(d.between(1, 4*step)) * pick(d, 0.05, 0.3, 1, 1)
+	return Link{LatencyUS: float64(d.between(0, step)) * pick(d, 0, 0.5, 1), GBPerS: max(1e-6, 1/us)}
+}

@@ -1,0 +1,71 @@
+package metrics
+
+// KVTiers reports the tiers below the KV caches, of all replicas that have them.
+type KVTiers struct {
+	CPU KVTier `json:"cpu"`
+}
+
+// KVTier reports a tier. HitTokens are the prompt and generated tokens that requests loaded when they first entered a
+// batch, HitRatio their share of the prompt tokens of these requests. Blocks count each time: StoredBlocks and
+// LoadedBlocks in transfers that have ended, EvictedBlocks removed for others, RefusedBlocks not stored for lack of
+// room. UtilMax is the largest share of a replica's tier in use. LoadBusy and StoreBusy are the shares of time in which
+// the links ran transfers that have ended. LoadWaitMS is the time from the request for a load to its end.
+type KVTier struct {
+	HitTokens     int64    `json:"hit_tokens"`
+	HitRatio      *float64 `json:"hit_ratio,omitempty"`
+	StoredBlocks  int64    `json:"stored_blocks"`
+	LoadedBlocks  int64    `json:"loaded_blocks"`
+	EvictedBlocks int64    `json:"evicted_blocks"`
+	RefusedBlocks int64    `json:"refused_blocks"`
+	UtilMax       *float64 `json:"util_max,omitempty"`
+	LoadBusy      *float64 `json:"load_busy,omitempty"`
+	StoreBusy     *float64 `json:"store_busy,omitempty"`
+	LoadWaitMS    *Wait    `json:"load_wait_ms,omitempty"`
+}
+
+// Wait summarizes waiting times, in ms.
+type Wait struct {
+	Mean float64 `json:"mean"`
+	Max  float64 `json:"max"`
+}
+
+// TierTotals are the totals of a replica's tier. Times are in µs.
+type TierTotals struct {
+	HitTokens, StoredBlocks, LoadedBlocks, EvictedBlocks, RefusedBlocks int64
+	PeakBlocks, Blocks                                                  int64
+	LoadUS, StoreUS                                                     int64
+	Loads, LoadWaitUS, LongestWaitUS                                    int64
+}
+
+// tiers returns the report of the replicas' tiers, nil if there are none.
+func tiers(replicas []ReplicaTotals) *KVTiers {
+	var c KVTier
+	var peak float64
+	var queried, up, loadUS, storeUS, loads, waitUS, longest int64
+	for i := range replicas {
+		r := &replicas[i]
+		t := r.Tier
+		if t == nil {
+			continue
+		}
+		c.HitTokens += t.HitTokens
+		c.StoredBlocks += t.StoredBlocks
+		c.LoadedBlocks += t.LoadedBlocks
+		c.EvictedBlocks += t.EvictedBlocks
+		c.RefusedBlocks += t.RefusedBlocks
+		peak = max(peak, float64(t.PeakBlocks)/float64(t.Blocks))
+		c.UtilMax = &peak
+		queried += r.QueriedTokens
+		up += r.UpUS
+		loadUS, storeUS = loadUS+t.LoadUS, storeUS+t.StoreUS
+		loads, waitUS, longest = loads+t.Loads, waitUS+t.LoadWaitUS, max(longest, t.LongestWaitUS)
+	}
+	if c.UtilMax == nil {
+		return nil
+	}
+	c.HitRatio, c.LoadBusy, c.StoreBusy = ratio(c.HitTokens, queried), ratio(loadUS, up), ratio(storeUS, up)
+	if loads > 0 {
+		c.LoadWaitMS = &Wait{Mean: float64(waitUS) / float64(loads) / 1000, Max: float64(longest) / 1000}
+	}
+	return &KVTiers{c}
+}

@@ -1,0 +1,61 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+
+	"blis/pkg/cluster"
+	"blis/pkg/internal/reference"
+	"blis/pkg/stream"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// TestReferenceOnTiers is TestReference with a tier below the cache: all times, counts, steps and transfers must be
+// equal.
+func TestReferenceOnTiers(t *testing.T) {
+	compareSeeds(t, 3000, 200, reference.RandomHosts)
+}
+
+// setTier sets the tier of the reference's configuration.
+func setTier(d *cluster.Deployment, c *reference.Config) {
+	h := c.Host
+	if h == nil {
+		return
+	}
+	d.KVTiers = []cluster.KVTier{{Tier: cluster.TierCPU, Blocks: h.Blocks, Load: cluster.KVLink(h.Load),
+		Store: cluster.KVLink(h.Store)}}
+	d.KVOffload = &cluster.KVOffload{Policy: "eager", Eviction: "lru", MinLoadBlocks: h.MinLoad}
+	d.Computed.KVBlockBytes, d.Computed.KVTierBlocks = int64(h.BlockBytes), h.Blocks
+}
+
+func loadedTokens(o *stream.Outcome) int {
+	if o.LoadedTokens == nil {
+		return 0
+	}
+	return int(o.LoadedTokens.CPU)
+}
+
+func transferOf(x *stream.Transfer) reference.Transfer {
+	return reference.Transfer{Load: x.Type == stream.TransferLoad, Request: x.Request, Blocks: int(x.Blocks),
+		AskedUS: int64(x.AskedUS), StartedUS: int64(x.StartedUS), EndedUS: int64(x.EndedUS)}
+}
+
+// diffTransfers compares the transfers of each replica. Of those that end at one instant any may be first.
+func diffTransfers(want, got [][]reference.Transfer) string {
+	for i := range want {
+		for _, list := range [][]reference.Transfer{want[i], got[i]} {
+			slices.SortFunc(list, func(a, b reference.Transfer) int {
+				return cmp.Or(cmp.Compare(a.EndedUS, b.EndedUS), cmp.Compare(a.StartedUS, b.StartedUS),
+					cmp.Compare(a.Blocks, b.Blocks), cmp.Compare(a.Request, b.Request))
+			})
+		}
+		if diff := gocmp.Diff(want[i], got[i], cmpopts.EquateEmpty()); diff != "" {
+			return fmt.Sprintf("transfers of replica %d: %s", i, diff)
+		}
+	}
+	return ""
+}

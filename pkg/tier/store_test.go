@@ -1,0 +1,53 @@
+package tier
+
+import (
+	"testing"
+
+	"blis/pkg/kv"
+)
+
+// TestEviction: blocks of the request that used them least recently go first, and its last ones before its first ones.
+func TestEviction(t *testing.T) {
+	tree := kv.NewTree()
+	path := func(id string) kv.Path {
+		return tree.Resolve(nil, []kv.Segment{{ID: id, Tokens: 40}}, 40, id)
+	}
+	p, q, r := path("p"), path("q"), path("r")
+	s := NewStore(tree, 8)
+	var a, b, c User
+	for _, o := range []struct {
+		user *User
+		path kv.Path
+	}{{&a, p}, {&b, q}} {
+		missing, ok := s.Offer(o.user, o.path, 10, 0, 4)
+		if !ok || Blocks(missing) != 4 {
+			t.Fatalf("%v of four blocks are missing, room %v", missing, ok)
+		}
+		s.Stored(missing)
+		s.Finish(o.user, o.path, 10)
+	}
+	if n, busy := s.Lookup(p, 10, 0, 4); n != 4 || busy {
+		t.Fatalf("%d blocks of p, busy %v", n, busy)
+	}
+	var d User
+	load := s.Load(&d, p, 10, 0, 2) // two blocks of p are used again
+	if missing, ok := s.Offer(&c, r, 10, 0, 3); !ok || Blocks(missing) != 3 {
+		t.Fatalf("%v are missing, room %v", missing, ok)
+	}
+	for _, x := range []struct {
+		path kv.Path
+		want int32
+		busy bool
+	}{{p, 2, true}, {q, 3, false}, {r, 3, true}} {
+		if n, busy := s.Lookup(x.path, 10, 0, 4); n != x.want || busy != x.busy {
+			t.Errorf("%d blocks, busy %v; want %d, %v", n, busy, x.want, x.busy)
+		}
+	}
+	if _, ok := s.Offer(&d, path("s"), 10, 0, 4); ok {
+		t.Error("there is room for four blocks when five are in transfers")
+	}
+	s.Loaded(load)
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}
