@@ -39,6 +39,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/strictyaml", "pkg/limits pkg/registry"},
 	{"pkg/expr", "pkg/registry"},
 	{"pkg/dist", "pkg/des pkg/registry"},
+	{"pkg/scale", "pkg/dist pkg/registry"},
 	{"pkg/anomaly", "pkg/registry"},
 	{"pkg/latency", "pkg/des pkg/model pkg/registry"},
 	{"pkg/hardware", "pkg/strictyaml pkg/latency pkg/registry"},
@@ -52,12 +53,13 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/attribution", "pkg/llmtext pkg/metrics pkg/registry pkg/stream"},
 	// The two planes of the simulator, and the reference simulator of the tests.
 	{"pkg/engine", "pkg/des pkg/kv pkg/latency pkg/link pkg/tier"},
-	{"pkg/policy", "pkg/expr pkg/kv pkg/registry"},
+	{"pkg/policy", "pkg/expr pkg/kv pkg/registry pkg/scale"},
 	{"pkg/internal/codecgen", ""},
 	{"pkg/internal/fixedseed", ""},
 	{"pkg/internal/mutation", ""},
 	{"pkg/internal/reference", ""},
-	{"pkg/cluster", "pkg/hardware pkg/strictyaml pkg/kv pkg/latency pkg/model pkg/operators pkg/registry pkg/policy"},
+	{"pkg/cluster", "pkg/hardware pkg/strictyaml pkg/kv pkg/latency pkg/model pkg/operators pkg/registry pkg/policy " +
+		"pkg/scale"},
 	{"pkg/workloadstats", "pkg/stream pkg/stat"},
 	{"pkg/textio", "pkg/limits pkg/stream"},
 	{"pkg/recording", "pkg/limits pkg/registry pkg/stream pkg/textio"},
@@ -67,7 +69,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/trace", "pkg/dist pkg/limits pkg/registry pkg/stream pkg/recording pkg/textio"},
 	{"pkg/gen", "pkg/strictyaml pkg/des pkg/dist pkg/filter pkg/limits pkg/registry pkg/stream pkg/trace"},
 	{"pkg/sim", "pkg/anomaly pkg/hardware pkg/cluster pkg/strictyaml pkg/des pkg/dist pkg/engine pkg/kv " +
-		"pkg/latency pkg/link pkg/tier pkg/capacity pkg/metrics pkg/model pkg/registry pkg/policy pkg/stream " +
+		"pkg/latency pkg/link pkg/tier pkg/capacity pkg/metrics pkg/model pkg/registry pkg/policy pkg/scale pkg/stream " +
 		"pkg/stat pkg/parquet"},
 	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/recording pkg/registry pkg/resample pkg/stat " +
 		"pkg/stream pkg/textio pkg/texttab"},
@@ -110,7 +112,7 @@ var testsMay = map[string][]string{
 	"pkg/latency":   {"pkg/hardware", "pkg/operators", "pkg/stream"},
 	"pkg/summarize": {"schemas"},
 	"schemas": {"pkg/hardware", "pkg/cluster", "pkg/diff", "pkg/dist", "pkg/fitness", "pkg/gen", "pkg/metrics",
-		"pkg/policy", "pkg/stream", "pkg/summarize"},
+		"pkg/policy", "pkg/scale", "pkg/stream", "pkg/summarize"},
 }
 
 // owners names the packages, mostly one, that may import each third-party module.

@@ -19,6 +19,7 @@ import (
 	"blis/pkg/hardware"
 	"blis/pkg/metrics"
 	"blis/pkg/policy"
+	"blis/pkg/scale"
 	"blis/pkg/stream"
 	"blis/pkg/summarize"
 	"blis/schemas"
@@ -224,6 +225,7 @@ var recursive = jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.
 	reflect.TypeFor[dist.Component](): {Ref: "#/$defs/component"},
 	reflect.TypeFor[policy.Spec]():    {Ref: "#/$defs/policy"},
 	reflect.TypeFor[policy.Node]():    {Ref: "#/$defs/node"},
+	reflect.TypeFor[scale.Delay]():    {AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "object"}}},
 }}
 
 // policyDefs are the schemas of these, nil if s does not refer to them. The name
@@ -460,6 +462,9 @@ func sample(t *testing.T) []string {
 		w.Any(&stream.Preemption{Kind: stream.KindPreemption, Deployment: "main", Request: "r"}),
 		w.Any(&stream.Transfer{Kind: stream.KindTransfer, ID: "t", Type: stream.TransferLoad, Deployment: "main",
 			Request: "r", Blocks: 1, Bytes: 4096, From: stream.MemoryCPU, To: stream.MemoryGPU, EndedUS: 3}),
+		w.Any(&stream.Scaling{Kind: stream.KindScaling, ID: "s", Stage: stream.StageAutoscale, Deployment: "main",
+			Reason: "x"}),
+		w.Any(&stream.ReplicaState{Kind: stream.KindReplicaState, Deployment: "main", State: stream.ReplicaStates[0]}),
 		w.Any(&unread),
 		w.Any(&stream.Snapshot{Kind: stream.KindSnapshot, Deployment: "main", Cache: true}),
 		w.Decision(&stream.Decision{ID: "e", Stage: "admission", Request: "r", Verdict: "delay", DelayUS: 5,
@@ -484,7 +489,7 @@ func sample(t *testing.T) []string {
 			LoadedTokens: &stream.LoadedTokens{CPU: 16},
 			Model:        "m", Session: "s", Step: "a",
 			Iteration: 1, Decision: "d", InputTokens: 1, OutputTokens: 1, GeneratedTokens: 1,
-			ITLUS: [][2]int64{{5, 1}}, PreemptedUS: 5, SlotWaitUS: 1, BudgetWaitUS: 2, BlockWaitUS: 3,
+			ITLUS: [][2]int64{{5, 1}}, PreemptedUS: 5, SlotWaitUS: 1, BudgetWaitUS: 2, BlockWaitUS: 3, Redirects: 1,
 			SLOMet: stream.BoolPtr(true),
 		}),
 		w.Any(&stream.SessionOutcome{Kind: stream.KindSessionOutcome, ID: "s", State: stream.StateUnfinished,

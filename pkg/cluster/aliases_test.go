@@ -27,8 +27,6 @@ autoscale: {type: threshold, params: {scale_up_threshold: 0.8, scale_down_thresh
 		return parse(smallCluster, Options{PolicyFile: path})
 	}
 	for _, c := range []struct{ position, want, old, new string }{
-		{":7:1: ", `unknown field "autoscale": the number of replicas is constant: set replicas of the deployments`,
-			text[strings.Index(text, "autoscale"):], ""},
 		{":3:", `has no parameter "prefix_match_bonus": a longer match already scores higher`,
 			", prefix_match_bonus: 0.5", ""},
 		{":5:", `has no parameter "preemption_enabled": a replica always preempts`, "preemption_enabled: true, ", ""},
@@ -36,6 +34,8 @@ autoscale: {type: threshold, params: {scale_up_threshold: 0.8, scale_down_thresh
 			"preemption_policy: lowest-priority}}", "}}\npreemption: {type: lowest-priority}"},
 		{":5:", `has no parameter "respect_priority": priority-fcfs always respects priorities`,
 			", params: {respect_priority: true,\n  }", ""},
+		{":7:", `has no parameter "cooldown_seconds": write cooldown: 60s next to params`,
+			", cooldown_seconds: 60}}", "}, cooldown: 60s}"},
 	} {
 		_, err := load()
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path+c.position) {
@@ -53,6 +53,7 @@ autoscale: {type: threshold, params: {scale_up_threshold: 0.8, scale_down_thresh
   routing: {type: weighted, params: {prefix-affinity: 0.6, active-requests: 0.3, queue-depth: 0.1}}
   scheduler: {type: priority-fcfs}
   preemption: {type: lowest-priority}
+  autoscale: {type: threshold, params: {up: 0.8, down: 0.3}, cooldown: 60s}
 `, Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -27,10 +27,14 @@ type Deployment struct {
 	// Model is the name that requests ask for. Its architecture is that of the
 	// catalog's model of this name or, if set, of ModelConfig: the path of a Hugging
 	// Face config.json, or another name in the catalog.
-	Model       string  `yaml:"model" json:"model"`
-	ModelConfig string  `yaml:"model_config" json:"model_config,omitempty"`
-	GPU         string  `yaml:"gpu" json:"gpu,omitempty"`
-	Replicas    int     `yaml:"replicas" json:"replicas"`
+	Model       string `yaml:"model" json:"model"`
+	ModelConfig string `yaml:"model_config" json:"model_config,omitempty"`
+	GPU         string `yaml:"gpu" json:"gpu,omitempty"`
+	Replicas    int    `yaml:"replicas" json:"replicas"`
+	// MinReplicas and MaxReplicas are the bounds of policies.autoscale, which starts with Replicas. Without a
+	// maximum the number does not change. The minimum is then 1 unless it is set.
+	MinReplicas int     `yaml:"min_replicas" json:"min_replicas,omitempty"`
+	MaxReplicas int     `yaml:"max_replicas" json:"max_replicas,omitempty"`
 	Engine      Engine  `yaml:"engine" json:"engine"`
 	Latency     Latency `yaml:"latency" json:"latency"`
 	// KVTiers are the memories below the KV cache of the GPUs, and KVOffload the rules for them.

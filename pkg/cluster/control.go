@@ -249,6 +249,7 @@ func (c *Config) warnUnused(plane *policy.Plane, warn func(string)) {
 	if byPriority && policy.IsConstant(plane.Priority) {
 		report("control_plane.flow_control.order", "every request has priority 0; set another priority policy")
 	}
+	c.warnUnusedScaling(report)
 	p := &c.ControlPlane
 	if p.MaxDelays != defaultControlPlane().MaxDelays && !plane.Delays {
 		report("control_plane.max_delays", "admission never delays")

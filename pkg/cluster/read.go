@@ -71,6 +71,7 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 			return nil, err
 		}
 	}
+	c.completeBounds()
 	c.ControlPlane.Snapshots.SetDefaults()
 	if err := c.validate(s.errorf); err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 		return c, err
 	}
 	c.warnUnusedVictimRules(o.Warn)
-	return c, nil
+	return c, c.validateScaling(s.errorf)
 }
 
 // tablesOf returns overrides that make a folder of tables, relative to the working directory, the
@@ -209,7 +210,7 @@ func Restore(name string, text []byte) (*Config, error) {
 			return nil, err
 		}
 	}
-	return c, nil
+	return c, c.validateScaling(doc.Errorf)
 }
 
 // restore decodes the printed Computed and checks the values that size the simulation.
@@ -265,6 +266,7 @@ func (c *Config) Plane(seed func(stream string) uint64) (*policy.Plane, error) {
 	for i := range c.Deployments {
 		env.Models = append(env.Models, c.Deployments[i].Model)
 		env.Replicas += c.Deployments[i].Replicas
+		env.Candidates += max(c.Deployments[i].Replicas, c.Deployments[i].MaxReplicas)
 	}
 	p, err := policy.Build(&c.Policies, env)
 	if err != nil {

@@ -41,6 +41,19 @@ func (e *Engine) Abort(s int32) (r Result, left bool) {
 	return r, e.offload == nil || !e.offload.holds(s)
 }
 
+// Move ends the request that Enqueue numbered s, which goes on at another replica. The tokens of a step in flight are
+// lost for it; its blocks are freed as those of an aborted one.
+func (e *Engine) Move(s int32) *Moved {
+	q := &e.seqs[s]
+	m := &Moved{lastTokenAt: q.lastTokenAt, admitted: q.admitted}
+	if q.onClock && q.startTick < e.emittedTick {
+		m.lastTokenAt = e.deliveredAt
+	}
+	q.tag = noTag
+	m.Result, _ = e.Abort(s)
+	return m
+}
+
 // removeFromBatch removes s from the sequences that get a token when b ends.
 func (e *Engine) removeFromBatch(s int32, b *batch) {
 	if e.expectsToken(&e.seqs[s], b) {
@@ -64,7 +77,9 @@ func (e *Engine) dropAborted() {
 		if e.seqs[s].state == decoding {
 			e.materialize(s)
 		}
-		e.result.Aborted = append(e.result.Aborted, e.seqs[s].tag)
+		if tag := e.seqs[s].tag; tag != noTag {
+			e.result.Aborted = append(e.result.Aborted, tag)
+		}
 		e.drop(s)
 	}
 	e.aborted = e.aborted[:0]

@@ -68,7 +68,20 @@ type Request struct {
 	// Order is the position in the wait queue, lowest first. Equal ones wait in order of arrival,
 	// preempted ones ahead of them. A preempted request keeps its order.
 	Order float64
+	// Moved is what the request has from another replica, nil for a new one.
+	Moved *Moved
 }
+
+// Moved is a request that another replica has served for a while: its result there, when its client got the last
+// token, and whether it was in a batch. Its prompt and its tokens are computed again.
+type Moved struct {
+	Result
+	lastTokenAt des.Time
+	admitted    bool
+}
+
+// noTag is the tag of a sequence that has moved to another replica.
+const noTag int32 = -1
 
 // Progress is how far a running sequence is. Generated counts tokens that clients have, Computed
 // those that are computed once all formed batches have run, Blocks the blocks they occupy.
@@ -152,6 +165,8 @@ type Engine struct {
 	// tokens of the last step.
 	emittedTick int64
 	deliveredAt des.Time
+	// slow changes the lengths of steps; nil does not.
+	slow func(start, length des.Time) des.Time
 	// used is the number of used blocks during the step in flight.
 	used int
 	// aborted holds running sequences to drop when the step ends.
@@ -243,7 +258,7 @@ type StepResult struct {
 	First []int32
 	// Done are the requests that got their last token and have left, in order of admission.
 	Done []Result
-	// Aborted are the requests aborted earlier whose blocks are now freed.
+	// Aborted are the requests aborted earlier whose blocks are now freed, without those that have moved.
 	Aborted []int32
 	// Decoding is the number of sequences that got a token DecodeGap after their previous one; Gaps
 	// holds the gaps of all other sequences.
@@ -296,6 +311,10 @@ func (e *Engine) Running() int { return len(e.individual) + e.decoding.Len() + l
 
 // Busy reports whether a step is in flight.
 func (e *Engine) Busy() bool { return e.inFlight }
+
+// Slow makes f give the length of each step that starts from now on, from the one that its batch has by itself. nil
+// ends that.
+func (e *Engine) Slow(f func(start, length des.Time) des.Time) { e.slow = f }
 
 // Cache returns the replica's block cache.
 func (e *Engine) Cache() *kv.Cache { return e.cache }

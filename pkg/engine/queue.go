@@ -33,6 +33,11 @@ func (e *Engine) Enqueue(r Request) int32 {
 	}
 	e.seqs[s] = sequence{tag: r.Tag, kv: e.cache.Open(r.Path, r.Input), input: int32(r.Input), output: int32(r.Output),
 		order: r.Order}
+	if m := r.Moved; m != nil {
+		q := &e.seqs[s]
+		q.generated, q.emitted, q.gaps = int32(m.Generated), int32(m.Generated), m.Gaps
+		q.lastTokenAt, q.admitted = m.lastTokenAt, m.admitted
+	}
 	e.wait.last++
 	if e.offload != nil {
 		*e.offload.use(s) = use{arrival: e.wait.last}

@@ -46,6 +46,9 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 		e.start(max(now, e.current.notBefore))
 		e.askAll(e.current, e.current.End)
 	}
+	if e.slow != nil {
+		e.current.End = now + e.slow(now, e.current.length)
+	}
 	if e.cfg.AsyncScheduling && e.Running()+e.Waiting() > 0 {
 		if e.hasNext = e.form(e.next); !e.hasNext {
 			e.lostVictims = len(e.next.Preempted)

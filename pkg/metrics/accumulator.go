@@ -19,6 +19,7 @@ type Accumulator struct {
 	// replicas are in the order of the calls of AddReplica.
 	replicas            []ReplicaTotals
 	control             *Control
+	scale               *Scale
 	shadow              Shadow
 	hasPrefixPrediction bool // Raw reports shadow even if all predictions were 0
 	isRecording         bool
@@ -83,6 +84,8 @@ type ReplicaTotals struct {
 	UpUS, BusyUS int64
 	// Tier is nil if the replica has none.
 	Tier *TierTotals
+	// PerGPUHour is the price of one of its GPUs; 0 is none.
+	PerGPUHour float64
 }
 
 // New returns an empty Accumulator. classes define the targets of requests; a class that

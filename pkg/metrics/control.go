@@ -88,6 +88,11 @@ func (s *Shadow) add(o *stream.Outcome) {
 // SetControl sets the report of the control plane.
 func (a *Accumulator) SetControl(c *Control) { a.control = c }
 
+// SetScale sets the actions of the auto-scaler.
+func (a *Accumulator) SetScale(ups, downs, oscillations int64) {
+	a.scale = &Scale{Ups: ups, Downs: downs, Oscillations: oscillations}
+}
+
 // Warning reports policy expressions that failed and filters that removed all candidates;
 // "" if there are none.
 func (c *Control) Warning() string {

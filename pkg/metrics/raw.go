@@ -151,13 +151,15 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 	if len(a.replicas) == 0 {
 		return
 	}
-	var up, gpu, blockUS, capacity, peak float64
+	var up, busy, gpu, price, blockUS, capacity, peak float64
 	for i := range a.replicas {
 		t := &a.replicas[i]
 		x := t.tree()
 		r.Replicas = append(r.Replicas, x)
 		up += float64(t.UpUS)
+		busy += float64(t.BusyUS)
 		gpu += float64(float64(t.UpUS) * float64(t.GPUs))
+		price += float64(float64(t.UpUS*t.GPUs) / 3.6e9 * t.PerGPUHour)
 		blockUS += t.BlockUS
 		capacity += float64(float64(t.Blocks) * float64(t.UpUS))
 		if x.KVUtilMax != nil {
@@ -166,6 +168,10 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 	}
 	r.KV.Tiers = tiers(a.replicas)
 	r.Cost = &Cost{GPUS: gpu / 1e6, ReplicaS: up / 1e6}
+	if price > 0 {
+		r.Cost.Total = &price
+	}
+	r.Scale = a.scale.averages(up, busy, elapsed(a.from, a.until))
 	if tokens := all.completedInput + all.completedOutput; tokens > 0 {
 		perToken := gpu / float64(tokens) // µs per token are s per million tokens
 		r.Cost.PerMillion = &perToken
@@ -174,6 +180,17 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 		mean := blockUS / capacity
 		r.KV.UtilMean, r.KV.UtilMax = &mean, &peak
 	}
+}
+
+// averages returns s with the averages of a run of us µs, in which replicas were up and busy for these times; nil if
+// s is.
+func (s *Scale) averages(up, busy float64, us int64) *Scale {
+	if s == nil || us <= 0 || up <= 0 {
+		return s
+	}
+	x, average, efficiency := *s, up/float64(us), busy/up
+	x.AvgReplicas, x.Efficiency = &average, &efficiency
+	return &x
 }
 
 func (t *ReplicaTotals) tree() Replica {

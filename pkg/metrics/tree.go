@@ -39,6 +39,8 @@ type Raw struct {
 	ITL      *Distribution `json:"itl,omitempty"`
 	Fairness *Fairness     `json:"fairness,omitempty"`
 	Cost     *Cost         `json:"cost,omitempty"`
+	// Scale is absent if the number of replicas is constant.
+	Scale *Scale `json:"scale,omitempty"`
 	// Load is absent if no time passes between arrivals, or no call can be served.
 	Load *Load `json:"load,omitempty"`
 	// Bound is of runs with --clairvoyant, without jitter of step times.
@@ -167,11 +169,23 @@ type Fairness struct {
 
 // Cost reports resources held, busy or idle: replicas and their GPUs, times seconds.
 // PerMillion is GPU seconds per million tokens of completed requests, input and output;
-// absent if none completed. The price of a GPU second is up to the user.
+// absent if none completed. Total is the price of the GPU seconds, absent without a per_gpu_hour.
 type Cost struct {
 	GPUS       float64  `json:"gpu_s"`
 	ReplicaS   float64  `json:"replica_s"`
 	PerMillion *float64 `json:"per_million_tokens,omitempty"`
+	Total      *float64 `json:"total,omitempty"`
+}
+
+// Scale reports the auto-scaler. Ups and Downs are its actions that add and that remove replicas; Oscillations are
+// those that came less than 10 minutes after an opposite one for the same deployment. AvgReplicas is the mean number
+// of replicas that hold GPUs, Efficiency the share of their time in which a step ran.
+type Scale struct {
+	Ups          int64    `json:"ups"`
+	Downs        int64    `json:"downs"`
+	Oscillations int64    `json:"oscillations"`
+	AvgReplicas  *float64 `json:"avg_replicas,omitempty"`
+	Efficiency   *float64 `json:"efficiency,omitempty"`
 }
 
 // Load is the offered load over the capacity of the cluster; 1 is saturation (package

@@ -105,14 +105,16 @@ func TestHigherIsBetter(t *testing.T) {
 		"kv.tiers.cpu.hit_tokens", "kv.tiers.cpu.hit_ratio",
 		"replicas[*].prefix_hit_ratio",
 		"shadow.cached_tokens", "regret.reliability.spearman_ttft", "regret.reliability.spearman_e2e",
-		"sessions.completed", "sessions.fan_out_utilization", "sessions.attainment", "bound.goodput_ratio"}
+		"scale.efficiency", "sessions.completed", "sessions.fan_out_utilization", "sessions.attainment",
+		"bound.goodput_ratio"}
 	lower := []string{"from_us", "until_us", "duration_s", "requests.offered", "requests.rejected",
 		"requests.timed_out", "requests.failed",
 		"requests.unfinished", "requests.not_issued", "tail_blowup", "goodput.offered", "goodput.not_issued",
 		"kv.util_mean", "kv.util_max", "kv.preemptions", "kv.tiers.cpu.stored_blocks", "kv.tiers.cpu.loaded_blocks",
 		"kv.tiers.cpu.evicted_blocks", "kv.tiers.cpu.refused_blocks", "kv.tiers.cpu.util_max", "kv.tiers.cpu.load_busy",
 		"kv.tiers.cpu.store_busy", "kv.tiers.cpu.load_wait_ms.mean", "kv.tiers.cpu.load_wait_ms.max",
-		"preemption_rate", "reasons.*", "cost.gpu_s", "cost.replica_s", "cost.per_million_tokens",
+		"preemption_rate", "reasons.*", "cost.gpu_s", "cost.replica_s", "cost.per_million_tokens", "cost.total",
+		"scale.ups", "scale.downs", "scale.oscillations", "scale.avg_replicas",
 		"load.offered_over_capacity", "load.uncached", "bound.e2e_mean_ms",
 		"replicas[*].requests", "replicas[*].tokens", "replicas[*].prefill_tokens", "replicas[*].decode_tokens",
 		"replicas[*].preemptions",

@@ -38,6 +38,7 @@ type outcomeRow struct {
 	ExpectedCachedTokens int64            `parquet:"expected_cached_tokens"`
 	Preemptions          int64            `parquet:"preemptions"`
 	PreemptedUS          *int64           `parquet:"preempted_us,optional"`
+	Redirects            *int64           `parquet:"redirects,optional"`
 	Delays               int64            `parquet:"delays"`
 	ITLUS                []gapRow         `parquet:"itl_us,optional,list"`
 	ITLMaxUS             *stream.Micros   `parquet:"itl_max_us"`
@@ -78,6 +79,7 @@ func rowOfOutcome(v *stream.Outcome) outcomeRow {
 		ExpectedCachedTokens: v.ExpectedCachedTokens,
 		Preemptions:          v.Preemptions,
 		PreemptedUS:          optional(v.PreemptedUS),
+		Redirects:            optional(v.Redirects),
 		Delays:               v.Delays,
 		ITLUS:                convert(v.ITLUS, rowOfGap),
 		ITLMaxUS:             present(v.ITLMaxUS),
@@ -120,6 +122,7 @@ func (r *outcomeRow) record() stream.Outcome {
 		ExpectedCachedTokens: r.ExpectedCachedTokens,
 		Preemptions:          r.Preemptions,
 		PreemptedUS:          valueOf(r.PreemptedUS),
+		Redirects:            valueOf(r.Redirects),
 		Delays:               r.Delays,
 		ITLUS:                convert(r.ITLUS, (*gapRow).pair),
 		ITLMaxUS:             valueOr(r.ITLMaxUS, stream.Never),

@@ -17,11 +17,16 @@ type ActiveBlocks struct {
 
 // NewActiveBlocks returns the counts of idle replicas with the given block sizes.
 func NewActiveBlocks(blockTokens []int) *ActiveBlocks {
-	a := &ActiveBlocks{blockTokens: blockTokens}
-	for range blockTokens {
-		a.holders = append(a.holders, map[blockKey]int32{})
+	a := &ActiveBlocks{}
+	for _, size := range blockTokens {
+		a.AddReplica(size)
 	}
 	return a
+}
+
+// AddReplica adds an idle replica.
+func (a *ActiveBlocks) AddReplica(blockTokens int) {
+	a.blockTokens, a.holders = append(a.blockTokens, blockTokens), append(a.holders, map[blockKey]int32{})
 }
 
 // fullBlocks returns a walk over the full blocks of a prompt, and their number.

@@ -7,7 +7,8 @@ var (
 	typeAliases = map[string]string{"weighted-scoring": "weighted"}
 	aliases     = map[string]string{"cache_affinity_weight": "prefix-affinity",
 		"load_balance_weight": "active-requests", "queue_depth_weight": "queue-depth",
-		"bucket_size": "capacity", "refill_rate": "refill_per_s"}
+		"bucket_size": "capacity", "refill_rate": "refill_per_s",
+		"scale_up_threshold": "up", "scale_down_threshold": "down"}
 )
 
 // advice says what to write instead of a parameter that does not exist.
@@ -16,14 +17,7 @@ var advice = map[string]string{
 	"respect_priority":   "priority-fcfs always respects priorities and fcfs never does; remove it",
 	"preemption_enabled": "a replica always preempts when its KV blocks run out; remove it",
 	"preemption_policy":  "write preemption: {type: lowest-priority} next to scheduler instead",
-}
-
-// UnknownField says what to write instead of a field that a bundle does not have; "" if unknown.
-func (*Bundle) UnknownField(name string) string {
-	if name == "autoscale" {
-		return "the number of replicas is constant: set replicas of the deployments"
-	}
-	return ""
+	"cooldown_seconds":   "write cooldown: 60s next to params instead",
 }
 
 // CanonicalParam returns the name of the parameter for an alias, and any other name unchanged.

@@ -58,6 +58,21 @@ func NewBlockIndex(tree *kv.Tree, c BlockIndexConfig, blockTokens, capacity []in
 		entries: map[blockKey]int32{}, words: (n + 63) / 64, recent: make([]recency, n), counts: make([]int32, n)}
 }
 
+// AddReplica adds a replica, of which it has no blocks yet.
+func (x *BlockIndex) AddReplica(blockTokens, capacity int) {
+	x.blockTokens, x.capacity = append(x.blockTokens, blockTokens), append(x.capacity, capacity)
+	x.recent, x.counts = append(x.recent, recency{}), append(x.counts, 0)
+	words := (len(x.recent) + 63) / 64
+	if words == x.words {
+		return
+	}
+	holders := make([]uint64, words*len(x.keys))
+	for e := range x.keys {
+		copy(holders[e*words:], x.holders[e*x.words:(e+1)*x.words])
+	}
+	x.holders, x.words = holders, words
+}
+
 // blocks returns the block size for candidates of which this is the first, and how many blocks of a
 // prompt are matched.
 func (x *BlockIndex) blocks(first int32, input int) (size, n int) {

@@ -15,8 +15,8 @@ import (
 type Env struct {
 	// Models are the names of the models that the cluster serves.
 	Models []string
-	// Replicas is the number of replicas.
-	Replicas int
+	// Replicas is the number of replicas at the start, Candidates the most among which a router chooses.
+	Replicas, Candidates int
 	// Seed returns the seed of the named random stream.
 	Seed func(stream string) uint64
 }
@@ -41,6 +41,11 @@ func (b *Bundle) Complete() {
 	complete(&b.Routing, routers())
 	complete(&b.Scheduler, schedulers())
 	complete(&b.Preemption, preemptors())
+	if a := b.Autoscale; a != nil {
+		s := a.spec()
+		complete(s, autoscalers())
+		a.Params = s.Params
+	}
 }
 
 // complete fills in the parameters of s and of the policies within it.
@@ -122,6 +127,9 @@ func Build(b *Bundle, env Env) (p *Plane, err error) {
 	p.Routing = build(x, &b.Routing, "routing", "routing policy", routers())
 	p.Scheduler = build(x, &b.Scheduler, "scheduler", "scheduler", schedulers())
 	p.Preemption = build(x, &b.Preemption, "preemption", "preemption policy", preemptors())
+	if b.Autoscale != nil {
+		p.Autoscale = build(x, b.Autoscale.spec(), "autoscale", "auto-scaling policy", autoscalers())
+	}
 	slices.Sort(x.classes)
 	p.Classes = slices.Compact(x.classes)
 	p.Delays = x.delays

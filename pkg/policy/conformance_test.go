@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-var testEnv = Env{Models: []string{"m", "n"}, Replicas: 20, Seed: func(s string) uint64 { return uint64(len(s)) }}
+var testEnv = Env{Models: []string{"m", "n"}, Replicas: 20, Candidates: 20,
+	Seed: func(s string) uint64 { return uint64(len(s)) }}
 
 // composedExamples holds an example of each composed policy.
 var composedExamples = map[string]Spec{
@@ -116,6 +117,11 @@ func TestPoliciesConform(t *testing.T) {
 // planeWith has the policy s at a stage and defaults elsewhere.
 func planeWith(stage string, s Spec) (*Plane, error) {
 	b := &Bundle{}
+	if stage == "autoscale" {
+		b.Autoscale = &Autoscale{Type: s.Type, Params: s.Params}
+		b.Complete()
+		return Build(b, testEnv)
+	}
 	*map[string]*Spec{"admission": &b.Admission, "priority": &b.Priority, "routing": &b.Routing,
 		"scheduler": &b.Scheduler, "preemption": &b.Preemption}[stage] = s
 	b.Complete()
@@ -124,6 +130,9 @@ func planeWith(stage string, s Spec) (*Plane, error) {
 
 // hints is the output buffer of priority policies.
 var hints [MaxHints]float64
+
+// fleet is the input of auto-scaling policies.
+var fleet Fleet
 
 // decision is the decision of any stage.
 type decision struct {
@@ -146,6 +155,10 @@ func (p *Plane) decide(stage string, v *View, l *Local) (d decision) {
 		d.number = p.Scheduler.Order(l)
 	case "preemption":
 		d.number = p.Preemption.PreemptionScore(l)
+	case "autoscale":
+		fleet = Fleet{NowUS: v.NowUS, Replicas: v.Replicas, Loading: len(v.Replicas) % 3}
+		n := p.Autoscale.Recommend(&fleet)
+		d.number, d.Choice.Reason = float64(n.Replicas), n.Reason.Quantity
 	}
 	return d
 }
@@ -270,7 +283,7 @@ func copyView(v *View) *View {
 // need.
 func (p *Plane) obscure(stage string, v *View, l *Local, r *rand.Rand) (*View, *Local) {
 	n := map[string]Policy{"admission": p.Admission, "priority": p.Priority, "routing": p.Routing,
-		"scheduler": p.Scheduler, "preemption": p.Preemption}[stage].Needs()
+		"scheduler": p.Scheduler, "preemption": p.Preemption, "autoscale": p.Autoscale}[stage].Needs()
 	v = copyView(v)
 	here := *l
 	q := *l.Request

@@ -60,7 +60,7 @@ func newDynamoKV(b *builder, s *Spec) Router {
 	if d.temperature > 0 {
 		b.markUnused(v, tieParam, "router_temperature draws among all candidates")
 	}
-	d.costs, d.weights = make([]float64, b.env.Replicas), make([]float64, b.env.Replicas)
+	d.costs, d.weights = make([]float64, b.env.Candidates), make([]float64, b.env.Candidates)
 	return d
 }
 

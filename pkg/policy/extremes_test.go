@@ -25,7 +25,7 @@ func TestExtremesChooseTheSame(t *testing.T) {
 			}
 			tie["queue-depth"] = 1.5
 		}
-		env := Env{Models: []string{"m"}, Replicas: n, Seed: func(string) uint64 { return seed }}
+		env := Env{Models: []string{"m"}, Replicas: n, Candidates: n, Seed: func(string) uint64 { return seed }}
 		quick, plain := routerOf(t, s, env), routerOf(t, s, env)
 		v := viewOf(n)
 		for i := range v.Replicas {

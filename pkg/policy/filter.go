@@ -25,7 +25,7 @@ func newFilter(b *builder, s *Spec) Router {
 	b.requireText(s.Filter, "filter", "replica.kv_util < 0.9")
 	f := &filter{keep: newFormula(b, "filter", s.Filter, candidateSignals(), expr.Flag),
 		use: build(b, s.Use, b.path+".use", "routing policy", routers())}
-	f.reserve(b.env.Replicas)
+	f.reserve(b.env.Candidates)
 	return f
 }
 

@@ -72,7 +72,7 @@ func newProfile(b *builder, s *Spec) Router {
 	if len(p.filters) > 0 {
 		p.rule = &Rule{Path: outer + ".of", Source: "filters"}
 	}
-	p.reserve(b.env.Replicas)
+	p.reserve(b.env.Candidates)
 	return p
 }
 

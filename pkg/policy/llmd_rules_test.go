@@ -224,6 +224,16 @@ func TestBlockIndex(t *testing.T) {
 	if len(clone.entries) != len(x.entries) || &clone.keys[0] == &x.keys[0] {
 		t.Error("the clone shares memory")
 	}
+	for range 70 { // more than a word of bits
+		x.AddReplica(16, 100)
+	}
+	check("others are added", first, n, 3, 1, 3)
+	added := []Replica{{Index: 71, Stats: new(Stats)}}
+	x.Match(first, n, added)
+	x.RecordRouting(&added[0], first, n)
+	if x.Match(first, n, added); added[0].Stats.Prefix != (PrefixMatch{3, 3, 64}) {
+		t.Errorf("an added replica has %+v", added[0].Stats.Prefix)
+	}
 }
 
 // TestProbabilisticAdmitter: with the saturation 0.2 and the defaults a sheddable request is rejected

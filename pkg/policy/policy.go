@@ -166,6 +166,8 @@ type Plane struct {
 	Routing    Router
 	Scheduler  Scheduler
 	Preemption Preemptor
+	// Autoscale is nil if the number of replicas is constant.
+	Autoscale Autoscaler
 	// Classes are the SLO classes that the policies name, sorted.
 	Classes []string
 	// Delays says whether admission can delay a request; Unused lists the parts of the bundle without
@@ -178,13 +180,22 @@ type Plane struct {
 
 // Clone returns an independent copy of the plane.
 func (p *Plane) Clone() *Plane {
-	return &Plane{p.Admission.Clone(), p.Priority.Clone(), p.Routing.Clone(), p.Scheduler.Clone(),
-		p.Preemption.Clone(), p.Classes, p.Delays, p.Unused, p.BlockIndex}
+	c := *p
+	c.Admission, c.Priority, c.Routing = p.Admission.Clone(), p.Priority.Clone(), p.Routing.Clone()
+	c.Scheduler, c.Preemption = p.Scheduler.Clone(), p.Preemption.Clone()
+	if p.Autoscale != nil {
+		c.Autoscale = p.Autoscale.Clone()
+	}
+	return &c
 }
 
-// stages returns the policies in the order in which they see a request.
+// stages returns the policies in the order in which they see a request, and then the auto-scaler.
 func (p *Plane) stages() []Policy {
-	return []Policy{p.Admission, p.Priority, p.Routing, p.Scheduler, p.Preemption}
+	all := []Policy{p.Admission, p.Priority, p.Routing, p.Scheduler, p.Preemption}
+	if p.Autoscale != nil {
+		all = append(all, p.Autoscale)
+	}
+	return all
 }
 
 // Needs returns what all policies need together.

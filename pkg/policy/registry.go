@@ -87,6 +87,7 @@ func Entries() []Entry {
 		all = append(all, Entry{Stage: StageLLMD, Name: p.Name, Doc: doc, Params: p.Value.params})
 	}
 	return slices.Concat(all, entries("scheduler", schedulers()), entries("preemption", preemptors()),
+		entries("autoscale", autoscalers()),
 		partEntries(StageDetector, detectors), partEntries(StageUsageLimit, usageLimits))
 }
 

@@ -22,8 +22,8 @@ func newRouteExpression(b *builder, s *Spec) Router {
 	b.allowOnly(s, "score", "filter", "params")
 	b.requireText(s.Score, "score", "replica.prefix_match - 0.1 * replica.queue_depth")
 	r := &routeExpression{score: newFormula(b, "score", s.Score, candidateSignals(), expr.Number),
-		ties: b.ties(b.params(s, tieParams)), passed: make([]bool, b.env.Replicas),
-		scores: make([]float64, b.env.Replicas)}
+		ties: b.ties(b.params(s, tieParams)), passed: make([]bool, b.env.Candidates),
+		scores: make([]float64, b.env.Candidates)}
 	if s.Filter != "" {
 		r.filter = newFormula(b, "filter", s.Filter, candidateSignals(), expr.Flag)
 	}

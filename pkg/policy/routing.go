@@ -134,10 +134,23 @@ func newRoundRobin(b *builder, _ *Spec) Router {
 }
 
 func (r *roundRobin) Route(v *View) Choice {
+	r.reserve(v.Replicas)
 	next := r.next(v.Replicas)
 	r.turn++
 	r.lastTurn[v.Replicas[next].Index] = r.turn
 	return Choice{Candidate: next, Reason: "its turn"}
+}
+
+// reserve makes room for replicas that were added: the last candidate is the newest of its deployment.
+func (r *roundRobin) reserve(candidates []Replica) {
+	if n := len(candidates); !r.mixed && int(candidates[n-1].Index) < len(r.lastTurn) {
+		return
+	}
+	for i := range candidates {
+		for int(candidates[i].Index) >= len(r.lastTurn) {
+			r.lastTurn = append(r.lastTurn, 0)
+		}
+	}
 }
 
 // next returns the candidate whose last turn is longest ago. Where all turns had the same candidates, that is the one

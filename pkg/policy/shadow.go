@@ -25,18 +25,22 @@ type Shadow struct {
 // each.
 func NewShadow(tree *kv.Tree, capacity int, blockSizes []int) *Shadow {
 	s := &Shadow{}
-	var known []int
-	for i, size := range blockSizes {
-		k := slices.Index(known, size)
-		if k < 0 {
-			k = len(known)
-			known, s.indexes = append(known, size), append(s.indexes, kv.NewPrefixIndex(size))
-		}
-		s.caches = append(s.caches, kv.NewCache(tree, kv.Config{Blocks: capacity, BlockSize: size, Caching: true}))
-		s.sizes = append(s.sizes, int32(k))
-		s.indexes[k].Watch(int32(i), s.caches[i])
+	for _, size := range blockSizes {
+		s.AddReplica(tree, capacity, size)
 	}
 	return s
+}
+
+// AddReplica adds a replica, of which it remembers nothing yet.
+func (s *Shadow) AddReplica(tree *kv.Tree, capacity, blockSize int) {
+	k := slices.IndexFunc(s.indexes, func(x *kv.PrefixIndex) bool { return x.BlockSize() == blockSize })
+	if k < 0 {
+		k = len(s.indexes)
+		s.indexes = append(s.indexes, kv.NewPrefixIndex(blockSize))
+	}
+	c := kv.NewCache(tree, kv.Config{Blocks: capacity, BlockSize: blockSize, Caching: true})
+	s.indexes[k].Watch(int32(len(s.caches)), c)
+	s.caches, s.sizes = append(s.caches, c), append(s.sizes, int32(k))
 }
 
 // Match sets the Blocks and Matched counts of the candidates for a prompt. It returns those with matches if there are

@@ -13,7 +13,9 @@ type Bundle struct {
 	Routing    Spec `yaml:"routing"    json:"routing"`
 	Scheduler  Spec `yaml:"scheduler"  json:"scheduler"`
 	Preemption Spec `yaml:"preemption" json:"preemption"`
-	Lineage    `     yaml:",inline"`
+	// Autoscale changes the number of replicas of deployments that have a max_replicas; nil changes none.
+	Autoscale *Autoscale `yaml:"autoscale"  json:"autoscale,omitempty"`
+	Lineage   `     yaml:",inline"`
 }
 
 // Lineage records where a bundle comes from, in the words of the tool that derived it. It has no

@@ -9,7 +9,7 @@ import (
 
 // tieEnv seeds streams from their names and a seed.
 func tieEnv(seed uint64) Env {
-	return Env{Models: []string{"m"}, Replicas: 8, Seed: func(name string) uint64 {
+	return Env{Models: []string{"m"}, Replicas: 8, Candidates: 8, Seed: func(name string) uint64 {
 		d := rng(seed)
 		for _, c := range name {
 			d = rng(d.next() ^ uint64(c))

@@ -167,7 +167,7 @@ func newScoreTree(b *builder, s *Spec, t ties) Router {
 		}
 		return b.leafNumber(at, n, "")
 	})
-	return &scoreTree{root: root, ties: t, scored: make([]scoredByRule, b.env.Replicas)}
+	return &scoreTree{root: root, ties: t, scored: make([]scoredByRule, b.env.Candidates)}
 }
 
 func (t *scoreTree) Route(v *View) Choice {

@@ -77,7 +77,7 @@ func newWeighted(b *builder, s *Spec) Router {
 	if len(w.terms) == 0 {
 		b.fail("params", "all weights are 0; give at least one of %s a weight", strings.Join(Scorers.Names(), ", "))
 	}
-	w.scores, w.total = make([]float64, b.env.Replicas), make([]float64, b.env.Replicas)
+	w.scores, w.total = make([]float64, b.env.Candidates), make([]float64, b.env.Candidates)
 	w.simple = w.simpleScorers()
 	return w
 }

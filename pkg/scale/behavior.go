@@ -38,9 +38,9 @@ type Select uint8
 
 // The values of Select: the limit that allows most, the one that allows least, or no change at all.
 const (
-	SelectMax Select = iota
-	SelectMin
-	SelectDisabled
+	selectMax Select = iota
+	selectMin
+	selectDisabled
 )
 
 // Scaler applies a Behavior to the recommendations for one deployment.
@@ -126,7 +126,7 @@ func (s *Scaler) stabilized(nowUS int64, current int) int {
 
 // limit is the number of replicas up to which a direction allows a change; sign is 1 for growing, −1 for shrinking.
 func (s *Scaler) limit(nowUS int64, current int, d *Direction, sign int) int {
-	if d.Select == SelectDisabled {
+	if d.Select == selectDisabled {
 		return current
 	}
 	if len(d.Limits) == 0 {
@@ -142,10 +142,10 @@ func (s *Scaler) limit(nowUS int64, current int, d *Direction, sign int) int {
 		}
 		all[i] = sign * (start + sign*l.Replicas)
 		if l.Replicas == 0 {
-			all[i] = sign * percentOf(start, 100+float64(sign)*l.Percent, sign)
+			all[i] = sign * percentOf(start, 100+float64(float64(sign)*l.Percent), sign)
 		}
 	}
-	if d.Select == SelectMin {
+	if d.Select == selectMin {
 		return sign * slices.Min(all)
 	}
 	return sign * slices.Max(all)

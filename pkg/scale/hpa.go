@@ -56,7 +56,7 @@ func (t Target) ForMean(f *Fleet) int {
 	counted += f.Loading
 	switch {
 	case ratio < 1:
-		sum += t.Value * float64(f.Loading)
+		sum += float64(t.Value * float64(f.Loading))
 	case ratio > 1:
 		counted += f.Provisioning
 	}

@@ -69,7 +69,7 @@ func (c *kubernetesCase) compareSequence(t *testing.T) {
 			from = c.Down
 		}
 		d.StabilizationUS = from.StabilizationS * 1e6
-		d.Select = map[string]Select{"Max": SelectMax, "Min": SelectMin, "Disabled": SelectDisabled}[from.Select]
+		d.Select = map[string]Select{"Max": selectMax, "Min": selectMin, "Disabled": selectDisabled}[from.Select]
 		for _, l := range from.Limits {
 			d.Limits = append(d.Limits, Limit{l.Replicas, l.Percent, l.PeriodS * 1e6})
 		}

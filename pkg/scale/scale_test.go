@@ -10,7 +10,8 @@ func TestForMean(t *testing.T) {
 		want int
 	}{
 		{"grows: mean 0.8 / 0.6 · 4 = 5.33", Fleet{Values: []float64{0.9, 0.8, 0.7, 0.8}}, 6},
-		{"two that do not run turn the direction", Fleet{Values: []float64{0.75, 0.75, 0.75, 0.75}, Provisioning: 2}, 6},
+		{"two that do not run turn the direction",
+			Fleet{Values: []float64{0.75, 0.75, 0.75, 0.75}, Provisioning: 2}, 6},
 		{"shrinks: 0.5 / 0.6 · 6 = 5", Fleet{Values: []float64{0.5, 0.5, 0.5, 0.5, 0.5, 0.5}}, 5},
 		{"0.65 is inside the tolerance", Fleet{Values: []float64{0.65, 0.65}}, 2},
 		{"so is its edge, 0.66", Fleet{Values: []float64{0.66, 0.66}}, 2},
@@ -90,8 +91,8 @@ func TestWarmup(t *testing.T) {
 		ageUS int64
 		want  float64 // of a step of 1000 µs, rounded up
 	}{
-		{Linear, 0, 1500}, {Linear, 30e6, 1250}, {Exponential, 30e6, 1041.0424993}, {Step, 59_999_000, 1500},
-		{Linear, 60e6, 1000}, {Exponential, 60e6, 1000}, {Step, 60e6, 1000},
+		{linear, 0, 1500}, {linear, 30e6, 1250}, {exponential, 30e6, 1041.0424993}, {step, 59_999_000, 1500},
+		{linear, 60e6, 1000}, {exponential, 60e6, 1000}, {step, 60e6, 1000},
 	} {
 		w := Warmup{c.curve, 1.5, 60e6}
 		if got := 1000 * w.At(c.ageUS); got < c.want-1e-6 || got > c.want+1e-6 {

@@ -7,9 +7,9 @@ type Curve uint8
 
 // The curves.
 const (
-	Linear Curve = iota
-	Exponential
-	Step
+	linear Curve = iota
+	exponential
+	step
 )
 
 // Warmup slows the steps of a replica after its start: by Factor at first, and by less and less until DurationUS.
@@ -30,9 +30,9 @@ func (w *Warmup) At(ageUS int64) float64 {
 	}
 	x := float64(ageUS) / float64(w.DurationUS)
 	switch w.Curve {
-	case Linear:
+	case linear:
 		return 1 + float64((w.Factor-1)*(1-x))
-	case Exponential:
+	case exponential:
 		return 1 + float64((w.Factor-1)*math.Exp(-exponentialRate*x))
 	}
 	return w.Factor

@@ -47,7 +47,7 @@ func (l *anomalyMonitor) notify(s *simulation, e anomaly.Event) {
 	l.detect(&l.event)
 }
 
-func (l *anomalyMonitor) hooks() []hook { return []hook{onEnqueue, onBatch, onFinal, onClose} }
+func (l *anomalyMonitor) hooks() []hook { return []hook{onEnqueue, onBatch, onMove, onFinal, onClose} }
 
 func (l *anomalyMonitor) observe(s *simulation, h hook, i int32) error {
 	switch h {
@@ -56,6 +56,10 @@ func (l *anomalyMonitor) observe(s *simulation, h hook, i int32) error {
 			Request: l.request(s, i)})
 	case onBatch:
 		l.batchFormed(s, i, s.replicas[i].engine)
+	case onMove:
+		if r := s.request(i); r.engineSeq != missing && r.out.ScheduledUS.IsZero() {
+			l.notify(s, anomaly.Event{Kind: anomaly.Dequeued, Replica: r.replica, Tag: i})
+		}
 	case onFinal:
 		return l.finished(s, i)
 	case onClose:
@@ -67,6 +71,9 @@ func (l *anomalyMonitor) observe(s *simulation, h hook, i int32) error {
 
 // batchFormed reports the batches that a replica has just formed.
 func (l *anomalyMonitor) batchFormed(s *simulation, i int32, e *engine.Engine) {
+	for int(i) >= len(l.blocked) { // it was added during the run
+		l.blocked = append(l.blocked, false)
+	}
 	if tag, room, ok := e.HeadOfLine(); ok {
 		l.notify(s, anomaly.Event{Kind: anomaly.HeadOfLineBlocked, Replica: i, Request: l.request(s, tag),
 			Room: int64(room)})

@@ -48,6 +48,9 @@ func (checker) replica(s *simulation, r *replica) error {
 	if len(s.router.flow.queues) > 0 { // a timeout, and drains of the queues
 		perRequest, others = 3, others+4
 	}
+	if s.fleet != nil { // looks, actions, and for each replica its next phase or the end of its drain
+		others += 2*len(s.deployments) + 3*len(s.replicas)
+	}
 	if n := s.events.queue.Len() + s.events.steps.Len(); n > perRequest*inFlight+others+s.events.stale {
 		return fmt.Errorf("check: %d events pending for %d requests in flight", n, inFlight)
 	}

@@ -84,7 +84,10 @@ func (c coverages) extrapolation(s *simulation, deployment int) string {
 		return ""
 	}
 	var decode, prefill int64
-	for k := d.first; k < d.end; k++ {
+	for k := range s.replicas {
+		if s.replicas[k].deployment != deployment {
+			continue
+		}
 		e := s.replicas[k].engine.Stats()
 		decode, prefill = max(decode, e.PeakDecode), max(prefill, e.PeakPrefill)
 	}

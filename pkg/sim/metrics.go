@@ -107,7 +107,17 @@ func summary(s *simulation, all *metrics.Accumulator, used coverages) *metrics.R
 			DecodeTokens: e.DecodeTokens, QueriedTokens: e.QueriedTokens, CachedTokens: e.CachedTokens,
 			Preemptions: e.Preemptions, PeakQueue: int64(e.PeakWaiting), PeakBatch: int64(e.PeakRunning),
 			BlockUS: e.BlockUS, PeakBlocks: int64(e.PeakBlocks), Blocks: int64(r.engine.Cache().Total()),
-			UpUS: s.now - s.events.firstArrival, BusyUS: e.BusyUS, Tier: tierTotals(r.engine)})
+			UpUS: s.upUS(i), BusyUS: e.BusyUS, PerGPUHour: d.perGPUHour(), Tier: tierTotals(r.engine)})
+	}
+	if s.fleet != nil {
+		var sum scaleStats
+		for i := range s.deployments {
+			if e := s.deployments[i].elastic; e != nil {
+				sum.ups, sum.downs = sum.ups+e.stats.ups, sum.downs+e.stats.downs
+				sum.oscillations += e.stats.oscillations
+			}
+		}
+		all.SetScale(sum.ups, sum.downs, sum.oscillations)
 	}
 	all.SetControl(control(s))
 	raw := all.Raw()

@@ -172,7 +172,8 @@ var broken = []rule{
 	{"what is complete no longer counts as sent", "sim/flow.go",
 		"\tcase r.queueRead == sent.reads:\n\t\tsent.unread--\n", ""},
 	{"a request that ends on its way makes room", "sim/stages.go",
-		"\t\ts.router.flow.recordDeparture(r)\n\t\ts.router.flow.schedule(s)\n", ""},
+		"\ts.router.flow.recordDeparture(r)\n\ts.router.flow.schedule(s)\n\ts.router.countInflight(r, -1)\n",
+		"\ts.router.countInflight(r, -1)\n"},
 	{"an on-demand value is read when it is old enough, whatever read it last", "sim/flow.go",
 		"v.Replicas[i].Stats.TakenUS[t.field]+t.us", "max(s.now, v.Replicas[i].Stats.TakenUS[t.field])+t.us"},
 	{"the prefix index learns where prompts go", "sim/prefixes.go",
@@ -337,6 +338,7 @@ func TestMutations(t *testing.T) {
 		{brokenProfiles, []string{"^TestReferenceOnProfiles$"}},
 		{brokenPools, []string{"^TestReferenceOnPools$"}},
 		{brokenTiers, []string{"^TestStories$", "^TestReferenceOnTiers$"}},
+		{brokenScaling, []string{"^TestStories$", "^TestReferenceOnScaling$"}},
 	} {
 		for _, b := range part.rules {
 			all = append(all, mutation.Mutation(b))

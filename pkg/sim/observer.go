@@ -17,6 +17,9 @@ const (
 	onStepEnd                // replica: the requests that its last step completed have left
 	onTransfer               // transfer: it has ended
 	onSnapshot               // replica: the router read telemetry.read
+	onScale                  // deployment: its auto-scaler looked, fleet.last
+	onPhase                  // replica: it has a new phase
+	onMove                   // request: its replica goes, and it is about to go back to routing
 	onFinal                  // request: it is final
 	onSessionEnd             // session: it is final
 	onClose                  // the run is over

@@ -239,7 +239,8 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 		plain = append(plain, outcomeFields{ID: w.ID, State: w.State, Reason: w.Reason,
 			Times: [7]int64{w.ArrivalUS, w.AdmittedUS, w.RoutedUS, w.EnqueuedUS, w.ScheduledUS, w.FirstTokenUS,
 				w.CompletedUS},
-			Replica: w.Replica, Generated: w.Generated, Cached: w.Cached, Loaded: w.Loaded, Expected: w.ExpectedCached,
+			Replica: w.Replica, Redirects: w.Redirects, Generated: w.Generated,
+			Cached: w.Cached, Loaded: w.Loaded, Expected: w.ExpectedCached,
 			Preemptions: w.Preemptions, Waited: w.PreemptedUS, Stopped: [3]int64(w.StoppedUS[1:]),
 			Gaps: gapsOf(w.SeenUS)})
 		last := &plain[len(plain)-1]
@@ -258,6 +259,9 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 		got.counts.BeyondHorizon != beyond {
 		return fmt.Sprintf("%d outcomes, %+v; want %d and %d beyond the horizon", len(got.outcomes), got.counts,
 			len(plain), beyond)
+	}
+	if diff := gocmp.Diff(want.Fleet, got.fleet); diff != "" {
+		return diff
 	}
 	if diff := gocmp.Diff(stepsOf(want.Steps), got.steps); diff != "" {
 		return diff
@@ -288,6 +292,10 @@ func (got *runFields) totals(want reference.Result, requests []reference.Request
 		if queried > 0 {
 			hit = float64(cached) / float64(queried)
 		}
+		if slices.ContainsFunc(want.Outcomes, func(o reference.Outcome) bool { return o.Redirects > 0 }) {
+			preemptions, hit = r.Preemptions, -1 // the replica that had them is not known
+			r.PrefixHitRatio = &hit
+		}
 		if r.Preemptions != preemptions || r.PrefillTokens != prefill || r.DecodeTokens != decode ||
 			r.PeakBatch < batch ||
 			r.PrefixHitRatio != nil && *r.PrefixHitRatio != hit ||
@@ -316,7 +324,7 @@ func testOptions(c reference.Config) Options {
 type outcomeFields struct {
 	ID, State, Reason                        string
 	Times                                    [7]int64
-	Replica                                  int
+	Replica, Redirects                       int
 	Generated, Cached, Expected, Preemptions int
 	Loaded                                   int
 	Waited                                   int64 // after preemptions
@@ -340,6 +348,7 @@ type stepFields struct {
 
 type runFields struct {
 	outcomes map[string]outcomeFields
+	fleet    []string
 	steps    [][]stepFields
 	counts   stream.Counts
 	metrics  metrics.Record
@@ -354,6 +363,8 @@ func readRun(t *testing.T, run []byte, replicas int) runFields {
 	r := stream.NewReader(bytes.NewReader(run))
 	for r.Next() {
 		switch r.Kind() {
+		case stream.KindScaling, stream.KindReplicaState:
+			got.fleet = append(got.fleet, readFleet(t, r))
 		case stream.KindOutcome:
 			var o stream.Outcome
 			if err := r.Outcome(&o); err != nil {
@@ -362,7 +373,8 @@ func readRun(t *testing.T, run []byte, replicas int) runFields {
 			got.outcomes[o.ID] = outcomeFields{ID: o.ID, State: o.State, Reason: o.Reason,
 				Times: [7]int64{int64(o.ArrivalUS), int64(o.AdmittedUS), int64(o.RoutedUS), int64(o.EnqueuedUS),
 					int64(o.ScheduledUS), int64(o.FirstTokenUS), int64(o.CompletedUS)},
-				Replica: int(o.Replica), Generated: int(o.GeneratedTokens), Cached: int(o.CachedTokens),
+				Replica: int(o.Replica), Redirects: int(o.Redirects),
+				Generated: int(o.GeneratedTokens), Cached: int(o.CachedTokens),
 				Expected: int(o.ExpectedCachedTokens), Preemptions: int(o.Preemptions), Waited: o.PreemptedUS,
 				Stopped: [3]int64{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS},
 				Longest: int64(o.ITLMaxUS), Gaps: o.ITLUS, Loaded: loadedTokens(&o)}
@@ -474,6 +486,7 @@ func clusterOf(c reference.Config) *cluster.Config {
 	}
 	setNamedRouter(one, &c)
 	setFlow(one, c.Flow)
+	setScaling(one, c.Scaling)
 	if a := c.Admission; a != nil {
 		one.Policies.Admission = policy.Spec{Type: "probabilistic-admitter", Params: map[string]any{
 			"queueDepthThreshold": a.Queue, "kvCacheUtilThreshold": a.KV, "power": a.Power, "k": a.K}}

@@ -162,6 +162,9 @@ func simulate(ctx context.Context, c *cluster.Config, specs []replicaSpec, reade
 	if err := o.Contradiction(); err != nil {
 		return err
 	}
+	if err := scalingContradiction(c, &o); err != nil {
+		return err
+	}
 	arrivals, workload, err := openArrivals(reader)
 	if err != nil {
 		return err

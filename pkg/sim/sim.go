@@ -29,7 +29,11 @@ const (
 	transferEnd
 	deadline
 	flowTimeout // of a request in flow control
-	flowDrain   // of the flow-control queues
+	scaleCheck  // of a deployment; the kinds from here on belong to no request
+	scaleAction
+	drainTimeout // of a replica
+	replicaReady // it goes on to its next phase
+	flowDrain    // of the flow-control queues
 )
 
 // replica is one engine and its place in the cluster.
@@ -48,7 +52,8 @@ type replica struct {
 // deployment is the common data of its replicas.
 type deployment struct {
 	id          string
-	first, end  int // replicas[first:end]
+	first, end  int      // replicas[first:end] are those at the start
+	elastic     *elastic // nil if there are no others
 	model       latency.Model
 	limits      limits
 	tokenBudget int64 // tokens per step
@@ -74,6 +79,7 @@ type simulation struct {
 	tree      *kv.Tree
 	router    *router
 	telemetry *telemetry
+	fleet     *fleet // nil if no deployment scales
 
 	feed      feed
 	requests  requestTable
@@ -173,12 +179,13 @@ type request struct {
 	// position in the stream, -1 in a free slot. Pending events carry it, so that events of departed
 	// requests can be recognized.
 	position     int64
-	deadline     des.Time // stream.Never if none
-	model        int      // -1 if no deployment serves it
-	rejectReason string   // why no deployment can serve it
-	replica      int32    // in the cluster; missing before routing
-	engineSeq    int32    // the engine's number; missing before enqueue
-	isFinal      bool     // the outcome is written, but the replica still holds the request
+	deadline     des.Time      // stream.Never if none
+	model        int           // -1 if no deployment serves it
+	rejectReason string        // why no deployment can serve it
+	replica      int32         // in the cluster; missing before routing
+	engineSeq    int32         // the engine's number; missing before enqueue
+	moved        *engine.Moved // from a replica that drains, until it enters the queue of another; else nil
+	isFinal      bool          // the outcome is written, but the replica still holds the request
 	// prefillTokens are the tokens of its prompt that the router counts as still to be computed.
 	prefillTokens int64
 	// sessionSlot is the session of the request and step its step; missing without one.
@@ -206,35 +213,60 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 		s.router.needs.all |= policy.NeedPredicted
 	}
 	for i := range c.Deployments {
-		s.addDeployment(&c.Deployments[i], &specs[i], o)
+		if err := s.addDeployment(c, i, &specs[i], o); err != nil {
+			return nil, err
+		}
 	}
 	s.setUpRouter(c)
 	s.telemetry = newTelemetry(s)
-	s.telemetry.start(s)
+	for i := range s.replicas {
+		s.telemetry.start(s, int32(i))
+	}
+	if slices.ContainsFunc(s.deployments, func(d deployment) bool { return d.elastic != nil }) {
+		s.setUpFleet(&fleet{})
+	}
 	return s, nil
 }
 
-// addDeployment adds a deployment and its replicas.
-func (s *simulation) addDeployment(d *cluster.Deployment, spec *replicaSpec, o *Options) {
-	i, first := len(s.deployments), len(s.replicas)
-	for k := range d.Replicas {
-		cache := kv.NewCache(s.tree, cacheConfig(d))
-		cfg := engineConfig(d)
-		cfg.KeepGaps, cfg.KeepBatches = o.ITL, o.Trace == stream.TraceLevels[2]
-		if cfg.Offload = offloadConfig(d, s.tree, !s.router.needs.fcfs); cfg.Offload != nil && s.transfers == nil {
-			s.transfers = &transfers{left: map[int32]string{}}
-		}
-		cfg.PreemptionScore = s.preemptionScorer(int32(len(s.replicas)))
-		jitter := spec.newJitter(k)
-		e := engine.New(cfg, jitter.wrap(spec.model), cache)
-		s.replicas = append(s.replicas, replica{engine: e, deployment: i, index: stream.Index(k),
-			maxSeqs: cfg.MaxNumSeqs, jitter: jitter})
-	}
-	s.deployments = append(s.deployments, deployment{id: d.ID, first: first, end: len(s.replicas), model: spec.model,
+// addDeployment adds deployment i and its replicas.
+func (s *simulation) addDeployment(c *cluster.Config, i int, spec *replicaSpec, o *Options) error {
+	d := &c.Deployments[i]
+	added := deployment{id: d.ID, first: len(s.replicas), end: len(s.replicas) + d.Replicas, model: spec.model,
 		limits: limitsOf(d), tokenBudget: int64(d.Engine.MaxNumBatchedTokens), gpus: d.Engine.GPUs(),
 		blockBytes:    d.Computed.KVBlockBytes,
-		measuredRange: d.Latency.Range, unmeasured: unmeasured(d), fromFile: d.FromFile()})
+		measuredRange: d.Latency.Range, unmeasured: unmeasured(d), fromFile: d.FromFile()}
+	k := 0
+	build := func() {
+		s.replicas = append(s.replicas, s.newReplica(d, i, k, spec, o))
+		k++
+	}
+	for range d.Replicas {
+		build()
+	}
+	if c.Scales(d) {
+		e, err := newElastic(c, d, s.router.policies, o.Seed)
+		if err != nil {
+			return err
+		}
+		e.build, added.elastic = build, e
+	}
+	s.deployments = append(s.deployments, added)
 	s.addModel(d.Model, i)
+	return nil
+}
+
+// newReplica returns replica k of deployment i, which will be the next replica of the cluster.
+func (s *simulation) newReplica(d *cluster.Deployment, i, k int, spec *replicaSpec, o *Options) replica {
+	cache := kv.NewCache(s.tree, cacheConfig(d))
+	cfg := engineConfig(d)
+	cfg.KeepGaps, cfg.KeepBatches = o.ITL, o.Trace == stream.TraceLevels[2]
+	if cfg.Offload = offloadConfig(d, s.tree, !s.router.needs.fcfs); cfg.Offload != nil && s.transfers == nil {
+		s.transfers = &transfers{left: map[int32]string{}}
+	}
+	cfg.PreemptionScore = s.preemptionScorer(int32(len(s.replicas)))
+	jitter := spec.newJitter(k)
+	return replica{engine: engine.New(cfg, jitter.wrap(spec.model), cache), deployment: i, index: stream.Index(k),
+		maxSeqs: cfg.MaxNumSeqs, jitter: jitter}
 }
 
 // setUpRouter adds the parts of the router that depend on the replicas.
@@ -263,6 +295,22 @@ func (s *simulation) setUpRouter(c *cluster.Config) {
 		for range s.models {
 			r.flow.queues = append(r.flow.queues, policy.NewFlow(r.flow.config.Queue()))
 		}
+	}
+}
+
+// addReplica makes room for a new replica with this cache.
+func (r *router) addReplica(s *simulation, cache *kv.Cache, hitSize int) {
+	if r.needs.all&policy.NeedShadow != 0 {
+		r.prefixes.index.AddReplica(s.tree, r.config.ShadowBlocks, hitSize)
+	}
+	if r.prefixes.blocks != nil {
+		r.prefixes.blocks.AddReplica(cache.BlockSize(), cache.Total())
+	}
+	if r.active != nil {
+		r.active.AddReplica(cache.BlockSize())
+	}
+	if r.config.FlowControl != nil {
+		r.flow.sent = append(r.flow.sent, recentlySent{})
 	}
 }
 
@@ -332,6 +380,14 @@ func (s *simulation) dispatch(e des.Event) error {
 		return s.endTransfer(e.Slot)
 	case flowDrain:
 		return s.router.flow.drainAll(s)
+	case scaleCheck:
+		return s.checkScale(e.Slot)
+	case scaleAction:
+		return s.actScale(e.Slot)
+	case drainTimeout:
+		return s.loseRequests(e.Slot)
+	case replicaReady:
+		return s.advanceReplica(e.Slot)
 	}
 	if s.request(e.Slot).position != e.Seq() { // the request is gone
 		s.events.stale--

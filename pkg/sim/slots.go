@@ -44,6 +44,7 @@ func (s *simulation) addRequest(in *stream.Request, position int64) int32 {
 	r := s.request(slot)
 	r.position, r.deadline = position, des.Time(in.DeadlineUS)
 	r.replica, r.engineSeq, r.isFinal, r.sessionSlot = missing, missing, false, missing
+	r.moved = nil
 	r.inFlowQueue, r.admissionDelayed, r.flowTimeout = false, false, des.Time(stream.Never)
 	r.prefillTokens = 0
 	r.model = s.modelIndex(in.Model)
@@ -104,7 +105,7 @@ func (s *simulation) release(slot int32) {
 func (s *simulation) countStale(n int) {
 	if s.events.stale += n; s.events.stale > 1024 && s.events.stale > s.events.queue.Len()/2 {
 		s.events.queue.Keep(func(e des.Event) bool {
-			return e.Kind() == flowDrain || e.Kind() == sessionStart ||
+			return e.Kind() >= scaleCheck || e.Kind() == sessionStart ||
 				s.requests.slots[e.Slot].position == e.Seq()
 		})
 		s.events.stale = 0

@@ -176,7 +176,10 @@ func (s *simulation) send(slot int32) error {
 	s.router.prefixes.recordRouting(s, r, &chosen)
 	target.requests++
 	r.replica = chosen.Index
-	r.out.RoutedUS, r.out.Deployment, r.out.Replica = stream.Micros(s.now), d.id, target.index
+	if r.out.Redirects == 0 {
+		r.out.RoutedUS = stream.Micros(s.now)
+	}
+	r.out.Deployment, r.out.Replica = d.id, target.index
 	decision := s.decisions.next(stream.StageRouting)
 	decision.view, decision.choice = v, choice
 	if err := s.observers.notify(s, onDecision, slot); err != nil {
@@ -195,14 +198,17 @@ func (s *simulation) enqueue(slot int32) error {
 	r := s.request(slot)
 	s.telemetry.beforeChange(s, r.replica, s.events.instantDone)
 	e := s.replicas[r.replica].engine
-	r.out.EnqueuedUS = stream.Micros(s.now)
+	if r.out.EnqueuedUS.IsZero() {
+		r.out.EnqueuedUS = stream.Micros(s.now)
+	}
 	s.router.flow.recordEnqueue(r)
 	order := 0.0
 	if !s.router.needs.fcfs {
 		order = s.router.policies.Scheduler.Order(s.router.views.local(s, r, r.replica))
 	}
 	r.engineSeq = e.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: int(r.out.InputTokens),
-		Output: int(r.out.OutputTokens), Order: order})
+		Output: int(r.out.OutputTokens), Order: order, Moved: r.moved})
+	r.moved = nil
 	if err := s.observers.notify(s, onEnqueue, slot); err != nil {
 		return err
 	}
@@ -225,8 +231,10 @@ func (s *simulation) expire(slot int32) error {
 	r.deadline = des.Time(stream.Never)
 	reason := stream.ReasonDeadline
 	switch {
+	case r.isFinal: // lost; the step with it has not ended
+		return nil
 	case r.engineSeq != missing:
-		return s.abort(slot)
+		return s.abort(slot, stream.StateTimedOut, reason)
 	case r.inFlowQueue:
 		s.router.flow.remove(s, r, slot)
 	default:
@@ -235,19 +243,29 @@ func (s *simulation) expire(slot int32) error {
 	if r.admissionDelayed {
 		reason = stream.ReasonAdmissionDelay
 	}
-	if r.replica != missing {
-		s.router.countLeft(s, r)
-		s.router.flow.recordDeparture(r)
-		s.router.flow.schedule(s)
-	}
-	if !r.out.AdmittedUS.IsZero() {
+	at := r.replica
+	if at != missing {
+		s.leaveOnTheWay(slot)
+	} else if !r.out.AdmittedUS.IsZero() {
 		s.router.countInflight(r, -1)
 	}
-	return s.drop(slot, stream.StateTimedOut, reason)
+	if err := s.drop(slot, stream.StateTimedOut, reason); err != nil || at == missing {
+		return err
+	}
+	return s.fleet.settle(s, at)
 }
 
-// abort ends a request at its deadline that a replica holds.
-func (s *simulation) abort(slot int32) error {
+// leaveOnTheWay counts a request that has left on the way to its replica.
+func (s *simulation) leaveOnTheWay(slot int32) {
+	r := s.request(slot)
+	s.router.countLeft(s, r)
+	s.router.flow.recordDeparture(r)
+	s.router.flow.schedule(s)
+	s.router.countInflight(r, -1)
+}
+
+// abort ends a request that a replica holds.
+func (s *simulation) abort(slot int32, state, reason string) error {
 	r := s.request(slot)
 	at := r.replica
 	s.telemetry.beforeChange(s, at, s.events.instantDone)
@@ -255,17 +273,15 @@ func (s *simulation) abort(slot int32) error {
 	partial, removed := e.Abort(r.engineSeq)
 	r.recordResult(&partial)
 	s.telemetry.afterChange(s, at)
-	if err := s.finalize(slot, stream.StateTimedOut, stream.ReasonDeadline); err != nil {
-		return err
-	}
-	if removed { // else it leaves when its step ends
-		s.depart(slot)
-		s.router.flow.schedule(s)
-	}
 	if e.HasTier() { // others may have waited for its blocks
 		s.markReady(at)
 	}
-	return nil
+	if err := s.finalize(slot, state, reason); err != nil || !removed {
+		return err // if it is not removed, it leaves when its step ends
+	}
+	s.depart(slot)
+	s.router.flow.schedule(s)
+	return s.fleet.settle(s, at)
 }
 
 // depart counts a request that has left its replica.
@@ -308,6 +324,8 @@ func (s *simulation) finalize(slot int32, state, reason string) error {
 		s.counts.Rejected++
 	case stream.StateTimedOut:
 		s.counts.TimedOut++
+	case stream.StateFailed:
+		s.counts.Failed++
 	case stream.StateUnfinished:
 		s.counts.Unfinished++
 	}
@@ -321,6 +339,11 @@ func (s *simulation) finalize(slot int32, state, reason string) error {
 	return s.sessions.callFailed(s, r.sessionSlot, r.step, o) // may move the slots
 }
 
+// byPosition orders slots by the positions of their requests in the stream.
+func (s *simulation) byPosition(a, b int32) int {
+	return cmp.Compare(s.requests.slots[a].position, s.requests.slots[b].position)
+}
+
 // close ends the run: requests that are not final are unfinished.
 func (s *simulation) close() error {
 	var open []int32
@@ -331,8 +354,7 @@ func (s *simulation) close() error {
 			open = append(open, int32(slot))
 		}
 	}
-	slices.SortFunc(open,
-		func(a, b int32) int { return cmp.Compare(s.requests.slots[a].position, s.requests.slots[b].position) })
+	slices.SortFunc(open, s.byPosition)
 	if s.horizon != noHorizon && len(open) > 0 {
 		s.now = s.horizon
 	}

@@ -27,6 +27,9 @@ func (s *simulation) startSteps() error {
 	for _, i := range s.events.ready {
 		r := &s.replicas[i]
 		r.readyToStep = false
+		if s.fleet.isGone(i) {
+			continue
+		}
 		s.telemetry.beforeChange(s, i, true)
 		started, err := r.engine.Start(s.now)
 		if err != nil {
@@ -152,6 +155,9 @@ func (s *simulation) finishStep(i int32) error {
 	s.telemetry.afterChange(s, i)
 	s.router.flow.schedule(s)
 	s.markReady(i)
+	if err := s.fleet.settle(s, i); err != nil {
+		return err
+	}
 	return s.observers.notify(s, onStepEnd, i)
 }
 

@@ -68,25 +68,33 @@ func newTelemetry(s *simulation) *telemetry {
 	return o
 }
 
-// start samples all needed fields.
-func (o *telemetry) start(s *simulation) {
-	for i := range s.replicas {
-		stats := &o.stats[i]
-		stats.MaxSeqs = int32(s.replicas[i].maxSeqs)
-		watchCache(s, int32(i), s.replicas[i].engine.Cache())
-		for f := range policy.Fields {
-			stats.TakenUS[f] = policy.Fresh
-			if s.router.needs.all.Has(f) {
-				o.sample(s, int32(i), f, 0)
-			}
-		}
-		for _, t := range o.periodic {
-			stats.TakenUS[t.field] = -1 // the first refresh is at 0
-		}
-		for _, t := range o.onDemand {
-			stats.TakenUS[t.field] = -t.us
+// start samples all needed fields of a replica that is there from now on.
+func (o *telemetry) start(s *simulation, i int32) {
+	stats := &o.stats[i]
+	stats.MaxSeqs = int32(s.replicas[i].maxSeqs)
+	watchCache(s, i, s.replicas[i].engine.Cache())
+	for f := range policy.Fields {
+		stats.TakenUS[f] = policy.Fresh
+		if s.router.needs.all.Has(f) {
+			o.sample(s, i, f, s.now)
 		}
 	}
+	for _, t := range o.periodic {
+		stats.TakenUS[t.field] = s.now - 1 // the first refresh may be at this instant
+	}
+	for _, t := range o.onDemand {
+		stats.TakenUS[t.field] = s.now - t.us
+	}
+}
+
+// addReplica adds replica i, the last one, to the snapshots.
+func (o *telemetry) addReplica(s *simulation, i int32) {
+	o.stats, o.counters = append(o.stats, policy.Stats{}), append(o.counters, replicaCounters{})
+	o.states = append(o.states, policy.Replica{Index: i})
+	for k := range o.states { // the statistics may have moved
+		o.states[k].Stats = &o.stats[k]
+	}
+	o.start(s, i)
 }
 
 // setIntervals sorts the needed fields by how they are refreshed.

@@ -26,7 +26,7 @@ type traceWriter struct {
 }
 
 func (o *traceWriter) hooks() []hook {
-	at := []hook{onRouting, onDecision, onFinal, onSessionEnd}
+	at := []hook{onRouting, onDecision, onFinal, onSessionEnd, onScale, onPhase}
 	if o.full {
 		at = append(at, onStep, onWait, onTokens, onTransfer, onSnapshot)
 	}
@@ -53,6 +53,10 @@ func (o *traceWriter) observe(s *simulation, h hook, i int32) error {
 		return o.step(s, i)
 	case onTransfer:
 		return o.transfer(s, &s.transfers.slots[i])
+	case onScale:
+		return o.scaling(s)
+	case onPhase:
+		return o.replicaState(s, i)
 	case onSnapshot:
 		o.snapshot(s, &s.telemetry.read)
 	}

@@ -80,7 +80,7 @@ func (w *views) policyRequest(q *request) *policy.Request {
 // refreshed.
 func (w *views) reachable(s *simulation, r *request, needs policy.Needs) []policy.Replica {
 	deployments := s.models[r.model].deployments
-	if len(deployments) == 1 {
+	if len(deployments) == 1 && s.fleet == nil {
 		d := &s.deployments[deployments[0]]
 		s.telemetry.refreshAll(s, d.first, d.end, needs)
 		return s.telemetry.states[d.first:d.end]
@@ -88,11 +88,23 @@ func (w *views) reachable(s *simulation, r *request, needs policy.Needs) []polic
 	w.candidates = w.candidates[:0]
 	for _, i := range deployments {
 		if d := &s.deployments[i]; d.limits.rejectReason(r.out.InputTokens, r.out.OutputTokens) == "" {
+			if d.elastic != nil {
+				w.addServing(s, d.elastic, needs)
+				continue
+			}
 			s.telemetry.refreshAll(s, d.first, d.end, needs)
 			w.candidates = append(w.candidates, s.telemetry.states[d.first:d.end]...)
 		}
 	}
 	return w.candidates
+}
+
+// addServing adds the replicas of a deployment that scales to the candidates.
+func (w *views) addServing(s *simulation, e *elastic, needs policy.Needs) {
+	for _, i := range e.serving {
+		s.telemetry.refreshAll(s, int(i), int(i)+1, needs)
+		w.candidates = append(w.candidates, s.telemetry.states[i])
+	}
 }
 
 // local returns the view of a request that a replica's scheduler has.

@@ -25,11 +25,11 @@ func (t *limitTimes) advance(now des.Time) {
 	t.at = now
 }
 
-func (m *waitMonitor) hooks() []hook { return []hook{onEnqueue, onBatch, onWait, onFinal} }
+func (m *waitMonitor) hooks() []hook { return []hook{onEnqueue, onBatch, onWait, onMove, onFinal} }
 
 func (m *waitMonitor) observe(s *simulation, h hook, i int32) error {
 	if h == onBatch || h == onWait {
-		e, t := s.replicas[i].engine, &m.replicas[i]
+		e, t := s.replicas[i].engine, m.timesOf(i)
 		t.advance(s.now)
 		for _, step := range e.Formed() {
 			for _, a := range step.Admitted {
@@ -43,21 +43,30 @@ func (m *waitMonitor) observe(s *simulation, h hook, i int32) error {
 	if r.replica == missing {
 		return nil
 	}
-	m.replicas[r.replica].advance(s.now)
+	m.timesOf(r.replica).advance(s.now)
 	if h == onEnqueue {
 		for int(i) >= len(m.entered) {
 			m.entered = append(m.entered, limitTimes{})
 		}
 		m.entered[i] = m.replicas[r.replica]
-	} else if !r.out.EnqueuedUS.IsZero() && r.out.ScheduledUS.IsZero() {
+	} else if r.engineSeq != missing && r.out.ScheduledUS.IsZero() {
 		m.record(r, i)
 	}
 	return nil
 }
 
+// timesOf returns the times of a replica, which may have been added during the run.
+func (m *waitMonitor) timesOf(replica int32) *limitTimes {
+	for int(replica) >= len(m.replicas) {
+		m.replicas = append(m.replicas, limitTimes{})
+	}
+	return &m.replicas[replica]
+}
+
 // record adds the waits of a request in a slot to its outcome.
 func (m *waitMonitor) record(r *request, slot int32) {
 	since := func(l engine.Limit) des.Time { return m.replicas[r.replica].us[l] - m.entered[slot].us[l] }
-	r.out.SlotWaitUS, r.out.BudgetWaitUS = since(engine.SlotLimit), since(engine.BudgetLimit)
-	r.out.BlockWaitUS = since(engine.BlockLimit)
+	r.out.SlotWaitUS += since(engine.SlotLimit)
+	r.out.BudgetWaitUS += since(engine.BudgetLimit)
+	r.out.BlockWaitUS += since(engine.BlockLimit)
 }

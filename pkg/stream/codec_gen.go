@@ -21,6 +21,8 @@ var Objects = []*Object{
 	objectTransfer,
 	objectStep,
 	objectRegret,
+	objectScaling,
+	objectReplicaState,
 	objectSession,
 	objectSessionOutcome,
 	objectCandidate,
@@ -154,6 +156,7 @@ var objectOutcome = describe[Outcome]("outcome", "The result of one request. Tim
 	Field{Name: "expected_cached_tokens", Doc: "Prompt tokens that the router expected to be cached.", Required: true, Max: maxTokens},
 	Field{Name: "preemptions", Doc: "Number of times the request was preempted.", Required: true, Max: maxExact},
 	Field{Name: "preempted_us", Doc: "Total time in the queue after preemptions, in µs.", Min: 1, Max: maxExact},
+	Field{Name: "redirects", Doc: "Number of times the request was sent to another replica because its own one went.", Min: 1, Max: maxExact},
 	Field{Name: "delays", Doc: "Number of times admission delayed the request.", Required: true, Max: maxExact},
 	Field{Name: "itl_us", Doc: "Inter-token latencies, run-length encoded: [gap in µs, count]."},
 	Field{Name: "itl_max_us", Doc: "Largest inter-token latency, in µs.", Max: maxExact},
@@ -225,6 +228,32 @@ var objectRegret = describe[Regret]("regret", "The effect that the alternatives 
 	Field{Name: "avoidable_ms", Doc: "Estimated E2E of the choice minus that of the candidate that the same estimator prefers when it knows only what the policy knew, in ms. It may be negative; only if estimated."},
 	Field{Name: "alternatives", Doc: "The best alternatives by estimate, best first; if estimated, including the choice.", Required: true},
 	Field{Name: "sensitivity", Doc: "How far the run moves by itself; only if exact, absent if nothing arrives after the decision."},
+)
+
+var objectScaling = describe[Scaling]("scaling", "One look of the auto-scaler at a deployment, with what it saw and decided.",
+	Field{Name: "kind", Doc: "Always scaling.", Required: true, OneOf: []string{"scaling"}},
+	Field{Name: "id", Doc: "Name of the decision, unique in its stream.", Required: true},
+	Field{Name: "stage", Doc: "Stage that decided.", Required: true, OneOf: stageAutoscale},
+	Field{Name: "at_us", Doc: "Time of the decision, in µs since the workload's origin.", Required: true, Max: maxExact},
+	Field{Name: "deployment", Doc: "Deployment.", Required: true},
+	Field{Name: "current", Doc: "Replicas that are not draining.", Required: true, Max: maxExact},
+	Field{Name: "ready", Doc: "Of these, those that serve, which includes those that warm up.", Required: true, Max: maxExact},
+	Field{Name: "loading", Doc: "Those that load the model.", Required: true, Max: maxExact},
+	Field{Name: "provisioning", Doc: "Those that have no GPUs yet.", Required: true, Max: maxExact},
+	Field{Name: "draining", Doc: "Replicas that complete their requests before they go.", Required: true, Max: maxExact},
+	Field{Name: "flow_waiting", Doc: "Requests in flow control.", Required: true, Max: maxExact},
+	Field{Name: "recommended", Doc: "Replicas that the policy recommends.", Required: true, Max: maxExact},
+	Field{Name: "desired", Doc: "Replicas that remain after stabilization, limits, cooldown and bounds.", Required: true, Max: maxExact},
+	Field{Name: "reason", Doc: "What decided, in a few words."},
+)
+
+var objectReplicaState = describe[ReplicaState]("replica_state", "A change of the state of a replica of a deployment that scales.",
+	Field{Name: "kind", Doc: "Always replica_state.", Required: true, OneOf: []string{"replica_state"}},
+	Field{Name: "at_us", Doc: "Time of the change, in µs since the workload's origin.", Required: true, Max: maxExact},
+	Field{Name: "deployment", Doc: "Deployment of the replica.", Required: true},
+	Field{Name: "replica", Doc: "Index of the replica in its deployment, from 0.", Required: true, Max: maxIndex},
+	Field{Name: "state", Doc: "State from now on.", Required: true, OneOf: ReplicaStates},
+	Field{Name: "inflight", Doc: "Requests that were sent to the replica and have not left it.", Required: true, Max: maxExact},
 )
 
 var objectSession = describe[Session]("session", "A DAG of model and tool calls that belong together: a conversation, an agent at work.",
@@ -597,6 +626,9 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 	if v.PreemptedUS != 0 {
 		b = appendInt(b, `,"preempted_us":`, v.PreemptedUS)
 	}
+	if v.Redirects != 0 {
+		b = appendInt(b, `,"redirects":`, v.Redirects)
+	}
 	b = appendInt(b, `,"delays":`, v.Delays)
 	if len(v.ITLUS) > 0 {
 		b = append(b, `,"itl_us":[`...)
@@ -692,18 +724,20 @@ func (v *Outcome) decode(s *scanner) {
 			v.Preemptions = s.integer(f)
 		case 32: // preempted_us
 			v.PreemptedUS = s.integer(f)
-		case 33: // delays
+		case 33: // redirects
+			v.Redirects = s.integer(f)
+		case 34: // delays
 			v.Delays = s.integer(f)
-		case 34: // itl_us
+		case 35: // itl_us
 			for n := 0; s.nextElement(f, n); n++ {
 				v.ITLUS = append(v.ITLUS, s.pair())
 				if s.err != nil {
 					s.inElement(f, n)
 				}
 			}
-		case 35: // itl_max_us
+		case 36: // itl_max_us
 			v.ITLMaxUS = Micros(s.integer(f))
-		case 36: // slo_met
+		case 37: // slo_met
 			v.SLOMet = BoolPtr(s.boolean(f))
 		}
 	}

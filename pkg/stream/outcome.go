@@ -22,6 +22,7 @@ const (
 	ReasonAdmissionDelay   = "admission_delay"
 	ReasonDeadline         = "deadline"
 	ReasonHorizon          = "horizon"
+	ReasonReplicaLost      = "replica_lost"
 )
 
 // Outcome is the result of one request. Times are µs since the workload's origin,
@@ -94,6 +95,8 @@ type Outcome struct {
 	Preemptions int64 `json:"preemptions"`
 	// Total time in the queue after preemptions, in µs.
 	PreemptedUS int64 `json:"preempted_us,omitempty" wire:"min=1"`
+	// Number of times the request was sent to another replica because its own one went.
+	Redirects int64 `json:"redirects,omitempty" wire:"min=1"`
 	// Number of times admission delayed the request.
 	Delays int64 `json:"delays"`
 	// Inter-token latencies, run-length encoded: [gap in µs, count].

@@ -41,6 +41,8 @@ const (
 	KindSnapshot       = "snapshot"
 	KindAnomaly        = "anomaly"
 	KindStep           = "step"
+	KindScaling        = "scaling"
+	KindReplicaState   = "replica_state"
 	KindOutcome        = "outcome"
 	KindSessionOutcome = "session_outcome"
 	KindMetrics        = "metrics"

@@ -70,10 +70,18 @@ func (r *router) best(values []float64) int {
 	// Each replica has a number, whether it is one of the best or not.
 	var numbers []uint64
 	stream := r.ties.forRequest(r.position)
-	for range values {
+	for range r.number(len(values)-1) + 1 {
 		numbers = append(numbers, stream.next())
 	}
-	return slices.MinFunc(all, func(a, b int) int { return cmp.Compare(numbers[a], numbers[b]) })
+	return slices.MinFunc(all, func(a, b int) int { return cmp.Compare(numbers[r.number(a)], numbers[r.number(b)]) })
+}
+
+// number is the number of candidate i in the cluster.
+func (r *router) number(i int) int {
+	if r.among != nil {
+		return r.among[i]
+	}
+	return i
 }
 
 // loads are the negative numbers of requests in flight, or of those seen last.

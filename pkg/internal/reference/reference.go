@@ -61,6 +61,9 @@ type Config struct {
 	Admission *Admission
 	// Flow is flow control, nil is none.
 	Flow *Flow
+	// Scaling is an auto-scaler, nil is none. It goes with round-robin, least-loaded, least-snapshot, power-of-two,
+	// prefix-affinity and weighted.
+	Scaling *Scaling
 	Choices
 	// SnapshotUS is the interval at which routers read the queues and batches of replicas: at its
 	// multiples, after all other events of that instant except the start of steps; 0 is always.
@@ -173,6 +176,7 @@ const (
 	Completed     = "completed"
 	Rejected      = "rejected"
 	TimedOut      = "timed_out"
+	failed        = "failed"
 	Unfinished    = "unfinished"
 	BeyondHorizon = "beyond_horizon"
 	NotOffered    = "not_offered"
@@ -197,6 +201,7 @@ type Outcome struct {
 	Loaded         int // from the host
 	ExpectedCached int
 	Preemptions    int
+	Redirects      int
 	// PreemptedUS is the time spent waiting after preemptions.
 	PreemptedUS int64
 	// StoppedUS is the time in the queue before the first batch in which each limit stopped the queue.
@@ -231,6 +236,8 @@ type Share struct {
 type Result struct {
 	Outcomes []Outcome
 	Steps    [][]Step
+	// Fleet are the looks of the auto-scaler and the changes of the states of replicas.
+	Fleet []string
 	// Duplicates counts blocks registered with the hash of another block. Evictions counts blocks
 	// that lost their hash.
 	Duplicates, Evictions int

@@ -33,6 +33,7 @@ type replica struct {
 	seenUS int64
 	// aborted are the requests whose deadline passed during the step in progress, in deadline order.
 	aborted []*request
+	life    life
 	// victims counts the requests preempted since the last step started, by batches that compute nothing.
 	victims int
 	// See Result for these counts.
@@ -51,7 +52,7 @@ type replica struct {
 
 // hasWork reports whether a step must start.
 func (r *replica) hasWork() bool {
-	return r.ahead != nil || len(r.running)+len(r.waiting)+len(r.loading) > 0
+	return r.life.state != "gone" && (r.ahead != nil || len(r.running)+len(r.waiting)+len(r.loading) > 0)
 }
 
 // start starts a step at now: of the batch formed ahead or, if there is none, of a new one. There
@@ -94,7 +95,7 @@ func (r *replica) start(now int64) {
 		r.step.Shares = append(r.step.Shares, Share{p.request.ID, p.tokens})
 	}
 	r.step.StartUS = max(now, r.step.notBefore)
-	r.step.EndUS = r.step.StartUS + r.config.stepTime(r.step.Batch)
+	r.step.EndUS = r.step.StartUS + r.config.Scaling.warm(&r.life, r.step.StartUS, r.config.stepTime(r.step.Batch))
 	r.askStores(r.step, r.step.EndUS)
 	if !r.config.Async {
 		return

@@ -14,6 +14,8 @@ type router struct {
 	// inflight counts the requests sent to each replica that have not left it.
 	inflight []int
 	indexes  []prefixIndex
+	// among are the numbers of the candidates in a cluster that scales.
+	among []int
 	// blocks are llm-d's indexes of prompts.
 	blocks []prefixIndex
 	// reports are what replicas reported last.

@@ -39,6 +39,8 @@ type request struct {
 	inFlight int
 	// uncached is the number of prompt tokens that were not cached when the router sent the request.
 	uncached int
+	// ghost: it has gone to another replica.
+	ghost bool
 	// flowAt is when it entered flow control. reported: its replica has reported a queue with the request, or a queue
 	// that it had left.
 	flowAt   int64
@@ -89,6 +91,9 @@ type simulation struct {
 	replicas []*replica
 	router   router
 	flow     flow
+	scaler   scaler
+	// fleet are the looks of the auto-scaler and the changes of state, as text.
+	fleet []string
 	// last is the last instant with an event. snapshotRead: snapshots were read since.
 	last         int64
 	snapshotRead bool
@@ -97,11 +102,15 @@ type simulation struct {
 func newSimulation(c Config, requests []Request) *simulation {
 	s := &simulation{config: c, flow: flow{turns: map[float64]*turns{}, refreshAt: Never}}
 	for range c.Replicas {
-		r := &replica{config: &s.config, cache: newCache(c.usable(), c.UnhashedFirst)}
+		r := &replica{config: &s.config, cache: newCache(c.usable(), c.UnhashedFirst),
+			life: life{state: "ready", killAt: Never, warmFrom: Never}}
 		if c.Host != nil {
 			r.host = &host{Host: *c.Host}
 		}
 		s.replicas = append(s.replicas, r)
+	}
+	if c.Scaling != nil {
+		s.scaler = scaler{checkAt: c.Scaling.IntervalUS, lastAct: Never}
 	}
 	s.router = router{
 		config:   &s.config,
@@ -225,11 +234,14 @@ func (s *simulation) dispatch(now int64) bool {
 			}
 		}
 	}
-	for _, r := range s.replicas {
+	for i, r := range s.replicas {
 		if r.step != nil && r.step.EndUS == now {
 			for _, q := range r.finish(now) {
-				s.router.inflight[q.outcome.Replica]--
+				if !q.ghost {
+					s.router.inflight[q.outcome.Replica]--
+				}
 			}
+			s.bury(i, now)
 			s.flow.due, r.changed = true, true
 			return true
 		}
@@ -247,7 +259,7 @@ func (s *simulation) dispatch(now int64) bool {
 	}
 	for _, q := range s.requests {
 		if !q.final() && q.DeadlineUS == now {
-			s.abort(q, now)
+			s.abort(q, now, TimedOut, "deadline")
 			return true
 		}
 	}
@@ -257,7 +269,7 @@ func (s *simulation) dispatch(now int64) bool {
 			return true
 		}
 	}
-	return false
+	return s.dispatchScaling(now)
 }
 
 // nextTime returns the next instant with an event; there is none once every request is final.
@@ -285,6 +297,12 @@ func (s *simulation) nextTime() (at int64, ok bool) {
 			for _, t := range r.host.transfers {
 				times = append(times, t.EndedUS)
 			}
+		}
+	}
+	if s.config.Scaling != nil {
+		times = append(times, s.scaler.checkAt)
+		for _, r := range s.replicas {
+			times = append(times, r.life.next()...)
 		}
 	}
 	if len(s.flow.waiting) > 0 && s.flow.refreshAt != Never {
@@ -348,9 +366,13 @@ func (s *simulation) route(q *request, now int64) {
 
 // send chooses a replica and sends the request there.
 func (s *simulation) send(q *request, now int64) {
-	q.outcome.RoutedUS = now
+	if q.outcome.Redirects == 0 {
+		q.outcome.RoutedUS = now
+	}
 	s.router.now, s.router.position, s.router.requests = now, slices.Index(s.requests, q), s.requests
-	if !s.config.isFlowIndexed() {
+	if s.config.Scaling != nil {
+		q.outcome.Replica, q.outcome.ExpectedCached = s.chooseServing(q)
+	} else if !s.config.isFlowIndexed() {
 		q.outcome.Replica, q.outcome.ExpectedCached = s.router.choose(q, s.replicas)
 	} else {
 		hashes, _ := s.router.promptBlocks(q)
@@ -362,20 +384,22 @@ func (s *simulation) send(q *request, now int64) {
 }
 
 func (s *simulation) enqueue(q *request, now int64) {
-	q.outcome.EnqueuedUS = now
-	q.stage = stageQueued
+	if q.outcome.EnqueuedUS == Never {
+		q.outcome.EnqueuedUS = now
+	}
+	q.stage, q.stoppedAt = stageQueued, now
 	r := s.replicas[q.outcome.Replica]
 	r.insert(q)
 	r.changed = r.step == nil
 }
 
-// abort ends a request at its deadline. During a step it keeps its blocks until the step ends.
+// abort ends a request, at its deadline or with its replica. During a step it keeps its blocks until the step ends.
 // Choice: a step that has just ended at this instant is over, and its requests leave at once, even
 // if the batch ahead contains them.
-func (s *simulation) abort(q *request, now int64) {
+func (s *simulation) abort(q *request, now int64, state, reason string) {
 	q.endPreemption(now)
 	s.countStopped(q, now)
-	q.outcome.State, q.outcome.Reason = TimedOut, "deadline"
+	q.outcome.State, q.outcome.Reason = state, reason
 	met := []string{stageAdmission: "admission", stageRouting: "routing", stageFlow: "flow",
 		stageDelay: "delay", stageQueued: "queue"}
 	if q.stage < stageRunning {
@@ -420,11 +444,12 @@ func (s *simulation) abort(q *request, now int64) {
 	}
 	s.router.inflight[q.outcome.Replica]--
 	s.flow.due = true
+	s.bury(q.outcome.Replica, now)
 }
 
 // result collects the outcomes; requests that are not final were cut by the horizon.
 func (s *simulation) result() Result {
-	result := Result{TieDraws: s.router.tieDraws}
+	result := Result{TieDraws: s.router.tieDraws, Fleet: s.fleet}
 	for _, q := range s.requests {
 		switch {
 		case q.stage == stageBlocked && !q.final():

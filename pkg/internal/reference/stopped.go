@@ -51,7 +51,7 @@ func (q *request) countStopped(by stop, now int64) {
 
 // countStopped is the same for a request that ends in the queue.
 func (s *simulation) countStopped(q *request, now int64) {
-	if q.outcome.EnqueuedUS != Never {
+	if q.stage >= stageQueued {
 		q.countStopped(s.replicas[q.outcome.Replica].stopped, now)
 	}
 }

@@ -11,6 +11,7 @@ import (
 // line; empty lines and lines that begin with # are skipped:
 //
 //	cluster key=value…   may take several lines, before the arrivals
+//	scale key=value…     an auto-scaler, may take several lines
 //	arrive id=a at=0 in=512 out=3 prompt=sys:60,doc:40 deadline=90000
 //
 // Keys of cluster with their defaults: replicas=1,
@@ -22,7 +23,7 @@ import (
 // beta=… (three or four numbers, required), admission=0 and
 // host=blocks:bytes of a block:min_load_blocks (default none), load=µs:gb_per_s, store=µs:gb_per_s,
 // routing_latency=0 (µs), routing=round-robin, scorers=prefix-affinity:3,queue-depth:2
-// (default none), shadow=31250 and horizon=… (µs, default none). Of arrive,
+// (default none), shadow=31250 and horizon=… (µs, default none). Those of scale are in story_scaling.go. Of arrive,
 // prompt, deadline, priority=0 and predicted=0 are optional.
 //
 // A story in a file is one datadriven directive, run, whose input is this text
@@ -53,10 +54,15 @@ func ParseStory(text string) (Config, []Request, error) {
 			switch words[0] {
 			case "cluster":
 				err = c.set(key, value)
+			case "scale":
+				if c.Scaling == nil {
+					c.Scaling = defaultScaling()
+				}
+				err = c.Scaling.set(key, value)
 			case "arrive":
 				err = r.set(key, value)
 			default:
-				err = fmt.Errorf("have cluster, arrive")
+				err = fmt.Errorf("have cluster, scale, arrive")
 			}
 			if err != nil {
 				return c, nil, fmt.Errorf("story line %d: %s %s: %w", i+1, words[0], word, err)
@@ -281,7 +287,7 @@ func pairs(value string) func(yield func(name, number string) bool) {
 
 // Text formats the result for stories: one line per request without the fields that do not apply.
 // show adds "tokens" (the engine time of each token), "steps" (every step of every replica),
-// "sums" (the batch sums of each step) and "transfers".
+// "sums" (the batch sums of each step), "transfers" and "fleet" (the looks of the auto-scaler and the states of replicas).
 func (r Result) Text(show ...string) string {
 	var text strings.Builder
 	for _, o := range r.Outcomes {
@@ -304,6 +310,10 @@ func (r Result) Text(show ...string) string {
 				for _, t := range list {
 					text.WriteString(t.text(replica) + "\n")
 				}
+			}
+		case "fleet":
+			for _, line := range r.Fleet {
+				text.WriteString(line + "\n")
 			}
 		case "sums":
 			for replica, steps := range r.Steps {
@@ -341,6 +351,7 @@ func (o Outcome) text() string {
 	}{
 		{"generated", o.Generated}, {"cached", o.Cached}, {"loaded", o.Loaded}, {"expected", o.ExpectedCached},
 		{"preempted", o.Preemptions},
+		{"redirected", o.Redirects},
 	} {
 		if count.n > 0 {
 			line += fmt.Sprintf(" %s=%d", count.name, count.n)

@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+)
+
+// scaledCluster is a cluster that scales, with the text of its auto-scaler.
+func scaledCluster(bounds, autoscale string) string {
+	return `version: 1
+deployments:
+  - {id: main, model: m, replicas: 2, ` + bounds + `engine: {num_gpu_blocks_override: 100},
+     latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [1, 1, 1]}}
+policies:
+  autoscale: ` + autoscale + "\n"
+}
+
+func TestAutoscaleErrors(t *testing.T) {
+	const bounds = "max_replicas: 4, "
+	for _, c := range []struct{ bounds, autoscale, want string }{
+		{bounds, "{}", "actuation.load is not in the file: auto needs a known model; set a duration"},
+		{bounds, "{actuation: {load: 1h1}}", "params.value must be a duration in whole µs, such as 90s"},
+		{bounds, "{interval: 0s}", "policies.autoscale.interval: must be above 0"},
+		{bounds, "{interval: 15}", `must be a duration in whole µs, such as 90s, of at most eleven days, is "15"`},
+		{bounds, "{type: luck}", `unknown auto-scaling policy "luck"`},
+		{bounds, "{params: {signal: luck}}", `unknown choice "luck" (have kv_util, utilization`},
+		{bounds, "{params: {target: 0}}", "must be a number between"},
+		{bounds, "{type: threshold, params: {up: 0.2, down: 0.3}}", "must be at most up, 0.2, is 0.3"},
+		{bounds, "{limits: {up: [{replicas: 1, percent: 2, period: 1s}]}}", "up[0]: must have replicas or percent"},
+		{bounds, "{limits: {up: [{replicas: 1, period: 0s}]}}", "limits.up[0].period: must be above 0"},
+		{bounds, "{limits: {select: most}}", `unknown choice "most" (have max, min, disabled)`},
+		{bounds, "{actuation: {load: 1s, warmup: {factor: 0.5}}}", "factor: must be between 1 and 1000, is 0.5"},
+		{bounds, "{actuation: {drain: {mode: kill}}}", `unknown choice "kill" (have wait, immediate, redirect)`},
+		{bounds, "{actuation: {load: {type: auto, params: {value: 1}}}}", "auto has no parameters; set load_gb_per_s"},
+		{"max_replicas: 1, ", "{}", "max_replicas: must be between replicas, 2, and"},
+		{"min_replicas: 3, max_replicas: 4, ", "{}", "min_replicas: must be between 1 and replicas, 2, is 3"},
+		{"min_replicas: 1, ", "{}", "min_replicas: has no effect without max_replicas"},
+	} {
+		_, err := parse(scaledCluster(c.bounds, c.autoscale), Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s%s: error %v, want %q", c.bounds, c.autoscale, err, c.want)
+		}
+	}
+}
+
+func TestAutoscaleWarnings(t *testing.T) {
+	for _, c := range []struct{ bounds, autoscale, want string }{
+		{"", "{}", "policies.autoscale has no effect: no deployment has a max_replicas"},
+		{"max_replicas: 4, ", "null", "deployments.main.max_replicas has no effect: there is no policies.autoscale"},
+	} {
+		var warnings []string
+		warn := func(w string) { warnings = append(warnings, w) }
+		_, err := parse(scaledCluster(c.bounds, c.autoscale), Options{Warn: warn})
+		if all := strings.Join(warnings, "\n"); err != nil || !strings.Contains(all, c.want) {
+			t.Errorf("%s%s: error %v, warnings %q, want %q", c.bounds, c.autoscale, err, all, c.want)
+		}
+	}
+}
+
+// TestAutoscaleDefaults: a load time of auto is the bytes of the weights at 2 GB/s, and 30 s.
+func TestAutoscaleDefaults(t *testing.T) {
+	c, err := parse(`version: 1
+deployments:
+  - {id: main, model: meta-llama/Llama-3.1-8B-Instruct, gpu: H100, replicas: 2, max_replicas: 4}
+policies: {autoscale: {}}
+`, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &c.Deployments[0]
+	plan, err := c.ScalePlan(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := d.Computed.WeightBytes/2000 + 30_000_000
+	if got := int64(plan.Load.Mean()); d.MinReplicas != 1 || got < want || got > want+1 || got < 38_000_000 {
+		t.Errorf("at least %d replicas, %d µs to load %d bytes, want 1 and %d", d.MinReplicas, got,
+			d.Computed.WeightBytes, want)
+	}
+}

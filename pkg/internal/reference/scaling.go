@@ -1,0 +1,519 @@
+package reference
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Scaling is an auto-scaler. The cluster starts with Config.Replicas.
+type Scaling struct {
+	Min, Max int
+	// Policy is target-utilization, queue-depth or threshold; Signal is kv_util, utilization, queue_depth, running or
+	// inflight.
+	Policy, Signal    string
+	Target, Tolerance float64
+	Up, Down          float64
+	Step              int
+	IntervalUS        int64
+	// UpWindowUS and DownWindowUS are the windows of stabilization.
+	UpWindowUS, DownWindowUS, CooldownUS int64
+	UpLimits, DownLimits                 []ScaleLimit
+	Select                               string // max, min or disabled
+	ProvisionUS, LoadUS                  int64
+	// Curve is linear, exponential or step.
+	Curve    string
+	WarmupUS int64
+	Factor   float64
+	// WarmingWaits: replicas that warm up get no requests.
+	WarmingWaits bool
+	// Immediate: requests of replicas that go fail; Redirect: they go to other replicas. Otherwise they fail after
+	// TimeoutUS, unless that is 0.
+	Immediate, Redirect bool
+	TimeoutUS           int64
+}
+
+// ScaleLimit is a change of Replicas or of Percent in PeriodUS.
+type ScaleLimit struct {
+	Replicas int
+	Percent  float64
+	PeriodUS int64
+}
+
+// scaler is the state of an auto-scaler.
+type scaler struct {
+	checkAt int64
+	// act: the number of replicas is to become desired.
+	act           bool
+	desired       int
+	advised       []numberAt // recommendations
+	changed       []numberAt // changes of the number of replicas
+	lastTurns     []int      // of round-robin, by replica
+	turn, lastAct int64
+}
+
+type numberAt struct {
+	at int64
+	n  int
+}
+
+// life is the state of a replica in a cluster that scales.
+type life struct {
+	state string // provisioning, loading, warming, ready, draining or gone
+	// nextAt is when a new replica goes on to its next state, killAt when the requests of one that drains fail.
+	nextAt, killAt int64
+	warmFrom       int64 // Never before
+}
+
+// next is when the state changes by itself.
+func (l *life) next() []int64 {
+	switch {
+	case slices.Contains([]string{"provisioning", "loading", "warming"}, l.state):
+		return []int64{l.nextAt}
+	case l.state == "draining" && l.killAt != Never:
+		return []int64{l.killAt}
+	}
+	return nil
+}
+
+// warm is the length of a step that starts at now.
+func (c *Scaling) warm(l *life, now, us int64) int64 {
+	if c == nil || l.warmFrom == Never || now-l.warmFrom >= c.WarmupUS {
+		return us
+	}
+	x := float64(now-l.warmFrom) / float64(c.WarmupUS)
+	factor := c.Factor
+	switch c.Curve {
+	case "linear":
+		factor = 1 + float64((c.Factor-1)*(1-x))
+	case "exponential":
+		factor = 1 + float64((c.Factor-1)*math.Exp(-5*x))
+	}
+	return roundHalfUp(float64(us) * factor)
+}
+
+// inStates lists the replicas in these states.
+func (s *simulation) inStates(states ...string) (all []int) {
+	for i, r := range s.replicas {
+		if slices.Contains(states, r.life.state) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// serving lists the replicas that get requests.
+func (s *simulation) serving() []int {
+	if s.config.Scaling.WarmingWaits {
+		return s.inStates("ready")
+	}
+	return s.inStates("warming", "ready")
+}
+
+// enter puts a replica into a state.
+func (s *simulation) enter(i int, state string, now int64) {
+	s.replicas[i].life.state = state
+	s.fleet = append(s.fleet, fmt.Sprintf("%d replica %d %s with %d", now, i, state, s.router.inflight[i]))
+	if state == "ready" || state == "warming" && !s.config.Scaling.WarmingWaits {
+		s.flow.due = true
+	}
+}
+
+// dispatchScaling performs the first pending event of auto-scaling and reports whether there was one.
+func (s *simulation) dispatchScaling(now int64) bool {
+	c := s.config.Scaling
+	if c == nil {
+		return false
+	}
+	if s.scaler.checkAt == now {
+		s.scaler.checkAt += c.IntervalUS
+		s.checkScale(now)
+		return true
+	}
+	if s.scaler.act {
+		s.scaler.act = false
+		s.changeReplicas(now)
+		return true
+	}
+	for i, r := range s.replicas {
+		if r.life.state == "draining" && r.life.killAt == now {
+			r.life.killAt = Never
+			s.loseAll(i, now)
+			return true
+		}
+	}
+	for i, r := range s.replicas {
+		if slices.Contains([]string{"provisioning", "loading", "warming"}, r.life.state) && r.life.nextAt == now {
+			s.advance(i, now)
+			return true
+		}
+	}
+	return false
+}
+
+func (s *simulation) advance(i int, now int64) {
+	c, l := s.config.Scaling, &s.replicas[i].life
+	switch {
+	case l.state == "provisioning":
+		l.nextAt = now + c.LoadUS
+		s.enter(i, "loading", now)
+	case l.state == "loading" && c.WarmupUS > 0:
+		l.nextAt, l.warmFrom = now+c.WarmupUS, now
+		s.enter(i, "warming", now)
+	default:
+		s.enter(i, "ready", now)
+	}
+}
+
+// checkScale looks at the cluster.
+func (s *simulation) checkScale(now int64) {
+	c, x := s.config.Scaling, &s.scaler
+	if s.config.SnapshotUS == 0 {
+		s.router.readReports(s.replicas, now)
+	}
+	current := len(s.inStates("provisioning", "loading", "warming", "ready"))
+	advice := s.advice(current)
+	if len(x.advised) == 0 {
+		x.advised = append(x.advised, numberAt{now, current})
+	}
+	x.advised = append(x.advised, numberAt{now, advice})
+	lowest, highest := advice, advice
+	for _, a := range x.advised {
+		if a.at > now-c.UpWindowUS {
+			lowest = min(lowest, a.n)
+		}
+		if a.at > now-c.DownWindowUS {
+			highest = max(highest, a.n)
+		}
+	}
+	n := current
+	if lowest > current {
+		n = lowest
+	} else if highest < current {
+		n = highest
+	}
+	if x.lastAct != Never && now-x.lastAct < c.CooldownUS {
+		n = current
+	}
+	if n > current {
+		n = max(current, min(n, s.limit(c.UpLimits, current, now, 1)))
+	} else if n < current {
+		n = min(current, max(n, s.limit(c.DownLimits, current, now, -1)))
+	}
+	n = min(max(n, c.Min), c.Max)
+	s.fleet = append(s.fleet, fmt.Sprintf("%d of %d: advice %d, desired %d", now, current, advice, n))
+	if n != current {
+		x.changed = append(x.changed, numberAt{now, n - current})
+		x.act, x.desired, x.lastAct = true, n, now
+	}
+}
+
+// limit is the number of replicas that the limits of one direction allow.
+func (s *simulation) limit(limits []ScaleLimit, current int, now int64, sign int) int {
+	if s.config.Scaling.Select == "disabled" {
+		return current
+	}
+	if len(limits) == 0 {
+		return sign * 1000000
+	}
+	var most, least int
+	for i, l := range limits {
+		start := current
+		for _, x := range s.scaler.changed {
+			if x.at > now-l.PeriodUS {
+				start -= x.n
+			}
+		}
+		to := start + sign*l.Replicas
+		if l.Replicas == 0 && sign > 0 {
+			to = int(math.Ceil(float64(start)*(100+l.Percent)/100 - 1e-9))
+		} else if l.Replicas == 0 {
+			to = int(math.Floor(float64(start)*(100-l.Percent)/100 + 1e-9))
+		}
+		change := (to - current) * sign
+		if i == 0 {
+			most, least = change, change
+		}
+		most, least = max(most, change), min(least, change)
+	}
+	if s.config.Scaling.Select == "min" {
+		return current + sign*least
+	}
+	return current + sign*most
+}
+
+// advice is the number of replicas that the policy recommends.
+func (s *simulation) advice(current int) int {
+	c := s.config.Scaling
+	running := s.inStates("warming", "ready")
+	var values []float64
+	sum := 0.0
+	for _, i := range running {
+		values = append(values, s.signal(i))
+		sum += values[len(values)-1]
+	}
+	mean := sum / float64(max(1, len(values)))
+	switch c.Policy {
+	case "threshold":
+		switch {
+		case len(values) > 0 && mean > c.Up:
+			return current + c.Step
+		case len(values) > 0 && mean < c.Down:
+			return current - c.Step
+		}
+		return current
+	case "queue-depth":
+		total := float64(len(s.flow.waiting))
+		for _, i := range running {
+			total += float64(s.report(i).queued)
+		}
+		if current > 0 && inside(total/(c.Target*float64(current)), c.Tolerance) {
+			return current
+		}
+		return roundUp(total / c.Target)
+	}
+	return c.forMean(values, len(s.inStates("loading")), len(s.inStates("provisioning")))
+}
+
+// forMean is Kubernetes' rule for a mean.
+func (c *Scaling) forMean(values []float64, loading, provisioning int) int {
+	current := len(values) + loading + provisioning
+	if len(values) == 0 {
+		return current
+	}
+	mean := func(all []float64) float64 {
+		sum := 0.0
+		for _, v := range all {
+			sum += v
+		}
+		return sum / float64(len(all)) / c.Target
+	}
+	ratio := mean(values)
+	if loading == 0 && (provisioning == 0 || ratio <= 1) {
+		if inside(ratio, c.Tolerance) {
+			return current
+		}
+		return roundUp(ratio * float64(len(values)))
+	}
+	all := slices.Clone(values)
+	for range loading {
+		if ratio < 1 {
+			all = append(all, c.Target)
+		} else {
+			all = append(all, 0)
+		}
+	}
+	if ratio > 1 {
+		all = append(all, make([]float64, provisioning)...)
+	}
+	turned := mean(all)
+	if inside(turned, c.Tolerance) || ratio < 1 && turned >= 1 || ratio >= 1 && turned < 1 {
+		return current
+	}
+	advice := roundUp(turned * float64(len(all)))
+	if turned < 1 {
+		return min(advice, current)
+	}
+	return max(advice, current)
+}
+
+func inside(ratio, tolerance float64) bool {
+	return ratio >= 1-tolerance-1e-9 && ratio <= 1+tolerance+1e-9
+}
+
+func roundUp(x float64) int { return int(math.Ceil(x - 1e-9)) }
+
+// lastReport is what a replica reported last. A new one has nothing to do.
+type lastReport struct {
+	queued, running int
+	usage           float64
+}
+
+func (s *simulation) report(i int) lastReport {
+	r := &s.router.reports
+	if i >= len(r.queued) {
+		return lastReport{}
+	}
+	return lastReport{r.queued[i], r.running[i], r.usage[i]}
+}
+
+// signal is a replica's value of the signal.
+func (s *simulation) signal(i int) float64 {
+	r := s.report(i)
+	switch s.config.Scaling.Signal {
+	case "kv_util":
+		return r.usage
+	case "utilization":
+		return float64(r.running) / float64(s.config.MaxNumSeqs)
+	case "queue_depth":
+		return float64(r.queued)
+	case "running":
+		return float64(r.running)
+	}
+	return float64(s.router.inflight[i])
+}
+
+// changeReplicas adds or removes replicas.
+func (s *simulation) changeReplicas(now int64) {
+	c := s.config.Scaling
+	for len(s.inStates("provisioning", "loading", "warming", "ready")) < s.scaler.desired {
+		s.replicas = append(s.replicas, &replica{config: &s.config,
+			cache: newCache(s.config.usable(), s.config.UnhashedFirst),
+			life:  life{nextAt: now + c.ProvisionUS, killAt: Never, warmFrom: Never}})
+		s.router.inflight = append(s.router.inflight, 0)
+		s.router.indexes, s.router.blocks = append(s.router.indexes, nil), append(s.router.blocks, nil)
+		s.enter(len(s.replicas)-1, "provisioning", now)
+	}
+	for len(s.inStates("provisioning", "loading", "warming", "ready")) > s.scaler.desired {
+		starting, running := s.inStates("provisioning", "loading", "warming"), s.inStates("ready")
+		if len(starting) > 0 {
+			s.remove(starting[len(starting)-1], now)
+			continue
+		}
+		fewest := running[0]
+		for _, i := range running {
+			if s.router.inflight[i] <= s.router.inflight[fewest] {
+				fewest = i
+			}
+		}
+		s.remove(fewest, now)
+	}
+}
+
+// remove removes a replica.
+func (s *simulation) remove(i int, now int64) {
+	c, l := s.config.Scaling, &s.replicas[i].life
+	if l.state == "provisioning" || l.state == "loading" {
+		s.enter(i, "gone", now)
+		return
+	}
+	s.enter(i, "draining", now)
+	if c.Immediate {
+		s.loseAll(i, now)
+		return
+	}
+	if c.Redirect {
+		s.redirectAll(i, now)
+		return
+	}
+	if c.TimeoutUS > 0 {
+		l.killAt = now + c.TimeoutUS
+	}
+	s.bury(i, now)
+}
+
+// loseAll ends all requests of a replica.
+func (s *simulation) loseAll(i int, now int64) {
+	for _, q := range s.requests {
+		if !q.final() && q.stage >= stageDelay && q.outcome.Replica == i {
+			s.abort(q, now, failed, "replica_lost")
+		}
+	}
+	s.bury(i, now)
+}
+
+// redirectAll sends all requests of a replica back to routing. What it holds of those in a step stays as ghosts until
+// the step ends.
+func (s *simulation) redirectAll(i int, now int64) {
+	r := s.replicas[i]
+	for _, q := range s.requests {
+		if q.final() || q.stage < stageDelay || q.outcome.Replica != i {
+			continue
+		}
+		s.router.inflight[i]--
+		s.countStopped(q, now)
+		q.endPreemption(now)
+		switch {
+		case q.stage == stageQueued:
+			r.leave(q)
+			r.replace(q, ghostOf(q))
+		case q.stage == stageRunning && r.step == nil:
+			r.leave(q)
+		case q.stage == stageRunning:
+			g := ghostOf(q)
+			r.replace(q, g)
+			r.aborted = append(r.aborted, g)
+		}
+		q.tables, q.lastState, q.computed, q.inFlight, q.junction = nil, nil, 0, 0, 0
+		q.outcome.Redirects++
+		q.stage, q.until = stageRouting, now
+	}
+	s.flow.due = true
+	s.bury(i, now)
+}
+
+// ghostOf is what a replica keeps of a request that has gone to another one.
+func ghostOf(q *request) *request {
+	g := *q
+	g.ghost = true
+	g.outcome.State = failed
+	return &g
+}
+
+// replace puts a ghost where a request is.
+func (r *replica) replace(q, ghost *request) {
+	for _, b := range []*batch{r.step, r.ahead} {
+		if b == nil {
+			continue
+		}
+		for k := range b.entries {
+			if b.entries[k].request == q {
+				b.entries[k].request = ghost
+			}
+		}
+	}
+	if k := slices.Index(r.running, q); k >= 0 {
+		r.running[k] = ghost
+	}
+}
+
+// bury ends a replica that drains and has nothing left.
+func (s *simulation) bury(i int, now int64) {
+	r := s.replicas[i]
+	if r.life.state == "draining" && r.step == nil && s.router.inflight[i] == 0 {
+		r.ahead = nil
+		s.enter(i, "gone", now)
+	}
+}
+
+// chooseServing lets the router choose among the replicas that serve.
+func (s *simulation) chooseServing(q *request) (chosen, expected int) {
+	among := s.serving()
+	if s.config.Routing == "round-robin" {
+		return s.nextTurn(among), 0
+	}
+	all := s.router
+	sub := s.router
+	sub.inflight, sub.indexes, sub.blocks, sub.reports, sub.among = nil, nil, nil, reports{}, among
+	var replicas []*replica
+	for _, i := range among {
+		sub.inflight, sub.indexes = append(sub.inflight, all.inflight[i]), append(sub.indexes, all.indexes[i])
+		r := s.report(i)
+		sub.queued, sub.running = append(sub.queued, r.queued), append(sub.running, r.running)
+		replicas = append(replicas, s.replicas[i])
+	}
+	at, expected := sub.choose(q, replicas)
+	chosen = among[at]
+	s.router.tieDraws = sub.tieDraws
+	s.router.inflight[chosen]++
+	s.router.indexes[chosen] = sub.indexes[at]
+	return chosen, expected
+}
+
+// nextTurn is the replica whose last turn is longest ago.
+func (s *simulation) nextTurn(among []int) int {
+	x := &s.scaler
+	for len(x.lastTurns) < len(s.replicas) {
+		x.lastTurns = append(x.lastTurns, 0)
+	}
+	chosen := among[0]
+	for _, i := range among {
+		if x.lastTurns[i] < x.lastTurns[chosen] {
+			chosen = i
+		}
+	}
+	x.turn++
+	x.lastTurns[chosen] = int(x.turn)
+	s.router.inflight[chosen]++
+	return chosen
+}

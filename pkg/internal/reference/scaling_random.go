@@ -1,0 +1,46 @@
+package reference
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// RandomScaling draws a small cluster with an auto-scaler. Its times are a few steps long.
+func RandomScaling(seed uint64) (Config, []Request) {
+	c, requests := Random(seed)
+	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0x7363616c))}
+	if !slices.Contains([]string{"round-robin", "least-loaded", "least-snapshot", "power-of-two", "prefix-affinity",
+		"weighted"}, c.Routing) {
+		c.Routing = pick(d, "round-robin", "least-loaded")
+	}
+	c.Replicas = d.between(1, 4)
+	step := c.stepTime(batchOf(min(c.MaxNumBatchedTokens, 20), 2, 20))
+	steps := func(of ...int64) int64 { return step*pick(d, of...) + int64(pick(d, 0, 0, 0, 1)) }
+	s := &Scaling{Min: d.between(1, c.Replicas), Max: c.Replicas + d.between(0, 4),
+		Policy:     pick(d, "target-utilization", "queue-depth", "threshold"),
+		Signal:     pick(d, "kv_util", "utilization", "queue_depth", "running", "inflight"),
+		Tolerance:  pick(d, 0, 0.1, 0.1, 0.5),
+		IntervalUS: max(1, steps(1, 2, 3, 5, 10)), UpWindowUS: steps(0, 0, 3, 10), DownWindowUS: steps(0, 0, 3, 10, 30),
+		CooldownUS: steps(0, 0, 0, 5, 20), Select: pick(d, "max", "max", "min", "disabled"),
+		ProvisionUS: steps(0, 0, 1, 3), LoadUS: steps(0, 1, 4), WarmupUS: steps(0, 3, 10),
+		Curve: pick(d, "linear", "exponential", "step"), Factor: pick(d, 1.5, 2, 4), WarmingWaits: d.percent(30),
+		Immediate: d.percent(30), Redirect: d.percent(40), TimeoutUS: steps(0, 0, 1, 3, 10), Step: d.between(1, 3)}
+	s.Target = map[string]float64{"kv_util": 0.3, "utilization": 0.4, "queue_depth": 2, "running": 3,
+		"inflight": 4}[s.Signal]
+	if s.Policy == "queue-depth" {
+		s.Target = 2
+	}
+	s.Up, s.Down = s.Target*1.2, s.Target*0.6
+	for _, limits := range []*[]ScaleLimit{&s.UpLimits, &s.DownLimits} {
+		for range d.between(0, 2) {
+			l := ScaleLimit{Replicas: d.between(1, 2), PeriodUS: max(1, steps(1, 4, 15))}
+			if d.percent(50) {
+				l.Replicas, l.Percent = 0, pick(d, 25.0, 50, 100)
+			}
+			*limits = append(*limits, l)
+		}
+	}
+	s.Immediate = s.Immediate && !s.Redirect
+	c.Scaling = s
+	return c, requests
+}

@@ -1,0 +1,47 @@
+package reference
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// defaultScaling is an auto-scaler of a story: it keeps the mean of inflight at 1.
+func defaultScaling() *Scaling {
+	return &Scaling{Min: 1, Max: 16, Policy: "target-utilization", Signal: "inflight", Target: 1, Tolerance: 0.1,
+		Step: 1, IntervalUS: 1000, Select: "max", Curve: "linear", Factor: 1.5}
+}
+
+// set sets a key of the scale command: min=1, max=16, policy=target-utilization, signal=inflight, target=1,
+// tolerance=0.1, up=0, down=0, step=1 and factor=1.5; interval=1000, up_window=0, down_window=0, cooldown=0,
+// provision=0, load=0, warmup=0 and timeout=0, in µs; curve=linear, warming=routed (or waits) and drain=wait
+// (or immediate, redirect).
+func (s *Scaling) set(key, value string) (err error) {
+	whole := map[string]*int{"min": &s.Min, "max": &s.Max, "step": &s.Step}
+	us := map[string]*int64{"interval": &s.IntervalUS, "up_window": &s.UpWindowUS, "down_window": &s.DownWindowUS,
+		"cooldown": &s.CooldownUS, "provision": &s.ProvisionUS, "load": &s.LoadUS, "warmup": &s.WarmupUS,
+		"timeout": &s.TimeoutUS}
+	real := map[string]*float64{"target": &s.Target, "tolerance": &s.Tolerance, "up": &s.Up, "down": &s.Down,
+		"factor": &s.Factor}
+	switch {
+	case whole[key] != nil:
+		*whole[key], err = strconv.Atoi(value)
+	case us[key] != nil:
+		*us[key], err = strconv.ParseInt(value, 10, 64)
+	case real[key] != nil:
+		*real[key], err = strconv.ParseFloat(value, 64)
+	case key == "policy":
+		s.Policy, err = value, oneOf(value, "target-utilization", "queue-depth", "threshold")
+	case key == "signal":
+		s.Signal, err = value, oneOf(value, "kv_util", "utilization", "queue_depth", "running", "inflight")
+	case key == "curve":
+		s.Curve, err = value, oneOf(value, "linear", "exponential", "step")
+	case key == "warming":
+		s.WarmingWaits, err = value == "waits", oneOf(value, "routed", "waits")
+	case key == "drain":
+		s.Immediate, s.Redirect = value == "immediate", value == "redirect"
+		err = oneOf(value, "wait", "immediate", "redirect")
+	default:
+		err = fmt.Errorf("unknown key")
+	}
+	return err
+}

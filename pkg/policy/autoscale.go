@@ -1,0 +1,218 @@
+package policy
+
+import "blis/pkg/scale"
+
+// Autoscale is the policy that recommends numbers of replicas, and what follows from its recommendations.
+type Autoscale struct {
+	// Type is the name of a built-in policy with its Params.
+	Type         string         `yaml:"type" json:"type"`
+	Params       map[string]any `yaml:"params" json:"params,omitempty"`
+	scale.Config `yaml:",inline"`
+}
+
+// UnmarshalYAML decodes over the defaults.
+func (a *Autoscale) UnmarshalYAML(decode func(any) error) error {
+	type plain Autoscale
+	*a = Autoscale{Type: "target-utilization", Config: scale.DefaultConfig()}
+	return decode((*plain)(a))
+}
+
+// spec is the policy itself.
+func (a *Autoscale) spec() *Spec { return &Spec{Type: a.Type, Params: a.Params} }
+
+// Fleet is what an auto-scaler sees of a deployment.
+type Fleet struct {
+	NowUS int64
+	// Replicas are those that serve or warm up, as the router sees them. Loading ones load the model, Provisioning
+	// ones have no GPUs yet.
+	Replicas              []Replica
+	Loading, Provisioning int
+	// Waiting is the number of requests for the deployment's model in flow control.
+	Waiting int
+}
+
+// Current is the number of replicas. Those that drain are not in it.
+func (f *Fleet) Current() int { return len(f.Replicas) + f.Loading + f.Provisioning }
+
+// Recommendation is a number of replicas, with the quantity that decided.
+type Recommendation struct {
+	Replicas int
+	Reason   Reason
+}
+
+// Autoscaler recommends how many replicas a deployment has. Each deployment has its own.
+type Autoscaler interface {
+	Policy
+	Recommend(*Fleet) Recommendation
+	Clone() Autoscaler
+}
+
+// autoscalers are the auto-scaling policies.
+func autoscalers() table[Autoscaler] {
+	type kind = policyKind[Autoscaler]
+	return table[Autoscaler]{
+		{Name: "target-utilization",
+			Doc:   "keeps the mean of a signal at a target, as Kubernetes' Horizontal Pod Autoscaler does",
+			Value: kind{params: targetUtilizationParams, build: newTargetUtilization}},
+		{Name: "queue-depth",
+			Doc:   "keeps the requests that wait, in replicas and in flow control, at a target for each replica",
+			Value: kind{params: queueTargetParams, build: newQueueTarget}},
+		{Name: "threshold",
+			Doc:   "adds replicas while the mean of a signal is above a limit, and removes them below another",
+			Value: kind{params: thresholdParams, build: newThreshold}},
+	}
+}
+
+// fleetSignals are the signals of a replica that auto-scaling policies average.
+var fleetSignals = []struct {
+	name  string
+	needs Needs
+	of    func(*Replica) float64
+}{
+	{"kv_util", needKVUtil, func(r *Replica) float64 { return r.KVUtil }},
+	{"utilization", NeedRunning, func(r *Replica) float64 { return float64(r.Running) / float64(r.Stats.MaxSeqs) }},
+	{"queue_depth", NeedQueueDepth, func(r *Replica) float64 { return float64(r.QueueDepth) }},
+	{"running", NeedRunning, func(r *Replica) float64 { return float64(r.Running) }},
+	{"inflight", 0, func(r *Replica) float64 { return float64(r.Inflight) }},
+}
+
+// fleetSignal is the parameter that names one.
+func fleetSignal(initial string) Param {
+	var names []string
+	for _, s := range fleetSignals {
+		names = append(names, s.name)
+	}
+	return Param{Name: "signal", Kind: Choose, Choices: names, Default: initial,
+		Doc: "signal of each replica; utilization is the share of its batch slots in use"}
+}
+
+// meanSignal is the mean of a signal over the replicas that serve.
+type meanSignal struct {
+	needs
+	name   string // of its mean
+	of     func(*Replica) float64
+	values []float64 // scratch
+}
+
+func newMeanSignal(name string) meanSignal {
+	for _, s := range fleetSignals {
+		if s.name == name {
+			return meanSignal{needs: needs(s.needs), name: "mean " + s.name, of: s.of}
+		}
+	}
+	panic("policy: no signal " + name)
+}
+
+// read reads the values of all replicas and returns their mean, 0 without any.
+func (m *meanSignal) read(f *Fleet) (mean float64) {
+	m.values = m.values[:0]
+	sum := 0.0
+	for i := range f.Replicas {
+		x := m.of(&f.Replicas[i])
+		m.values = append(m.values, x)
+		sum += x
+	}
+	return sum / float64(max(1, len(m.values)))
+}
+
+func toleranceParam() Param {
+	return Param{Name: "tolerance", Kind: Number, Min: 0, Max: 1, Search: [2]float64{0, 0.3}, Default: 0.1,
+		Doc: "part of the target by which the signal may differ without a change"}
+}
+
+var targetUtilizationParams = []Param{
+	fleetSignal("kv_util"),
+	{Name: "target", Kind: Number, Min: 1e-6, Max: 1e6, Search: [2]float64{0.2, 0.9}, Default: 0.6,
+		Doc: "mean of the signal"},
+	toleranceParam(),
+}
+
+// targetUtilization is scale.Target.ForMean.
+type targetUtilization struct {
+	meanSignal
+	target scale.Target
+}
+
+func newTargetUtilization(b *builder, s *Spec) Autoscaler {
+	v := b.params(s, targetUtilizationParams)
+	return &targetUtilization{newMeanSignal(v.choice("signal")),
+		scale.Target{Value: v.number("target"), Tolerance: v.number("tolerance")}}
+}
+
+func (t *targetUtilization) Recommend(f *Fleet) Recommendation {
+	mean := t.read(f)
+	n := t.target.ForMean(&scale.Fleet{Values: t.values, Loading: f.Loading, Provisioning: f.Provisioning})
+	return Recommendation{n, Reason{t.name, mean, "for", t.target.Value}}
+}
+
+func (t *targetUtilization) Clone() Autoscaler { c := *t; c.values = nil; return &c }
+
+var queueTargetParams = []Param{
+	{Name: "target", Kind: Number, Unit: "requests", Min: 1e-3, Max: 1e6, Search: [2]float64{1, 50}, Default: 10.0,
+		Doc: "waiting requests for each replica"},
+	toleranceParam(),
+}
+
+// queueTarget is scale.Target.ForTotal.
+type queueTarget struct {
+	needs
+	target scale.Target
+}
+
+func newQueueTarget(b *builder, s *Spec) Autoscaler {
+	v := b.params(s, queueTargetParams)
+	return &queueTarget{needs(NeedQueueDepth),
+		scale.Target{Value: v.number("target"), Tolerance: v.number("tolerance")}}
+}
+
+func (q *queueTarget) Recommend(f *Fleet) Recommendation {
+	total := float64(f.Waiting)
+	for i := range f.Replicas {
+		total += float64(f.Replicas[i].QueueDepth)
+	}
+	return Recommendation{q.target.ForTotal(total, f.Current(), 0),
+		Reason{"waiting requests", total, "for each", q.target.Value}}
+}
+
+func (q *queueTarget) Clone() Autoscaler { c := *q; return &c }
+
+var thresholdParams = []Param{
+	fleetSignal("utilization"),
+	{Name: "up", Kind: Number, Min: 0, Max: 1e6, Search: [2]float64{0.5, 0.95}, Default: 0.8,
+		Doc: "mean of the signal above which replicas are added"},
+	{Name: "down", Kind: Number, Min: 0, Max: 1e6, Search: [2]float64{0.05, 0.5}, Default: 0.3,
+		Doc: "mean below which they are removed"},
+	{Name: "step", Kind: Number, Whole: true, Unit: "replicas", Min: 1, Max: 1e4, Search: [2]float64{1, 8},
+		Default: 1.0, Doc: "replicas added or removed at once"},
+}
+
+// threshold adds step replicas above up and removes as many below down.
+type threshold struct {
+	meanSignal
+	up, down float64
+	step     int
+}
+
+func newThreshold(b *builder, s *Spec) Autoscaler {
+	v := b.params(s, thresholdParams)
+	t := &threshold{newMeanSignal(v.choice("signal")), v.number("up"), v.number("down"), int(v.number("step"))}
+	if t.down > t.up {
+		b.fail("params.down", "must be at most up, %g, is %g", t.up, t.down)
+	}
+	return t
+}
+
+func (t *threshold) Recommend(f *Fleet) Recommendation {
+	mean, n := t.read(f), f.Current()
+	switch {
+	case len(t.values) == 0:
+		return Recommendation{n, Reason{Quantity: "no replica serves"}}
+	case mean > t.up:
+		return Recommendation{n + t.step, Reason{t.name, mean, ">", t.up}}
+	case mean < t.down:
+		return Recommendation{n - t.step, Reason{t.name, mean, "<", t.down}}
+	}
+	return Recommendation{n, Reason{t.name, mean, "<=", t.up}}
+}
+
+func (t *threshold) Clone() Autoscaler { c := *t; c.values = nil; return &c }

@@ -1,0 +1,191 @@
+package sim
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"blis/pkg/cluster"
+	"blis/pkg/des"
+	"blis/pkg/dist"
+	"blis/pkg/policy"
+	"blis/pkg/scale"
+	"blis/pkg/stream"
+)
+
+// elastic is the part of a deployment whose number of replicas changes.
+type elastic struct {
+	plan    *scale.Plan
+	policy  policy.Autoscaler
+	limiter *scale.Scaler
+	// build appends one more replica to those of the simulation. hitSize is the size of its blocks that can be hit,
+	// stream the source of its random numbers.
+	build   func()
+	hitSize int
+	stream  func(index int) *rand.Rand
+	// present are its replicas that do not drain, serving those of them that get requests, both in order.
+	present, serving []int32
+	// draining is the number of its replicas that do, desired the number of the others that was decided last.
+	draining, desired int
+	model             int          // its index in simulation.models
+	seen              policy.Fleet // by the policy
+	stats             scaleStats
+}
+
+// scaleStats counts actions. lastAction is the time of the last one, and lastUp whether it added replicas.
+type scaleStats struct {
+	ups, downs, oscillations int64
+	lastAction               des.Time
+	lastUp                   bool
+}
+
+// oscillationUS is the time within which an action after an opposite one is an oscillation.
+const oscillationUS = 600e6
+
+// look is one look of an auto-scaler.
+type look struct {
+	number         int64
+	deployment     int32
+	recommendation policy.Recommendation
+	current        int
+}
+
+// scalingContradiction reports options that need a constant number of replicas.
+func scalingContradiction(c *cluster.Config, o *Options) error {
+	scales := slices.ContainsFunc(c.Deployments, func(d cluster.Deployment) bool { return c.Scales(&d) })
+	switch {
+	case scales && o.Counterfactual.enabled():
+		return errors.New("--counterfactual needs a constant number of replicas; remove policies.autoscale")
+	case scales && o.Clairvoyant != "":
+		return errors.New("--clairvoyant needs a constant number of replicas; remove policies.autoscale")
+	}
+	return nil
+}
+
+// newElastic returns the auto-scaler's part of a deployment that scales.
+func newElastic(c *cluster.Config, d *cluster.Deployment, plane *policy.Plane, seed uint64) (*elastic, error) {
+	plan, err := c.ScalePlan(d)
+	if err != nil {
+		return nil, err
+	}
+	return &elastic{plan: plan, policy: plane.Autoscale.Clone(), limiter: scale.NewScaler(plan.Behavior),
+		hitSize: d.HitSize(), stats: scaleStats{lastAction: -oscillationUS},
+		stream: func(index int) *rand.Rand {
+			return dist.NewStream(seed, "autoscale/"+d.ID+"/"+strconv.Itoa(index))
+		}}, nil
+}
+
+// perGPUHour is the price of a GPU, 0 if there is none.
+func (d *deployment) perGPUHour() float64 {
+	if d.elastic == nil {
+		return 0
+	}
+	return d.elastic.plan.PerGPUHour
+}
+
+// checkScale lets the auto-scaler of a deployment look.
+func (s *simulation) checkScale(i int32) error {
+	d := &s.deployments[i]
+	e := d.elastic
+	s.events.queue.Push(des.NewEvent(s.now+e.plan.IntervalUS, scaleCheck, int64(i), i))
+	s.look(d)
+	l := &s.fleet.last
+	*l = look{deployment: i, recommendation: e.policy.Recommend(&e.seen), current: e.seen.Current()}
+	e.desired = e.limiter.Next(s.now, l.current, l.recommendation.Replicas)
+	if e.desired != l.current {
+		s.events.queue.Push(des.NewEvent(s.now, scaleAction, int64(i), i))
+	}
+	l.number = s.decisions.count
+	s.decisions.count++
+	return s.observers.notify(s, onScale, i)
+}
+
+// look updates what the policy of a deployment sees.
+func (s *simulation) look(d *deployment) {
+	e := d.elastic
+	f := &e.seen
+	*f = policy.Fleet{NowUS: s.now, Replicas: f.Replicas[:0]}
+	needs := e.policy.Needs()
+	for _, i := range e.present {
+		switch s.fleet.members[i].phase {
+		case provisioning:
+			f.Provisioning++
+		case loading:
+			f.Loading++
+		default:
+			s.telemetry.refreshAll(s, int(i), int(i)+1, needs)
+			f.Replicas = append(f.Replicas, s.telemetry.states[i])
+		}
+	}
+	if queues := s.router.flow.queues; len(queues) > 0 {
+		f.Waiting = queues[e.model].Len()
+	}
+}
+
+// actScale changes the number of replicas of a deployment to what was decided.
+func (s *simulation) actScale(i int32) error {
+	e := s.deployments[i].elastic
+	e.stats.count(s.now, e.desired > len(e.present))
+	for len(e.present) < e.desired {
+		if err := s.addReplica(i); err != nil {
+			return err
+		}
+	}
+	for len(e.present) > e.desired {
+		if err := s.removeReplica(s.nextRemoved(e)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *scaleStats) count(now des.Time, up bool) {
+	if up {
+		c.ups++
+	} else {
+		c.downs++
+	}
+	if up != c.lastUp && now-c.lastAction < oscillationUS {
+		c.oscillations++
+	}
+	c.lastAction, c.lastUp = now, up
+}
+
+// nextRemoved is the replica to remove next: the youngest of those that are not ready or, if all are, the one with
+// the fewest requests in flight, of equals the youngest.
+func (s *simulation) nextRemoved(e *elastic) int32 {
+	best := e.present[0]
+	for _, i := range e.present[1:] {
+		starts, bestStarts := s.fleet.members[i].phase != ready, s.fleet.members[best].phase != ready
+		switch {
+		case starts != bestStarts:
+			if starts {
+				best = i
+			}
+		case starts || s.telemetry.states[i].Inflight <= s.telemetry.states[best].Inflight:
+			best = i
+		}
+	}
+	return best
+}
+
+// scaling records a look.
+func (o *traceWriter) scaling(s *simulation) error {
+	l := &s.fleet.last
+	d := &s.deployments[l.deployment]
+	f := &d.elastic.seen
+	return o.w.Any(&stream.Scaling{Kind: stream.KindScaling, ID: decisionID(l.number), Stage: stream.StageAutoscale,
+		AtUS: stream.Micros(s.now), Deployment: d.id, Current: int64(l.current), Ready: int64(len(f.Replicas)),
+		Loading: int64(f.Loading), Provisioning: int64(f.Provisioning), Draining: int64(d.elastic.draining),
+		FlowWaiting: int64(f.Waiting), Recommended: int64(l.recommendation.Replicas), Desired: int64(d.elastic.desired),
+		Reason: string(l.recommendation.Reason.Append(nil))})
+}
+
+// replicaState records the phase that a replica has from now on.
+func (o *traceWriter) replicaState(s *simulation, i int32) error {
+	r := &s.replicas[i]
+	return o.w.Any(&stream.ReplicaState{Kind: stream.KindReplicaState, AtUS: stream.Micros(s.now),
+		Deployment: s.deployments[r.deployment].id, Replica: r.index,
+		State: stream.ReplicaStates[s.fleet.members[i].phase], Inflight: int64(s.telemetry.states[i].Inflight)})
+}

@@ -1,0 +1,247 @@
+package sim
+
+import (
+	"slices"
+
+	"blis/pkg/des"
+	"blis/pkg/scale"
+	"blis/pkg/stream"
+)
+
+// phase is the state of a replica of a deployment that scales.
+type phase uint8
+
+// The phases, in the order of stream.ReplicaStates.
+const (
+	provisioning phase = iota
+	loading
+	warming
+	ready
+	draining
+	gone
+)
+
+// fleet has what replicas have that come and go; it is nil if none does.
+type fleet struct {
+	members []member // by replica
+	// last is the look that was taken last.
+	last look
+}
+
+// member is the part of a replica that changes with its phase. Replicas of deployments that do not scale are ready.
+type member struct {
+	phase phase
+	// createdAt is when it began to be provisioned, goneAt when it was gone, stream.Never before.
+	createdAt, goneAt des.Time
+	loadUS            int64 // the time that it takes to load
+}
+
+// setUpFleet adds the auto-scaler's part to the deployments that scale.
+func (s *simulation) setUpFleet(f *fleet) {
+	s.fleet = f
+	s.telemetry.extremes = nil // they are of replicas that all serve
+	for range s.replicas {
+		f.members = append(f.members, member{phase: ready, goneAt: des.Time(stream.Never)})
+	}
+	for i := range s.deployments {
+		d := &s.deployments[i]
+		if d.elastic == nil {
+			continue
+		}
+		served := func(m servedModel) bool { return slices.Contains(m.deployments, i) }
+		d.elastic.model = slices.IndexFunc(s.models, served)
+		for k := d.first; k < d.end; k++ {
+			d.elastic.present = append(d.elastic.present, int32(k))
+		}
+		d.elastic.serving = slices.Clone(d.elastic.present)
+		s.events.queue.Push(des.NewEvent(d.elastic.plan.IntervalUS, scaleCheck, int64(i), int32(i)))
+	}
+}
+
+// elasticOf returns the auto-scaler's part of a replica's deployment.
+func (s *simulation) elasticOf(i int32) *elastic {
+	return s.deployments[s.replicas[i].deployment].elastic
+}
+
+// setPhase changes the phase of a replica.
+func (s *simulation) setPhase(i int32, p phase) error {
+	e := s.elasticOf(i)
+	m := &s.fleet.members[i]
+	before := m.phase
+	m.phase = p
+	switch {
+	case p == ready, p == warming && e.plan.RouteWhileWarming:
+		if at, found := slices.BinarySearch(e.serving, i); !found {
+			e.serving = slices.Insert(e.serving, at, i)
+		}
+		s.router.flow.schedule(s)
+	case p >= draining:
+		if p == draining {
+			e.draining++
+		} else if before == draining {
+			e.draining--
+		}
+		is := func(k int32) bool { return k == i }
+		e.serving, e.present = slices.DeleteFunc(e.serving, is), slices.DeleteFunc(e.present, is)
+	}
+	if p == gone {
+		m.goneAt = s.now
+	}
+	return s.observers.notify(s, onPhase, i)
+}
+
+// addReplica adds a replica to deployment i, which then has to be provisioned and to load its model.
+func (s *simulation) addReplica(i int32) error {
+	e := s.deployments[i].elastic
+	at := int32(len(s.replicas))
+	e.build()
+	r := &s.replicas[at]
+	s.router.addReplica(s, r.engine.Cache(), e.hitSize)
+	s.telemetry.addReplica(s, at)
+	random := e.stream(int(r.index))
+	provisionUS := e.plan.Provision.Draw(random)
+	s.fleet.members = append(s.fleet.members, member{createdAt: s.now, goneAt: des.Time(stream.Never),
+		loadUS: e.plan.Load.Draw(random)})
+	e.present = append(e.present, at)
+	s.scheduleReplica(provisionUS, replicaReady, at)
+	return s.setPhase(at, provisioning)
+}
+
+// scheduleReplica schedules an event of a replica.
+func (s *simulation) scheduleReplica(delay des.Time, kind uint8, i int32) {
+	s.events.queue.Push(des.NewEvent(s.now+delay, kind, int64(i), i))
+}
+
+// advanceReplica takes a new replica to its next phase.
+func (s *simulation) advanceReplica(i int32) error {
+	m, e := &s.fleet.members[i], s.elasticOf(i)
+	switch m.phase {
+	case provisioning:
+		s.scheduleReplica(m.loadUS, replicaReady, i)
+		return s.setPhase(i, loading)
+	case loading:
+		if e.plan.Warmup.DurationUS == 0 {
+			return s.setPhase(i, ready)
+		}
+		s.replicas[i].engine.Slow(slowdown(&e.plan.Warmup, s.now))
+		s.scheduleReplica(e.plan.Warmup.DurationUS, replicaReady, i)
+		return s.setPhase(i, warming)
+	case warming:
+		s.replicas[i].engine.Slow(nil)
+		return s.setPhase(i, ready)
+	case draining:
+		s.replicas[i].engine.Slow(nil)
+	}
+	return nil
+}
+
+// slowdown returns the lengths of the steps of a replica that warms up since a time.
+func slowdown(w *scale.Warmup, since des.Time) func(start, length des.Time) des.Time {
+	return func(start, length des.Time) des.Time {
+		return des.Micros(float64(float64(length) * w.At(start-since)))
+	}
+}
+
+// removeReplica removes a replica: at once if it does not serve yet, else when its requests have left.
+func (s *simulation) removeReplica(i int32) error {
+	if s.fleet.members[i].phase <= loading {
+		return s.setPhase(i, gone)
+	}
+	if err := s.setPhase(i, draining); err != nil {
+		return err
+	}
+	switch plan := s.elasticOf(i).plan; {
+	case plan.Drain == scale.DrainImmediate:
+		return s.loseRequests(i)
+	case plan.Drain == scale.DrainRedirect:
+		return s.redirectRequests(i)
+	case plan.DrainTimeoutUS > 0:
+		s.scheduleReplica(plan.DrainTimeoutUS, drainTimeout, i)
+	}
+	return s.fleet.settle(s, i)
+}
+
+// loseRequests ends all requests of a replica, in the order of the stream.
+func (s *simulation) loseRequests(i int32) error {
+	if s.fleet.members[i].phase == gone {
+		return nil
+	}
+	for _, slot := range s.requestsOf(i) {
+		if err := s.lose(slot); err != nil {
+			return err
+		}
+	}
+	return s.fleet.settle(s, i)
+}
+
+// requestsOf returns the slots of the requests of a replica that are not final, in the order of the stream.
+func (s *simulation) requestsOf(i int32) (slots []int32) {
+	for slot := range s.requests.slots {
+		if r := &s.requests.slots[slot]; r.position >= 0 && r.replica == i && !r.isFinal {
+			slots = append(slots, int32(slot))
+		}
+	}
+	slices.SortFunc(slots, s.byPosition)
+	return slots
+}
+
+// redirectRequests sends all requests of a replica back to routing.
+func (s *simulation) redirectRequests(i int32) error {
+	slots := s.requestsOf(i)
+	s.events.queue.Keep(func(e des.Event) bool { // those on the way do not arrive
+		return e.Kind() != enqueue || !slices.Contains(slots, e.Slot)
+	})
+	s.telemetry.beforeChange(s, i, s.events.instantDone)
+	for _, slot := range slots {
+		if err := s.observers.notify(s, onMove, slot); err != nil {
+			return err
+		}
+		r := s.request(slot)
+		s.events.queue.Push(des.NewEvent(s.now, routing, r.position, slot))
+		s.router.countLeft(s, r)
+		s.router.flow.recordDeparture(r)
+		if r.engineSeq != missing {
+			r.moved = s.replicas[i].engine.Move(r.engineSeq)
+			r.recordResult(&r.moved.Result)
+			r.endPreemption(s.now)
+		}
+		r.replica, r.engineSeq = missing, missing
+		r.out.Redirects++
+	}
+	s.telemetry.afterChange(s, i)
+	return s.fleet.settle(s, i)
+}
+
+// lose ends a request whose replica goes.
+func (s *simulation) lose(slot int32) error {
+	if s.request(slot).engineSeq != missing {
+		return s.abort(slot, stream.StateFailed, stream.ReasonReplicaLost)
+	}
+	s.events.stale++ // it does not enter the queue
+	s.leaveOnTheWay(slot)
+	return s.drop(slot, stream.StateFailed, stream.ReasonReplicaLost)
+}
+
+// settle ends a replica that drains when nothing is left there. f may be nil.
+func (f *fleet) settle(s *simulation, i int32) error {
+	if f == nil || f.members[i].phase != draining || s.telemetry.states[i].Inflight > 0 || s.replicas[i].engine.Busy() {
+		return nil
+	}
+	return s.setPhase(i, gone)
+}
+
+// isGone reports whether a replica is gone. f may be nil.
+func (f *fleet) isGone(i int32) bool { return f != nil && f.members[i].phase == gone }
+
+// upUS is the time in which a replica held its GPUs, of the time since the first arrival.
+func (s *simulation) upUS(i int) int64 {
+	from, until := s.events.firstArrival, s.now
+	if s.fleet != nil {
+		m := &s.fleet.members[i]
+		from = max(from, m.createdAt)
+		if m.goneAt >= 0 {
+			until = max(from, m.goneAt)
+		}
+	}
+	return until - from
+}

@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"fmt"
+	"testing"
+
+	"blis/pkg/cluster"
+	"blis/pkg/internal/reference"
+	"blis/pkg/policy"
+	"blis/pkg/scale"
+	"blis/pkg/stream"
+)
+
+// TestReferenceOnScaling is TestReference with an auto-scaler: its looks and the states of replicas must be equal too.
+func TestReferenceOnScaling(t *testing.T) {
+	compareSeeds(t, 3000, 300, reference.RandomScaling)
+}
+
+// setScaling converts the auto-scaler of the reference.
+func setScaling(c *cluster.Config, s *reference.Scaling) {
+	if s == nil {
+		return
+	}
+	c.Deployments[0].MinReplicas, c.Deployments[0].MaxReplicas = s.Min, s.Max
+	us := func(n int64) scale.Duration { return scale.Duration(fmt.Sprintf("%dus", n)) }
+	constant := func(n int64) scale.Delay {
+		return scale.Delay{Type: "constant", Params: map[string]any{"value": n}}
+	}
+	limits := func(of []reference.ScaleLimit) (all []scale.LimitConfig) {
+		for _, l := range of {
+			all = append(all, scale.LimitConfig{Replicas: l.Replicas, Percent: l.Percent, Period: us(l.PeriodUS)})
+		}
+		return all
+	}
+	a := &policy.Autoscale{Type: s.Policy, Config: scale.DefaultConfig()}
+	switch s.Policy {
+	case "queue-depth":
+		a.Params = map[string]any{"target": s.Target, "tolerance": s.Tolerance}
+	case "threshold":
+		a.Params = map[string]any{"signal": s.Signal, "up": s.Up, "down": s.Down, "step": s.Step}
+	default:
+		a.Params = map[string]any{"signal": s.Signal, "target": s.Target, "tolerance": s.Tolerance}
+	}
+	a.Interval, a.Cooldown = us(s.IntervalUS), us(s.CooldownUS)
+	a.Stabilization = scale.Stabilization{Up: us(s.UpWindowUS), Down: us(s.DownWindowUS)}
+	a.Limits = scale.Limits{Up: limits(s.UpLimits), Down: limits(s.DownLimits), Select: s.Select}
+	a.Actuation.Provision, a.Actuation.Load = constant(s.ProvisionUS), constant(s.LoadUS)
+	a.Actuation.Warmup = scale.WarmupConfig{Curve: s.Curve, Duration: us(s.WarmupUS), Factor: s.Factor}
+	a.Actuation.RouteWhileWarming = !s.WarmingWaits
+	a.Actuation.Drain = scale.DrainConfig{Mode: scale.DrainWait, Timeout: us(s.TimeoutUS)}
+	if s.Immediate {
+		a.Actuation.Drain.Mode = scale.DrainImmediate
+	}
+	if s.Redirect {
+		a.Actuation.Drain.Mode = scale.DrainRedirect
+	}
+	c.Policies.Autoscale = a
+}
+
+// readFleet returns a record of the auto-scaler as the reference writes it, "" for others.
+func readFleet(t *testing.T, r *stream.Reader) string {
+	t.Helper()
+	switch r.Kind() {
+	case stream.KindScaling:
+		var x stream.Scaling
+		if err := r.Decode(&x); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%d of %d: advice %d, desired %d", x.AtUS, x.Current, x.Recommended, x.Desired)
+	case stream.KindReplicaState:
+		var x stream.ReplicaState
+		if err := r.Decode(&x); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%d replica %d %s with %d", x.AtUS, x.Replica, x.State, x.Inflight)
+	}
+	return ""
+}
