@@ -69,8 +69,8 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/trace", "pkg/dist pkg/limits pkg/registry pkg/stream pkg/recording pkg/textio"},
 	{"pkg/gen", "pkg/strictyaml pkg/des pkg/dist pkg/filter pkg/limits pkg/registry pkg/stream pkg/trace"},
 	{"pkg/sim", "pkg/anomaly pkg/hardware pkg/cluster pkg/strictyaml pkg/des pkg/dist pkg/engine pkg/kv " +
-		"pkg/latency pkg/link pkg/tier pkg/capacity pkg/metrics pkg/model pkg/registry pkg/policy pkg/scale pkg/stream " +
-		"pkg/stat pkg/parquet"},
+		"pkg/latency pkg/link pkg/tier pkg/capacity pkg/metrics pkg/model pkg/registry pkg/policy pkg/scale " +
+		"pkg/stream pkg/stat pkg/parquet"},
 	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/recording pkg/registry pkg/resample pkg/stat " +
 		"pkg/stream pkg/textio pkg/texttab"},
 	{"pkg/report", "pkg/attribution pkg/fitness pkg/llmtext pkg/metrics pkg/registry pkg/stream pkg/texttab"},

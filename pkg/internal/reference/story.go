@@ -287,7 +287,8 @@ func pairs(value string) func(yield func(name, number string) bool) {
 
 // Text formats the result for stories: one line per request without the fields that do not apply.
 // show adds "tokens" (the engine time of each token), "steps" (every step of every replica),
-// "sums" (the batch sums of each step), "transfers" and "fleet" (the looks of the auto-scaler and the states of replicas).
+// "sums" (the batch sums of each step), "transfers" and "fleet" (the looks of the auto-scaler and the states of
+// replicas).
 func (r Result) Text(show ...string) string {
 	var text strings.Builder
 	for _, o := range r.Outcomes {
