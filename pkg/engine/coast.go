@@ -16,12 +16,9 @@ type GapRun struct {
 // their ends and returns how many it ran. The gaps of their tokens are in Coasted of the result.
 func (e *Engine) Coast(until des.Time, most int) (steps int, result *StepResult) {
 	r := &e.result
-	if e.slow != nil {
-		return 0, r
-	}
 	r.Coasted, e.formed = r.Coasted[:0], e.formed[:0]
-	if e.offload != nil {
-		most = 0
+	if e.slow != nil || e.offload != nil {
+		return 0, r
 	}
 	for ; steps < most && e.current.End < until && e.quiet(); steps++ {
 		now, n := e.current.End, int64(e.current.decoding)

@@ -155,8 +155,10 @@ func (s *simulation) finishStep(i int32) error {
 	s.telemetry.afterChange(s, i)
 	s.router.flow.schedule(s)
 	s.markReady(i)
-	if err := s.fleet.settle(s, i); err != nil {
-		return err
+	if s.fleet != nil {
+		if err := s.fleet.settle(s, i); err != nil {
+			return err
+		}
 	}
 	return s.observers.notify(s, onStepEnd, i)
 }
