@@ -69,7 +69,7 @@ func (a *arrivals) read() error {
 			"arrival_us is %d, before %d of the previous request; requests must be sorted by arrival", at, a.last)
 	}
 	a.last = *q.At()
-	if id := *q.ID(); !a.ids.add(hashID(id)) {
+	if id := *q.ID(); !a.ids.add(id) {
 		return a.reader.Errorf("id %q is a duplicate; ids must be unique", id)
 	}
 	if !q.IsSession {
@@ -78,7 +78,7 @@ func (a *arrivals) read() error {
 	s := &q.Session
 	a.following += int64(len(s.Steps)) - 1
 	for i := range s.Steps {
-		if step := &s.Steps[i]; step.Tool == "" && !a.ids.add(hashID(s.ID, "/", step.ID)) {
+		if step := &s.Steps[i]; step.Tool == "" && !a.ids.addStep(s.ID, step.ID) {
 			return a.reader.Errorf("id %q is a duplicate; ids must be unique", step.RequestID(s.ID))
 		}
 	}
@@ -90,55 +90,6 @@ func (a *arrivals) skip() (n int64, err error) {
 		q, _, err = a.next()
 	}
 	return n, err
-}
-
-// idSet is a set of ids, stored as 64-bit hashes: 8 bytes each plus the slack of an open-addressing
-// table. Among a million ids a collision has probability 3·10⁻⁸.
-type idSet struct {
-	slots []uint64
-	used  int
-}
-
-// add reports whether the hash is new.
-func (s *idSet) add(hash uint64) bool {
-	if 4*(s.used+1) > 3*len(s.slots) {
-		old := s.slots
-		s.slots, s.used = make([]uint64, max(64, 2*len(old))), 0
-		for _, h := range old {
-			if h != 0 {
-				s.insert(h)
-			}
-		}
-	}
-	return s.insert(hash)
-}
-
-func (s *idSet) insert(h uint64) bool {
-	mask := uint64(len(s.slots) - 1)
-	for i := h & mask; ; i = (i + 1) & mask {
-		switch s.slots[i] {
-		case h:
-			return false
-		case 0:
-			s.slots[i] = h
-			s.used++
-			return true
-		}
-	}
-}
-
-// hashID is the FNV-1a hash of the concatenated parts with a final mix, never 0.
-func hashID(parts ...string) uint64 {
-	h := uint64(14695981039346656037)
-	for _, part := range parts {
-		for i := range len(part) {
-			h = (h ^ uint64(part[i])) * 1099511628211
-		}
-	}
-	h ^= h >> 32
-	h *= 0xd6e8feb86659fd93
-	h ^= h >> 32
-	return max(h, 1)
 }
 
 // workload is a workload in memory.

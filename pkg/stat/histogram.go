@@ -55,20 +55,29 @@ func (h *Histogram) Sum() int64 { return h.sum }
 func (h *Histogram) Sorted() Multiset {
 	var s Multiset
 	upto := int64(0)
-	add := func(value, n int64) {
-		if n > 0 {
+	for at := 0; at < len(h.small); at += runLength {
+		run := (*[runLength]int64)(h.small[at:])
+		if run[0]|run[1]|run[2]|run[3]|run[4]|run[5]|run[6]|run[7] == 0 {
+			continue // most values of long arrays do not occur
+		}
+		for i, n := range run {
+			if n > 0 {
+				upto += n
+				s = append(s, cumulativeCount{int64(at + i), upto})
+			}
+		}
+	}
+	for _, value := range slices.Sorted(maps.Keys(h.large)) {
+		if n := h.large[value]; n > 0 {
 			upto += n
 			s = append(s, cumulativeCount{value, upto})
 		}
 	}
-	for value, n := range h.small {
-		add(int64(value), n)
-	}
-	for _, value := range slices.Sorted(maps.Keys(h.large)) {
-		add(value, h.large[value])
-	}
 	return s
 }
+
+// runLength divides the length of every array of counts.
+const runLength = 8
 
 // Multiset is a multiset of integers in ascending order, each value once.
 type Multiset []cumulativeCount

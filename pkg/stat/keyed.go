@@ -11,16 +11,17 @@ type Keyed struct {
 // or in scratch, which must have the same length. It is a radix sort by bytes, which
 // takes linear time and skips the bytes that all keys share.
 func SortKeyed(samples, scratch []Keyed) []Keyed {
-	var counts [8][256]int
+	differ := uint64(0) // the bits in which keys differ
 	for i := range samples {
-		for b, key := 0, samples[i].Key; b < 8; b, key = b+1, key>>8 {
-			counts[b][key&0xFF]++
-		}
+		differ |= samples[i].Key ^ samples[0].Key
 	}
-	for b := range counts {
-		count, shift := &counts[b], 8*b
-		if len(samples) == 0 || count[samples[0].Key>>shift&0xFF] == len(samples) {
+	for shift := 0; differ>>shift != 0; shift += 8 {
+		if differ>>shift&0xFF == 0 {
 			continue
+		}
+		var count [256]int
+		for i := range samples {
+			count[samples[i].Key>>shift&0xFF]++
 		}
 		at := 0
 		for digit, n := range count {
