@@ -83,10 +83,10 @@ func describe(t *testing.T, s *jsonschema.Schema, typ reflect.Type) {
 		}
 		p.Description = f.Doc
 		if f.Max > 0 {
-			p.Minimum, p.Maximum = jsonschema.Ptr(float64(f.Min)), jsonschema.Ptr(float64(f.Max))
+			of.Minimum, of.Maximum = jsonschema.Ptr(float64(f.Min)), jsonschema.Ptr(float64(f.Max))
 		}
 		for _, v := range f.OneOf {
-			p.Enum = append(p.Enum, v)
+			of.Enum = append(of.Enum, v)
 		}
 	}
 }
@@ -442,6 +442,7 @@ func sample(t *testing.T) []string {
 		w.Request(&stream.Request{
 			ID: "r", InputTokens: 9, OutputTokens: 1, Prompt: []stream.Segment{{ID: "a", Tokens: 3}},
 			Tenant: "t", SLOClass: "chat", Model: "m", Session: "s", Turn: 1, DeadlineUS: 5, PredictedOutputTokens: 2,
+			Retry: &stream.Retry{On: stream.RetryStates(), BackoffUS: []int64{5, 7}},
 		}),
 		w.Session(&stream.Session{ID: "s", UntilUS: stream.Never,
 			Steps: []stream.SessionStep{{ID: "a", Extends: stream.NoIndex, InputTokens: 1, OutputTokens: 1}}}),
@@ -452,7 +453,8 @@ func sample(t *testing.T) []string {
 					Prompt: []stream.Segment{{ID: "a", Tokens: 3}}},
 				{ID: "b", After: []stream.Index{0}, Tool: "t", LatencyUS: 1, OutputTokens: 1, Extends: stream.NoIndex},
 				{ID: "c", Step: "c", Iteration: 1, After: []stream.Index{1}, DelayUS: 1, Model: "n", InputTokens: 9,
-					OutputTokens: 1, KeepTokens: 2, TimeoutUS: 1, PredictedOutputTokens: 2},
+					OutputTokens: 1, KeepTokens: 2, TimeoutUS: 1, PredictedOutputTokens: 2,
+					Retry: &stream.Retry{On: []string{stream.StateFailed}, BackoffUS: []int64{0}}},
 			},
 		}),
 		w.Decision(&stream.Decision{ID: "d", Stage: "routing", Request: "r", Deployment: "main", Score: -0.5,
@@ -490,6 +492,7 @@ func sample(t *testing.T) []string {
 			Model:        "m", Session: "s", Step: "a",
 			Iteration: 1, Decision: "d", InputTokens: 1, OutputTokens: 1, GeneratedTokens: 1,
 			ITLUS: [][2]int64{{5, 1}}, PreemptedUS: 5, SlotWaitUS: 1, BudgetWaitUS: 2, BlockWaitUS: 3, Redirects: 1,
+			RetryOf: "q", RetryUS: 5, Retried: true,
 			SLOMet: stream.BoolPtr(true),
 		}),
 		w.Any(&stream.SessionOutcome{Kind: stream.KindSessionOutcome, ID: "s", State: stream.StateUnfinished,
@@ -503,7 +506,7 @@ func sample(t *testing.T) []string {
 		w.Any(&stream.ErrorRecord{Kind: stream.KindError, Tool: "t", Msg: "m"}),
 		w.Any(&stream.ErrorRecord{Kind: stream.KindError, Tool: "t", File: "f", Line: 1, Col: 1, Msg: "m"}),
 		w.Any(&stream.End{Kind: stream.KindEnd}),
-		w.End(&stream.End{Requests: &stream.Counts{Offered: 1}, WorkloadDigest: "d"}),
+		w.End(&stream.End{Requests: &stream.Counts{Offered: 1, Retries: 1}, WorkloadDigest: "d"}),
 		w.Close(),
 	} {
 		if err != nil {

@@ -55,7 +55,7 @@ func (a *Analyzer) baselines() []baseline {
 
 // ignoreWaits leaves only service: where those that lose nothing are merely faster, they may have waited too.
 func (b *baseline) ignoreWaits() {
-	for _, p := range []Part{PartAdmission, PartFlow, PartFrontend, PartQueue, PartPreempted} {
+	for _, p := range []Part{PartRetries, PartAdmission, PartFlow, PartFrontend, PartQueue, PartPreempted} {
 		b.mean[p] = 0
 	}
 }
@@ -64,7 +64,7 @@ func (b *baseline) ignoreWaits() {
 func partsOf(missed targetSet) partSet {
 	set := setOf(PartPreempted)
 	if missed&(missedTTFT|missedE2E|missedCompletion) != 0 {
-		set |= setOf(PartAdmission, PartFlow, PartFrontend, PartQueue, PartPrefill)
+		set |= setOf(PartRetries, PartAdmission, PartFlow, PartFrontend, PartQueue, PartPrefill)
 	}
 	if missed&(missedTPOT|missedE2E|missedCompletion) != 0 {
 		set |= setOf(PartDecode)

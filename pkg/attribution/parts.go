@@ -20,6 +20,7 @@ const (
 	PartDecode
 	PartPreempted
 	PartLimits
+	PartRetries
 	// PartCount is the number of parts.
 	PartCount = iota
 )
@@ -34,6 +35,7 @@ var parts = registry.Table[Part]{
 	{Name: "decode", Doc: "from the first token to the last", Value: PartDecode},
 	{Name: "preempted", Doc: "in the queue again after a preemption", Value: PartPreempted},
 	{Name: "limits", Doc: "no time: rejected on arrival because no replica can serve it", Value: PartLimits},
+	{Name: "retries", Doc: "from arrival to that of the last attempt", Value: PartRetries},
 }
 
 // Parts lists all parts.
@@ -65,7 +67,8 @@ func (t *times) split() (s partTimes) {
 		return s
 	}
 	marks := [...]stream.Micros{t.admitted, t.routed, t.enqueued, t.scheduled, t.firstToken, t.ended}
-	from, last := t.arrival, t.lastPart()
+	s[PartRetries] = t.retryUS
+	from, last := t.arrival+stream.Micros(t.retryUS), t.lastPart()
 	for part, to := range marks {
 		switch {
 		case Part(part) >= last:

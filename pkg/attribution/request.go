@@ -25,10 +25,11 @@ type request struct {
 }
 
 // times are in µs, never where they did not come. ended is when the request became final,
-// preemptedUS the total time in the queue after preemptions, outputUS how long a token needs to the client.
+// preemptedUS the total time in the queue after preemptions, outputUS how long a token needs to the client, retryUS
+// the time from arrival to that of the last attempt.
 type times struct {
 	arrival, admitted, routed, enqueued, scheduled, firstToken, ended stream.Micros
-	preemptedUS, outputUS                                             int64
+	preemptedUS, outputUS, retryUS                                    int64
 }
 
 // stopped are the µs in the queue before the first batch in which each limit stopped the queue.
@@ -165,7 +166,7 @@ func (a *Analyzer) request(id string) *request {
 	a.spare = a.spare[1:]
 	none := a.names.number("")
 	*r = request{id: strings.Clone(id), replica: missing,
-		times: times{never, never, never, never, never, never, never, 0, 0}}
+		times: times{never, never, never, never, never, never, never, 0, 0, 0}}
 	r.routing.chosen.Replica, r.routing.nextBest.Replica = missing, missing
 	r.routing.rule, r.routing.reason, r.admission.rule, r.verdict.pattern = none, none, none, -1
 	a.pending[r.id] = int32(len(a.requests))
@@ -203,13 +204,13 @@ func (a *Analyzer) Regret(g *stream.Regret) {
 	a.requests[i].routing.estimate = e
 }
 
-// Outcome takes the outcome of a request. An excluded request cannot lose anything, but
-// others may have waited for it.
+// Outcome takes the outcome of an attempt at a request. An excluded request, or an attempt that is not the last, cannot
+// lose anything, but others may have waited for it.
 func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 	r := a.request(o.ID)
 	delete(a.pending, o.ID)
-	r.times = times{o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.EndedUS,
-		int64(o.PreemptedUS), 0}
+	r.times = times{o.Began(), o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.EndedUS,
+		int64(o.PreemptedUS), 0, o.RetryUS}
 	if !o.CompletedUS.IsZero() {
 		r.times.ended = o.CompletedUS
 	}

@@ -98,7 +98,7 @@ func (s *side) checkOwnMetrics() error {
 func (s *side) recompute(ctx context.Context) error {
 	acc := metrics.New(s.header.SLOClasses)
 	add := func(o *stream.Outcome) {
-		if n, _ := s.ids.find(o.ID); !s.isSelected(n) {
+		if n, _ := s.ids.find(o.Original()); !s.isSelected(n) {
 			return
 		}
 		acc.Add(o)

@@ -131,7 +131,10 @@ func (s *side) request(id string) *request {
 
 // storeOutcome stores what is compared of an outcome.
 func (s *side) storeOutcome(o *stream.Outcome) error {
-	q := s.request(o.ID)
+	if o.Retried { // the last attempt is compared
+		return nil
+	}
+	q := s.request(o.Original())
 	if q.State != 0 {
 		return fmt.Errorf("the request %q has two outcomes", o.ID)
 	}

@@ -13,8 +13,8 @@ import (
 var requestFields = wireFields[stream.Request](stream.KindRequest)
 
 var outcomeFields = append(wireFields[stream.Outcome](stream.KindOutcome),
-	latency("ttft_ms", "Time from arrival to the first token.",
-		func(o *stream.Outcome) (from, to stream.Micros) { return o.ArrivalUS, o.FirstTokenUS }),
+	latency("ttft_ms", "Time from arrival, that of the first attempt, to the first token.",
+		func(o *stream.Outcome) (from, to stream.Micros) { return o.Began(), o.FirstTokenUS }),
 	expr.Field[stream.Outcome]{Name: "tpot_ms", Type: expr.Number,
 		Doc: "Time per output token after the first; only if completed with more than one output token.",
 		Available: func(o *stream.Outcome) bool {
@@ -23,8 +23,8 @@ var outcomeFields = append(wireFields[stream.Outcome](stream.KindOutcome),
 		Number: func(o *stream.Outcome) float64 {
 			return stream.TPOT(int64(o.CompletedUS-o.FirstTokenUS), o.OutputTokens)
 		}},
-	latency("e2e_ms", "Time from arrival to the last token; only if completed.",
-		func(o *stream.Outcome) (from, to stream.Micros) { return o.ArrivalUS, o.CompletedUS }),
+	latency("e2e_ms", "Time from arrival, that of the first attempt, to the last token; only if completed.",
+		func(o *stream.Outcome) (from, to stream.Micros) { return o.Began(), o.CompletedUS }),
 	latency("queue_ms", "Time from entering the replica's queue to the first batch.",
 		func(o *stream.Outcome) (from, to stream.Micros) { return o.EnqueuedUS, o.ScheduledUS }),
 	latency("prefill_ms", "Time from the first batch to the first token.",
@@ -45,14 +45,15 @@ func latency(name, doc string, events func(*stream.Outcome) (from, to stream.Mic
 		}}
 }
 
-// wireFields returns the fields that records of that kind have on the wire, except kind and lists.
+// wireFields returns the fields that records of that kind have on the wire, except kind, lists and objects.
 func wireFields[T any](kind string) []expr.Field[T] {
 	object := stream.Objects[slices.IndexFunc(stream.Objects, func(o *stream.Object) bool { return o.Name == kind })]
 	var fields []expr.Field[T]
 	for i := range object.Type.NumField() {
 		f := object.Type.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "kind" || f.Type.Kind() == reflect.Slice {
+		isObject := f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct
+		if name == "kind" || f.Type.Kind() == reflect.Slice || isObject {
 			continue
 		}
 		described := object.Fields[i]
@@ -78,6 +79,8 @@ func addAccess[T any](f *expr.Field[T], t reflect.Type, required bool, value fun
 	case reflect.Pointer:
 		f.Type, f.Flag = expr.Flag, func(r *T) bool { return value(r).Elem().Bool() }
 		f.Available = func(r *T) bool { return !value(r).IsNil() }
+	case reflect.Bool:
+		f.Type, f.Flag = expr.Flag, func(r *T) bool { return value(r).Bool() }
 	case reflect.Int64, reflect.Int32:
 		f.Type, f.Number = expr.Number, func(r *T) float64 { return float64(value(r).Int()) }
 		if required {

@@ -60,6 +60,9 @@ func withDecorators(g generator, seed uint64, c *Client, at field) generator {
 	if c.Deadline != nil {
 		add("deadline", deadlines(at.duration("deadline", c.Deadline)))
 	}
+	if c.Retry != nil {
+		add("retry", c.Retry.decorator(at.at("retry")))
+	}
 	if c.Archetype != nil && c.Archetype.SessionLength != nil {
 		const name = "archetype.session_length"
 		add(name, sessionLengths(at.duration(name, c.Archetype.SessionLength)))

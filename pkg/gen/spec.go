@@ -47,6 +47,7 @@ type Client struct {
 	ClosedLoop         *ClosedLoop   `yaml:"closed_loop" json:"closed_loop,omitempty"`
 	Multimodal         *Multimodal   `yaml:"multimodal" json:"multimodal,omitempty"`
 	Deadline           *dist.Spec    `yaml:"deadline" json:"deadline,omitempty"`
+	Retry              *Retry        `yaml:"retry" json:"retry,omitempty"`
 	PredictedOutput    *Prediction   `yaml:"predicted_output" json:"predicted_output,omitempty"`
 	Behavior           *Behavior     `yaml:"behavior" json:"behavior,omitempty"`
 	Archetype          *Archetype    `yaml:"archetype" json:"archetype,omitempty"`

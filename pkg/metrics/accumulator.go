@@ -107,11 +107,18 @@ func (a *Accumulator) MarkRecording() { a.isRecording = true }
 // Targets returns the targets of the class.
 func (a *Accumulator) Targets(class string) stream.Targets { return a.targets[class] }
 
-// Add counts the outcome of one request and keeps no reference to it. It panics if the
-// state is unknown.
+// Add counts the outcome of one attempt at a request and keeps no reference to it. Latencies count from the first
+// attempt. It panics if the state is unknown.
 func (a *Accumulator) Add(o *stream.Outcome) {
 	group := a.group(key{o.SLOClass, o.Tenant, o.Model})
 	t := &a.totals[group]
+	a.from = earlier(a.from, o.Began())
+	a.ExtendTo(max(o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.CompletedUS, o.EndedUS))
+	t.countWork(o)
+	if o.Retried { // the last attempt counts
+		t.requests.Retries++
+		return
+	}
 	t.count(o)
 	a.shadow.add(o)
 	if n, seen := a.reasons[o.Reason]; seen {
@@ -125,12 +132,8 @@ func (a *Accumulator) Add(o *stream.Outcome) {
 			t.met++
 		}
 	}
-	if a.from.IsZero() || o.ArrivalUS < a.from {
-		a.from = o.ArrivalUS
-	}
-	a.ExtendTo(max(o.ArrivalUS, o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.CompletedUS, o.EndedUS))
 	if !o.ScheduledUS.IsZero() || !o.FirstTokenUS.IsZero() {
-		a.addRow(row{elapsed(o.ArrivalUS, o.FirstTokenUS), elapsed(o.ArrivalUS, o.CompletedUS),
+		a.addRow(row{elapsed(o.Began(), o.FirstTokenUS), elapsed(o.Began(), o.CompletedUS),
 			elapsed(o.EnqueuedUS, o.ScheduledUS),
 			int32(o.OutputTokens), group})
 	}
@@ -156,7 +159,6 @@ func (t *totals) count(o *stream.Outcome) {
 	if o.OutputTokens > 1 {
 		t.multiToken++
 	}
-	t.preemptions += o.Preemptions
 	switch o.State {
 	case stream.StateCompleted:
 		r.Completed++
@@ -176,11 +178,24 @@ func (t *totals) count(o *stream.Outcome) {
 	if !o.AdmittedUS.IsZero() {
 		t.admitted++
 	}
+}
+
+// countWork counts what an attempt at a request cost.
+func (t *totals) countWork(o *stream.Outcome) {
+	t.preemptions += o.Preemptions
 	if !o.ScheduledUS.IsZero() {
 		t.scheduled++
 		t.promptTokens += o.InputTokens
 		t.cachedTokens += o.CachedTokens
 	}
+}
+
+// earlier is the earlier of two times, of which the first may be missing.
+func earlier(a, b stream.Micros) stream.Micros {
+	if a.IsZero() {
+		return b
+	}
+	return min(a, b)
 }
 
 func (a *Accumulator) addRow(r row) {

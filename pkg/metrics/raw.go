@@ -57,6 +57,7 @@ func (t *totals) add(o *totals) {
 	r.Failed += s.Failed
 	r.Unfinished += s.Unfinished
 	r.NotIssued += s.NotIssued
+	r.Retries += s.Retries
 	t.met += o.met
 	t.withTargets += o.withTargets
 	t.admitted += o.admitted

@@ -27,13 +27,13 @@ func tpot(ttft, e2e, outputTokens int64) (ms float64, ok bool) {
 }
 
 // SLOMet reports whether the request met all targets in t; equality meets a target. A
-// request that did not complete missed them. A request of one output token meets every
-// TPOT target. Without targets the result is nil. The result must not be modified.
+// request that did not complete missed them. Latencies count from the first attempt. A request of one output token
+// meets every TPOT target. Without targets the result is nil. The result must not be modified.
 func SLOMet(o *stream.Outcome, t stream.Targets) *bool {
 	if t == (stream.Targets{}) {
 		return nil
 	}
-	ttft, e2e := elapsed(o.ArrivalUS, o.FirstTokenUS), elapsed(o.ArrivalUS, o.CompletedUS)
+	ttft, e2e := elapsed(o.Began(), o.FirstTokenUS), elapsed(o.Began(), o.CompletedUS)
 	if o.State != stream.StateCompleted || ttft == missing || e2e == missing {
 		return stream.BoolPtr(false)
 	}

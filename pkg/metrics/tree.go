@@ -101,7 +101,7 @@ type Group struct {
 // and Unfinished. Admitted is absent for a recording without admission times. NotIssued
 // is not part of Offered: it counts the calls that broken sessions did not issue because
 // an earlier call did not complete. Their model is unknown, so groups by model do not
-// count them.
+// count them. Retries are attempts after the first ones, which are not offered again.
 type Requests struct {
 	Offered    int64  `json:"offered"`
 	Admitted   *int64 `json:"admitted,omitempty"`
@@ -111,6 +111,7 @@ type Requests struct {
 	Failed     int64  `json:"failed"`
 	Unfinished int64  `json:"unfinished"`
 	NotIssued  int64  `json:"not_issued"`
+	Retries    int64  `json:"retries,omitempty"`
 }
 
 // Distribution summarizes times in ms. Coverage is the share of requests that have such a

@@ -109,7 +109,8 @@ func TestHigherIsBetter(t *testing.T) {
 		"bound.goodput_ratio"}
 	lower := []string{"from_us", "until_us", "duration_s", "requests.offered", "requests.rejected",
 		"requests.timed_out", "requests.failed",
-		"requests.unfinished", "requests.not_issued", "tail_blowup", "goodput.offered", "goodput.not_issued",
+		"requests.unfinished", "requests.not_issued", "requests.retries",
+		"tail_blowup", "goodput.offered", "goodput.not_issued",
 		"kv.util_mean", "kv.util_max", "kv.preemptions", "kv.tiers.cpu.stored_blocks", "kv.tiers.cpu.loaded_blocks",
 		"kv.tiers.cpu.evicted_blocks", "kv.tiers.cpu.refused_blocks", "kv.tiers.cpu.util_max", "kv.tiers.cpu.load_busy",
 		"kv.tiers.cpu.store_busy", "kv.tiers.cpu.load_wait_ms.mean", "kv.tiers.cpu.load_wait_ms.max",

@@ -170,7 +170,8 @@ func TestAbsentIsNull(t *testing.T) {
 		}
 	}
 	want := strings.Fields(`reason scheduled_us slot_wait_us budget_wait_us block_wait_us deployment replica
-		tenant slo_class model session step iteration decision loaded_tokens preempted_us redirects itl_us itl_us
+		tenant slo_class model session step iteration decision loaded_tokens preempted_us redirects retry_of
+		retry_us retried itl_us itl_us
 		slo_met`)
 	if !reflect.DeepEqual(null, want) {
 		t.Errorf("null: %q\nwant  %q", null, want)

@@ -39,6 +39,9 @@ type outcomeRow struct {
 	Preemptions          int64            `parquet:"preemptions"`
 	PreemptedUS          *int64           `parquet:"preempted_us,optional"`
 	Redirects            *int64           `parquet:"redirects,optional"`
+	RetryOf              *string          `parquet:"retry_of,optional"`
+	RetryUS              *int64           `parquet:"retry_us,optional"`
+	Retried              *bool            `parquet:"retried,optional"`
 	Delays               int64            `parquet:"delays"`
 	ITLUS                []gapRow         `parquet:"itl_us,optional,list"`
 	ITLMaxUS             *stream.Micros   `parquet:"itl_max_us"`
@@ -80,6 +83,9 @@ func rowOfOutcome(v *stream.Outcome) outcomeRow {
 		Preemptions:          v.Preemptions,
 		PreemptedUS:          optional(v.PreemptedUS),
 		Redirects:            optional(v.Redirects),
+		RetryOf:              optional(v.RetryOf),
+		RetryUS:              optional(v.RetryUS),
+		Retried:              optional(v.Retried),
 		Delays:               v.Delays,
 		ITLUS:                convert(v.ITLUS, rowOfGap),
 		ITLMaxUS:             present(v.ITLMaxUS),
@@ -123,6 +129,9 @@ func (r *outcomeRow) record() stream.Outcome {
 		Preemptions:          r.Preemptions,
 		PreemptedUS:          valueOf(r.PreemptedUS),
 		Redirects:            valueOf(r.Redirects),
+		RetryOf:              valueOf(r.RetryOf),
+		RetryUS:              valueOf(r.RetryUS),
+		Retried:              valueOf(r.Retried),
 		Delays:               r.Delays,
 		ITLUS:                convert(r.ITLUS, (*gapRow).pair),
 		ITLMaxUS:             valueOr(r.ITLMaxUS, stream.Never),

@@ -216,7 +216,8 @@ func outcomes(r *metrics.Requests) string {
 	for _, c := range []struct {
 		n     int64
 		state string
-	}{{r.Rejected, "rejected"}, {r.TimedOut, "timed out"}, {r.Failed, "failed"}, {r.Unfinished, "unfinished"}} {
+	}{{r.Rejected, "rejected"}, {r.TimedOut, "timed out"}, {r.Failed, "failed"}, {r.Unfinished, "unfinished"},
+		{r.Retries, "retries"}} {
 		if c.n > 0 {
 			text += fmt.Sprintf(", %d %s", c.n, c.state)
 		}

@@ -43,10 +43,10 @@ var stateNames = [NumStates]string{"absent", stream.StateCompleted, stream.State
 
 func (s State) String() string { return stateNames[s] }
 
-// NewRequest returns the request of an outcome. met is nil if its class has no targets.
+// NewRequest returns the request of the outcome of its last attempt. met is nil if its class has no targets.
 func NewRequest(o *stream.Outcome, met *bool) Request {
-	return Request{Arrival: int64(o.ArrivalUS), TTFT: elapsed(o.ArrivalUS, o.FirstTokenUS),
-		E2E: elapsed(o.ArrivalUS, o.CompletedUS), Queue: elapsed(o.EnqueuedUS, o.ScheduledUS),
+	return Request{Arrival: int64(o.Began()), TTFT: elapsed(o.Began(), o.FirstTokenUS),
+		E2E: elapsed(o.Began(), o.CompletedUS), Queue: elapsed(o.EnqueuedUS, o.ScheduledUS),
 		Input: o.InputTokens, Output: o.OutputTokens, Cached: o.CachedTokens, Preemptions: o.Preemptions,
 		State: State(max(slices.Index(stateNames[:], o.State), 0)), Admitted: !o.AdmittedUS.IsZero(),
 		Scheduled: !o.ScheduledUS.IsZero(), HasTargets: met != nil, MetTargets: met != nil && *met}

@@ -108,7 +108,7 @@ func (p *alternativeRunner) start(t *trial) (finish func() error, err error) {
 				return err
 			}
 		}
-		own, all := int(t.of.position), max(len(actual.byPosition), len(changed.byPosition))
+		own, all := int(t.of.position%retryStride), max(len(actual.byPosition), len(changed.byPosition))
 		t.change.Own, t.change.All = actual.difference(changed, own, own+1), actual.difference(changed, 0, all)
 		if t.replica == missing {
 			t.change.Verdict, t.change.Replica = t.override.verdict.Action.String(), stream.NoIndex
@@ -214,18 +214,21 @@ func (f *results) hooks() []hook { return []hook{onFinal} }
 
 func (f *results) observe(s *simulation, _ hook, i int32) error {
 	r := s.request(i)
-	o := &r.out
-	for int64(len(f.byPosition)) <= r.position {
+	o, at := &r.out, r.position%retryStride
+	if o.Retried { // the last attempt counts
+		return nil
+	}
+	for int64(len(f.byPosition)) <= at {
 		f.byPosition = append(f.byPosition, result{})
 	}
 	own := result{ttft: stream.Never, e2e: stream.Never, completed: o.State == stream.StateCompleted,
 		met: o.SLOMet != nil && *o.SLOMet}
 	if !o.FirstTokenUS.IsZero() {
-		own.ttft = o.FirstTokenUS - o.ArrivalUS
+		own.ttft = o.FirstTokenUS - o.Began()
 	}
 	if own.completed {
-		own.e2e = o.CompletedUS - o.ArrivalUS
+		own.e2e = o.CompletedUS - o.Began()
 	}
-	f.byPosition[r.position] = own
+	f.byPosition[at] = own
 	return nil
 }

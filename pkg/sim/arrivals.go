@@ -73,13 +73,32 @@ func (a *arrivals) read() error {
 		return a.reader.Errorf("id %q is a duplicate; ids must be unique", id)
 	}
 	if !q.IsSession {
-		return nil
+		return a.addRetries(q.Request.Retry, q.Request.ID)
 	}
 	s := &q.Session
 	a.following += int64(len(s.Steps)) - 1
 	for i := range s.Steps {
-		if step := &s.Steps[i]; step.Tool == "" && !a.ids.addStep(s.ID, step.ID) {
+		step := &s.Steps[i]
+		if step.Tool == "" && !a.ids.addStep(s.ID, step.ID) {
 			return a.reader.Errorf("id %q is a duplicate; ids must be unique", step.RequestID(s.ID))
+		}
+		if step.Retry != nil {
+			if err := a.addRetries(step.Retry, step.RequestID(s.ID)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addRetries takes the ids of the further attempts at the request with this id.
+func (a *arrivals) addRetries(r *stream.Retry, id string) error {
+	if r == nil {
+		return nil
+	}
+	for n := range r.BackoffUS {
+		if retry := retryID(id, n+1); !a.ids.add(retry) {
+			return a.reader.Errorf("id %q is a duplicate; a retry of %q has it", retry, id)
 		}
 	}
 	return nil

@@ -96,7 +96,7 @@ func (checker) outcome(r *request) error {
 // call checks that a session's model call was issued once, and after the steps before it had
 // completed.
 func (checker) call(s *simulation, r *request) error {
-	if r.sessionSlot == missing {
+	if r.sessionSlot == missing || r.attempt() > 0 {
 		return nil
 	}
 	v := &s.sessions.open[r.sessionSlot]

@@ -25,7 +25,9 @@ func (m *metricsSink) observe(s *simulation, h hook, i int32) error {
 	case onFinal:
 		o := &s.request(i).out
 		m.Add(o)
-		m.demand.add(o)
+		if !o.Retried {
+			m.demand.add(o)
+		}
 		m.ExtendTo(stream.Micros(s.now))
 	case onSessionEnd:
 		m.AddSession(&s.sessions.open[i].out)
@@ -61,9 +63,9 @@ const maxCalls = 1 << 14
 
 func (d *demand) add(o *stream.Outcome) {
 	if d.n == 0 {
-		d.first, d.stride = o.ArrivalUS, 1
+		d.first, d.stride = o.Began(), 1
 	}
-	d.first, d.last = min(d.first, o.ArrivalUS), max(d.last, o.ArrivalUS)
+	d.first, d.last = min(d.first, o.Began()), max(d.last, o.Began())
 	d.n++
 	if d.n%d.stride != 0 {
 		return

@@ -339,6 +339,7 @@ func TestMutations(t *testing.T) {
 		{brokenProfiles, []string{"^TestReferenceOnProfiles$"}},
 		{brokenPools, []string{"^TestReferenceOnPools$"}},
 		{brokenTiers, []string{"^TestStories$", "^TestReferenceOnTiers$"}},
+		{brokenRetries, []string{"^TestStories$", "^TestReferenceOnRetries$"}},
 		{brokenScaling, []string{"^TestStories$", "^TestReferenceOnScaling$"}},
 	} {
 		for _, b := range part.rules {

@@ -119,6 +119,11 @@ func TestReferenceOnSessions(t *testing.T) {
 	compareSeeds(t, 2000, 200, reference.RandomSessions, 48, 103, 122, 248, 352, 356)
 }
 
+// TestReferenceOnRetries is TestReference with clients that send requests again.
+func TestReferenceOnRetries(t *testing.T) {
+	compareSeeds(t, 2000, 200, reference.RandomRetries)
+}
+
 // TestSessionCutByHorizon has a session of two steps, one of which would be issued after the horizon. The run ends
 // at 25 µs, when the other one times out: no step ends after that.
 func TestSessionCutByHorizon(t *testing.T) {
@@ -224,22 +229,26 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	}
 	got := readRun(t, out.Bytes(), len(want.Steps))
 	plain := []outcomeFields{}
-	beyond := int64(0)
+	var beyond, retries int64
 	for i, w := range want.Outcomes {
-		session := requests[i].Session
+		session := want.Requests[i].Session
 		switch {
 		case w.State == reference.BeyondHorizon:
-			if session == "" || i == 0 || requests[i-1].Session != session {
+			if session == "" || i == 0 || want.Requests[i-1].Session != session {
 				beyond++
 			}
 			continue
-		case w.State == reference.NotOffered || requests[i].Tool:
+		case w.State == reference.NotOffered || want.Requests[i].Tool:
 			continue
+		}
+		if w.RetryOf != "" {
+			retries++
 		}
 		plain = append(plain, outcomeFields{ID: w.ID, State: w.State, Reason: w.Reason,
 			Times: [7]int64{w.ArrivalUS, w.AdmittedUS, w.RoutedUS, w.EnqueuedUS, w.ScheduledUS, w.FirstTokenUS,
 				w.CompletedUS},
 			Replica: w.Replica, Redirects: w.Redirects, Generated: w.Generated,
+			Retry:  retryFields{w.RetryOf, w.RetryUS, w.Retried},
 			Cached: w.Cached, Loaded: w.Loaded, Expected: w.ExpectedCached,
 			Preemptions: w.Preemptions, Waited: w.PreemptedUS, Stopped: [3]int64(w.StoppedUS[1:]),
 			Gaps: gapsOf(w.SeenUS)})
@@ -255,7 +264,8 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	if diff := gocmp.Diff(plain, ordered); diff != "" {
 		return diff
 	}
-	if len(got.outcomes) != len(plain) || got.counts.Offered != int64(len(plain)) ||
+	if len(got.outcomes) != len(plain) || got.counts.Offered+retries != int64(len(plain)) ||
+		got.counts.Retries != retries || got.metrics.Requests.Retries != retries ||
 		got.counts.BeyondHorizon != beyond {
 		return fmt.Sprintf("%d outcomes, %+v; want %d and %d beyond the horizon", len(got.outcomes), got.counts,
 			len(plain), beyond)
@@ -269,18 +279,18 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	if diff := diffTransfers(want.Transfers, got.transfers); diff != "" {
 		return diff
 	}
-	return got.totals(want, requests, c.NumBlocks-1)
+	return got.totals(want, c.NumBlocks-1)
 }
 
 // totals reports replica metrics that are not the sums over the replica's requests and steps.
-func (got *runFields) totals(want reference.Result, requests []reference.Request, blocks int) string {
+func (got *runFields) totals(want reference.Result, blocks int) string {
 	for i, r := range got.metrics.Replicas {
 		var preemptions, queried, cached, prefill, decode, batch, used int64
 		for k, o := range want.Outcomes {
 			if o.Replica == i {
 				preemptions += int64(o.Preemptions)
 				if o.ScheduledUS != reference.Never {
-					queried, cached = queried+int64(requests[k].Input), cached+int64(o.Cached)
+					queried, cached = queried+int64(want.Requests[k].Input), cached+int64(o.Cached)
 				}
 			}
 		}
@@ -331,6 +341,13 @@ type outcomeFields struct {
 	Stopped                                  [3]int64
 	Longest                                  int64 // inter-token latency, Never if none
 	Gaps                                     [][2]int64
+	Retry                                    retryFields
+}
+
+type retryFields struct {
+	Of      string
+	US      int64
+	Retried bool
 }
 
 func longest(gaps [][2]int64) int64 {
@@ -374,6 +391,7 @@ func readRun(t *testing.T, run []byte, replicas int) runFields {
 				Times: [7]int64{int64(o.ArrivalUS), int64(o.AdmittedUS), int64(o.RoutedUS), int64(o.EnqueuedUS),
 					int64(o.ScheduledUS), int64(o.FirstTokenUS), int64(o.CompletedUS)},
 				Replica: int(o.Replica), Redirects: int(o.Redirects),
+				Retry:     retryFields{o.RetryOf, o.RetryUS, o.Retried},
 				Generated: int(o.GeneratedTokens), Cached: int(o.CachedTokens),
 				Expected: int(o.ExpectedCachedTokens), Preemptions: int(o.Preemptions), Waited: o.PreemptedUS,
 				Stopped: [3]int64{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS},
@@ -588,7 +606,7 @@ func workloadOf(requests []reference.Request) []byte {
 		}
 		q := stream.Request{ID: r.ID, ArrivalUS: stream.Micros(r.ArrivalUS), InputTokens: int64(r.Input),
 			OutputTokens: int64(r.Output), DeadlineUS: stream.Micros(r.DeadlineUS),
-			PredictedOutputTokens: int64(r.Predicted), Tenant: r.Tenant, SLOClass: className(r)}
+			PredictedOutputTokens: int64(r.Predicted), Tenant: r.Tenant, SLOClass: className(r), Retry: retryOf(r)}
 		for _, s := range r.Prompt {
 			q.Prompt = append(q.Prompt, stream.Segment{ID: s.ID, Tokens: int64(s.Tokens)})
 		}
@@ -597,6 +615,14 @@ func workloadOf(requests []reference.Request) []byte {
 	must(w.End(&stream.End{}))
 	must(w.Close())
 	return out.Bytes()
+}
+
+// retryOf converts the retries of a request, nil if there are none.
+func retryOf(r reference.Request) *stream.Retry {
+	if r.On == nil {
+		return nil
+	}
+	return &stream.Retry{On: r.On, BackoffUS: r.BackoffUS}
 }
 
 // className names the class of requests like this one, if they need one.
@@ -625,6 +651,7 @@ func sessionOf(requests []reference.Request, at int) *stream.Session {
 		} else {
 			step.InputTokens, step.PredictedOutputTokens, step.TimeoutUS = int64(r.Input), int64(r.Predicted),
 				max(0, r.TimeoutUS)
+			step.Retry = retryOf(r)
 			for _, p := range r.Prompt {
 				step.Prompt = append(step.Prompt, stream.Segment{ID: p.ID, Tokens: int64(p.Tokens)})
 			}

@@ -168,7 +168,7 @@ func (t *sessionTable) makeCall(s *simulation, i int32, k int, at des.Time) {
 		Prompt:       v.AppendPrompt(q.Prompt[:0], k), Tenant: v.Tenant, SLOClass: v.SLOClass,
 		Model:   cmp.Or(step.Model, v.Model),
 		Session: v.ID, Turn: v.steps[k].turn, DeadlineUS: stream.Never,
-		PredictedOutputTokens: step.PredictedOutputTokens}
+		PredictedOutputTokens: step.PredictedOutputTokens, Retry: step.Retry}
 	if step.TimeoutUS > 0 {
 		q.DeadlineUS = stream.Micros(at + step.TimeoutUS)
 	}
@@ -222,7 +222,7 @@ func (t *sessionTable) countCall(s *simulation, r *request) {
 // callFailed continues or ends a session after the request of step k ended now without completing.
 func (t *sessionTable) callFailed(s *simulation, i, k int32, r *stream.Outcome) error {
 	if r.State != stream.StateUnfinished && t.open[i].Persistent {
-		return t.callCompleted(s, i, k, r.ArrivalUS, stream.Micros(s.now))
+		return t.callCompleted(s, i, k, r.Began(), stream.Micros(s.now))
 	}
 	return t.endIfIdle(s, i)
 }

@@ -176,9 +176,10 @@ type request struct {
 	// queueRead is the number of reads of the replica's queue depth before the request entered the
 	// queue, as flow control counts them.
 	queueRead int64
-	// position in the stream, -1 in a free slot. Pending events carry it, so that events of departed
-	// requests can be recognized.
+	// position in the stream, that of a later attempt plus a multiple of retryStride; -1 in a free slot. Pending
+	// events carry it, so that events of departed requests can be recognized.
 	position     int64
+	retry        *retryPlan    // nil if the client does not retry
 	deadline     des.Time      // stream.Never if none
 	model        int           // -1 if no deployment serves it
 	rejectReason string        // why no deployment can serve it

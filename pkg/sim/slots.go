@@ -40,8 +40,18 @@ func (s *simulation) readNext() error {
 // addRequest puts a request into a slot, which it returns, and schedules its arrival.
 func (s *simulation) addRequest(in *stream.Request, position int64) int32 {
 	slot := s.requests.newSlot()
+	s.fill(slot, in, position)
+	if r := s.request(slot); r.rejectReason == "" {
+		r.path = s.requests.resolvePrompt(s.tree, r.path[:0], in)
+	}
+	return slot
+}
+
+// fill makes a slot that of a request, but for its path, and schedules the arrival.
+func (s *simulation) fill(slot int32, in *stream.Request, position int64) {
 	s.requests.open++
 	r := s.request(slot)
+	r.retry = newRetryPlan(in)
 	r.position, r.deadline = position, des.Time(in.DeadlineUS)
 	r.replica, r.engineSeq, r.isFinal, r.sessionSlot = missing, missing, false, missing
 	r.moved = nil
@@ -55,18 +65,22 @@ func (s *simulation) addRequest(in *stream.Request, position int64) int32 {
 		InputTokens: in.InputTokens, OutputTokens: in.OutputTokens, ITLMaxUS: stream.Never}
 	r.rejectReason = s.infeasible(r)
 	s.router.enrich(r, in)
-	if r.rejectReason == "" {
-		r.path = s.requests.resolvePrompt(s.tree, r.path[:0], in)
-	}
 	s.events.queue.Push(des.NewEvent(des.Time(in.ArrivalUS), arrival, r.position, slot))
-	return slot
 }
+
+// uniquePrefix precedes the id of a request in the name of the unique part of its prompt. Ids do not begin with it.
+const uniquePrefix = "\x00"
 
 // resolvePrompt maps the tokens of a prompt to nodes of the prefix tree.
 func (t *requestTable) resolvePrompt(tree *kv.Tree, path kv.Path, in *stream.Request) kv.Path {
 	segments := t.segments[:0]
+	unique := int(in.InputTokens)
 	for _, p := range in.Prompt {
 		segments = append(segments, kv.Segment{ID: p.ID, Tokens: int(p.Tokens)})
+		unique -= int(p.Tokens)
+	}
+	if in.Retry != nil && unique > 0 { // further attempts have these tokens too
+		segments = append(segments, kv.Segment{ID: uniquePrefix + in.ID, Tokens: unique})
 	}
 	t.segments = segments
 	return tree.Resolve(path, segments, int(in.InputTokens), in.ID)

@@ -26,7 +26,7 @@ func (s *simulation) modelIndex(name string) int {
 
 // arrive offers a request to the cluster.
 func (s *simulation) arrive(slot int32) error {
-	if s.request(slot).sessionSlot == missing {
+	if r := s.request(slot); r.sessionSlot == missing && r.attempt() == 0 {
 		if err := s.readNext(); err != nil { // may move the slots
 			return err
 		}
@@ -35,7 +35,11 @@ func (s *simulation) arrive(slot int32) error {
 	if s.counts.Offered == 0 {
 		s.events.firstArrival = s.now
 	}
-	s.counts.Offered++
+	if r.attempt() == 0 {
+		s.counts.Offered++
+	} else {
+		s.counts.Retries++
+	}
 	if err := s.observers.notify(s, onArrival, slot); err != nil {
 		return err
 	}
@@ -302,7 +306,7 @@ func (r *request) recordResult(res *engine.Result) {
 	}
 }
 
-// finalize makes a request final and writes its outcome.
+// finalize makes a request final and writes its outcome. Its client may then send it again. It may move the slots.
 func (s *simulation) finalize(slot int32, state, reason string) error {
 	r := s.request(slot)
 	r.isFinal = true
@@ -316,19 +320,14 @@ func (s *simulation) finalize(slot int32, state, reason string) error {
 	if state != stream.StateCompleted {
 		o.EndedUS = stream.Micros(s.now)
 	}
-	o.SLOMet = metrics.SLOMet(o, r.class.Targets)
-	switch state {
-	case stream.StateCompleted:
-		s.counts.Completed++
-	case stream.StateRejected:
-		s.counts.Rejected++
-	case stream.StateTimedOut:
-		s.counts.TimedOut++
-	case stream.StateFailed:
-		s.counts.Failed++
-	case stream.StateUnfinished:
-		s.counts.Unfinished++
+	at, again := s.nextAttempt(r)
+	if o.Retried = again; again {
+		err := s.observers.notify(s, onFinal, slot)
+		s.sendAgain(slot, at)
+		return err
 	}
+	o.SLOMet = metrics.SLOMet(o, r.class.Targets)
+	s.counts.Count(state)
 	if err := s.observers.notify(s, onFinal, slot); err != nil || r.sessionSlot == missing {
 		return err
 	}

@@ -176,7 +176,7 @@ func (s *simulation) complete(i int32, done *engine.Result, clientTime stream.Mi
 	if err := s.finalize(done.Tag, stream.StateCompleted, ""); err != nil {
 		return err
 	}
-	sessionSlot, step, at := r.sessionSlot, r.step, r.out.ArrivalUS
+	sessionSlot, step, at := r.sessionSlot, r.step, r.out.Began()
 	s.depart(done.Tag)
 	if sessionSlot == missing {
 		return nil

@@ -40,6 +40,7 @@ var Objects = []*Object{
 	objectSensitivity,
 	objectAlternative,
 	objectDifference,
+	objectRetry,
 	objectSessionStep,
 }
 
@@ -157,6 +158,9 @@ var objectOutcome = describe[Outcome]("outcome", "The result of one request. Tim
 	Field{Name: "preemptions", Doc: "Number of times the request was preempted.", Required: true, Max: maxExact},
 	Field{Name: "preempted_us", Doc: "Total time in the queue after preemptions, in µs.", Min: 1, Max: maxExact},
 	Field{Name: "redirects", Doc: "Number of times the request was sent to another replica because its own one went.", Min: 1, Max: maxExact},
+	Field{Name: "retry_of", Doc: "Request that the client repeats with this one."},
+	Field{Name: "retry_us", Doc: "Time from its arrival to that of this attempt, in µs.", Min: 1, Max: maxExact},
+	Field{Name: "retried", Doc: "Whether the client sends the request again: then this attempt is not its last."},
 	Field{Name: "delays", Doc: "Number of times admission delayed the request.", Required: true, Max: maxExact},
 	Field{Name: "itl_us", Doc: "Inter-token latencies, run-length encoded: [gap in µs, count]."},
 	Field{Name: "itl_max_us", Doc: "Largest inter-token latency, in µs.", Max: maxExact},
@@ -177,6 +181,7 @@ var objectRequest = describe[Request]("request", "One model call that a workload
 	Field{Name: "turn", Doc: "Position of the request in its conversation, from 0.", Max: maxExact},
 	Field{Name: "deadline_us", Doc: "When the request is aborted if it is not complete, in µs since the workload's origin.", Max: maxExact},
 	Field{Name: "predicted_output_tokens", Doc: "Prediction of output_tokens that policies may use.", Min: 1, Max: maxTokens},
+	Field{Name: "retry", Doc: "When the client sends it again; absent if it does not."},
 )
 
 var objectPreemption = describe[Preemption]("preemption", "A request that lost its place in a replica's batch, written at trace level full.",
@@ -374,6 +379,7 @@ var objectCounts = describe[Counts]("counts", "The number of requests that ended
 	Field{Name: "timed_out", Doc: "Requests that reached their deadline.", Required: true, Max: maxExact},
 	Field{Name: "failed", Doc: "Requests whose replica failed.", Required: true, Max: maxExact},
 	Field{Name: "unfinished", Doc: "Requests still in flight at the horizon.", Required: true, Max: maxExact},
+	Field{Name: "retries", Doc: "Attempts after the first ones of these requests, which are not offered.", Max: maxExact},
 	Field{Name: "beyond_horizon", Doc: "Requests that arrive after the horizon and were not offered.", Required: true, Max: maxExact},
 )
 
@@ -423,6 +429,11 @@ var objectDifference = describe[Difference]("difference", "The effect that an al
 	Field{Name: "e2e_ms", Doc: "Sum over them of the actual E2E minus that of the alternative, in ms.", Required: true},
 )
 
+var objectRetry = describe[Retry]("retry", "Retry says when a client sends a request again that did not complete.",
+	Field{Name: "on", Doc: "States after which it does.", Required: true, OneOf: retryStates},
+	Field{Name: "backoff_us", Doc: "Times from the end of an attempt to the next one, in µs; their number is that of the retries at most.", Required: true, Max: maxExact},
+)
+
 var objectSessionStep = describe[SessionStep]("session_step", "A model call or, if it names a tool, a tool call. A model call is the request SESSION/ID.",
 	Field{Name: "id", Doc: "Name of the step, unique in its session.", Required: true},
 	Field{Name: "step", Doc: "Name of the step in the workflow, shared by parallel calls and loop iterations; if absent, the id."},
@@ -439,6 +450,7 @@ var objectSessionStep = describe[SessionStep]("session_step", "A model call or, 
 	Field{Name: "prompt", Doc: "The tokens that follow, as segments; the rest of input_tokens is unique to the request."},
 	Field{Name: "timeout_us", Doc: "Time after arrival at which the request is aborted, in µs.", Min: 1, Max: maxExact},
 	Field{Name: "predicted_output_tokens", Doc: "Prediction of output_tokens that policies may use.", Min: 1, Max: maxTokens},
+	Field{Name: "retry", Doc: "When the client sends the request again; absent if it does not."},
 )
 
 func appendDecision(b []byte, v *Decision, cache *numberCache) []byte {
@@ -629,6 +641,15 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 	if v.Redirects != 0 {
 		b = appendInt(b, `,"redirects":`, v.Redirects)
 	}
+	if v.RetryOf != "" {
+		b = appendString(append(b, `,"retry_of":`...), v.RetryOf)
+	}
+	if v.RetryUS != 0 {
+		b = appendInt(b, `,"retry_us":`, v.RetryUS)
+	}
+	if v.Retried {
+		b = append(b, `,"retried":true`...)
+	}
 	b = appendInt(b, `,"delays":`, v.Delays)
 	if len(v.ITLUS) > 0 {
 		b = append(b, `,"itl_us":[`...)
@@ -726,18 +747,24 @@ func (v *Outcome) decode(s *scanner) {
 			v.PreemptedUS = s.integer(f)
 		case 33: // redirects
 			v.Redirects = s.integer(f)
-		case 34: // delays
+		case 34: // retry_of
+			v.RetryOf = s.uniqueString(f)
+		case 35: // retry_us
+			v.RetryUS = s.integer(f)
+		case 36: // retried
+			v.Retried = s.boolean(f)
+		case 37: // delays
 			v.Delays = s.integer(f)
-		case 35: // itl_us
+		case 38: // itl_us
 			for n := 0; s.nextElement(f, n); n++ {
 				v.ITLUS = append(v.ITLUS, s.pair())
 				if s.err != nil {
 					s.inElement(f, n)
 				}
 			}
-		case 36: // itl_max_us
+		case 39: // itl_max_us
 			v.ITLMaxUS = Micros(s.integer(f))
-		case 37: // slo_met
+		case 40: // slo_met
 			v.SLOMet = BoolPtr(s.boolean(f))
 		}
 	}
@@ -779,6 +806,9 @@ func appendRequest(b []byte, v *Request, cache *numberCache) []byte {
 	}
 	if v.PredictedOutputTokens != 0 {
 		b = appendInt(b, `,"predicted_output_tokens":`, v.PredictedOutputTokens)
+	}
+	if v.Retry != nil {
+		b = appendRetry(append(b, `,"retry":`...), v.Retry, cache)
 	}
 	return append(b, '}')
 }
@@ -823,6 +853,9 @@ func (v *Request) decode(s *scanner) {
 			v.DeadlineUS = Micros(s.integer(f))
 		case 12: // predicted_output_tokens
 			v.PredictedOutputTokens = s.integer(f)
+		case 13: // retry
+			v.Retry = new(Retry)
+			v.Retry.decode(s)
 		}
 	}
 	v.check(s)
@@ -1175,6 +1208,47 @@ func (v *Difference) decode(s *scanner) {
 	}
 }
 
+func appendRetry(b []byte, v *Retry, cache *numberCache) []byte {
+	b = append(b, `{"on":[`...)
+	for i := range v.On {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, v.On[i])
+	}
+	b = append(b, ']')
+	b = append(b, `,"backoff_us":[`...)
+	for i := range v.BackoffUS {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, v.BackoffUS[i], 10)
+	}
+	b = append(b, ']')
+	return append(b, '}')
+}
+
+func (v *Retry) decode(s *scanner) {
+	*v = Retry{On: v.On[:0], BackoffUS: v.BackoffUS[:0]}
+	it := fieldIterator{object: objectRetry}
+	for s.nextField(&it) {
+		switch f := it.field; it.index {
+		case 0: // on
+			for n := 0; s.nextElement(f, n); n++ {
+				v.On = append(v.On, s.choice(f))
+			}
+		case 1: // backoff_us
+			for n := 0; s.nextElement(f, n); n++ {
+				v.BackoffUS = append(v.BackoffUS, s.integer(f))
+				if s.err != nil {
+					s.inElement(f, n)
+				}
+			}
+		}
+	}
+	v.check(s)
+}
+
 func appendSessionStep(b []byte, v *SessionStep, cache *numberCache) []byte {
 	b = appendString(append(b, `{"id":`...), v.ID)
 	if v.Step != "" {
@@ -1233,6 +1307,9 @@ func appendSessionStep(b []byte, v *SessionStep, cache *numberCache) []byte {
 	if v.PredictedOutputTokens != 0 {
 		b = appendInt(b, `,"predicted_output_tokens":`, v.PredictedOutputTokens)
 	}
+	if v.Retry != nil {
+		b = appendRetry(append(b, `,"retry":`...), v.Retry, cache)
+	}
 	return append(b, '}')
 }
 
@@ -1285,6 +1362,9 @@ func (v *SessionStep) decode(s *scanner) {
 			v.TimeoutUS = s.integer(f)
 		case 14: // predicted_output_tokens
 			v.PredictedOutputTokens = s.integer(f)
+		case 15: // retry
+			v.Retry = new(Retry)
+			v.Retry.decode(s)
 		}
 	}
 }

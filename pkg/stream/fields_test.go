@@ -25,7 +25,11 @@ func TestObjectsMatchTypes(t *testing.T) {
 			if !strings.HasSuffix(f.Doc, ".") {
 				t.Errorf("%s.%s: %q is not a sentence", o.Type, f.Name, f.Doc)
 			}
-			if kind := o.Type.Field(i).Type.Kind(); (kind == reflect.Int64 || kind == reflect.Int32) != (f.Max > 0) {
+			typ := o.Type.Field(i).Type
+			if typ == reflect.TypeFor[[]int64]() {
+				typ = typ.Elem()
+			}
+			if kind := typ.Kind(); (kind == reflect.Int64 || kind == reflect.Int32) != (f.Max > 0) {
 				t.Errorf("%s.%s is a %s and has the bound %d", o.Type, f.Name, kind, f.Max)
 			}
 		}

@@ -245,6 +245,24 @@ type Counts struct {
 	Failed int64 `json:"failed"`
 	// Requests still in flight at the horizon.
 	Unfinished int64 `json:"unfinished"`
+	// Attempts after the first ones of these requests, which are not offered.
+	Retries int64 `json:"retries,omitempty"`
 	// Requests that arrive after the horizon and were not offered.
 	BeyondHorizon int64 `json:"beyond_horizon"`
+}
+
+// Count counts a request that ended in a state.
+func (c *Counts) Count(state string) {
+	switch state {
+	case StateCompleted:
+		c.Completed++
+	case StateRejected:
+		c.Rejected++
+	case StateTimedOut:
+		c.TimedOut++
+	case StateFailed:
+		c.Failed++
+	case StateUnfinished:
+		c.Unfinished++
+	}
 }

@@ -97,6 +97,12 @@ type Outcome struct {
 	PreemptedUS int64 `json:"preempted_us,omitempty" wire:"min=1"`
 	// Number of times the request was sent to another replica because its own one went.
 	Redirects int64 `json:"redirects,omitempty" wire:"min=1"`
+	// Request that the client repeats with this one.
+	RetryOf string `json:"retry_of,omitempty" wire:"unique"`
+	// Time from its arrival to that of this attempt, in µs.
+	RetryUS int64 `json:"retry_us,omitempty" wire:"min=1"`
+	// Whether the client sends the request again: then this attempt is not its last.
+	Retried bool `json:"retried,omitempty"`
 	// Number of times admission delayed the request.
 	Delays int64 `json:"delays"`
 	// Inter-token latencies, run-length encoded: [gap in µs, count].

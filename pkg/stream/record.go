@@ -118,6 +118,8 @@ type Request struct {
 	DeadlineUS Micros `json:"deadline_us,omitzero"`
 	// Prediction of output_tokens that policies may use.
 	PredictedOutputTokens int64 `json:"predicted_output_tokens,omitempty" wire:"min=1,max=maxTokens"`
+	// When the client sends it again; absent if it does not.
+	Retry *Retry `json:"retry,omitempty"`
 }
 
 // Preemption is a request that lost its place in a replica's batch, written at trace level full.

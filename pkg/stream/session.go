@@ -65,6 +65,8 @@ type SessionStep struct {
 	TimeoutUS int64 `json:"timeout_us,omitempty" wire:"min=1"`
 	// Prediction of output_tokens that policies may use.
 	PredictedOutputTokens int64 `json:"predicted_output_tokens,omitempty" wire:"min=1,max=maxTokens"`
+	// When the client sends the request again; absent if it does not.
+	Retry *Retry `json:"retry,omitempty"`
 }
 
 // Name is the name of the step in the workflow.

@@ -24,8 +24,8 @@ type row struct {
 
 // addOutcome adds an outcome; met is nil if its class has no targets.
 func (k *rows) addOutcome(o *stream.Outcome, met *bool) {
-	r := row{resample.NewRequest(o, met), strings.Clone(o.ID), strings.Clone(o.SLOClass), strings.Clone(o.Tenant),
-		strings.Clone(o.Model)}
+	r := row{resample.NewRequest(o, met), strings.Clone(o.Original()), strings.Clone(o.SLOClass),
+		strings.Clone(o.Tenant), strings.Clone(o.Model)}
 	k.index[r.id] = int32(len(k.all))
 	k.all = append(k.all, r)
 }

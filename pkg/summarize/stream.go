@@ -153,9 +153,9 @@ func (s *summary) addOutcome(r *stream.Reader, o *stream.Outcome) error {
 		excluded = s.outcomesSelected == before
 	}
 	if s.narrative != nil {
-		s.insight.Outcome(o, excluded)
+		s.insight.Outcome(o, excluded || o.Retried)
 	}
-	if s.rows != nil && !excluded {
+	if s.rows != nil && !excluded && !o.Retried {
 		met := o.SLOMet
 		if s.computed != nil {
 			met = metrics.SLOMet(o, s.computed.Targets(o.SLOClass))
@@ -239,13 +239,13 @@ func (s *summary) addSession(r *stream.Reader) error {
 // selectOutcome counts the outcome if it is selected.
 func (s *summary) selectOutcome(o *stream.Outcome) error {
 	s.outcomesSeen++
-	if s.missedSessions != nil && o.Session != "" {
+	if s.missedSessions != nil && o.Session != "" && !o.Retried {
 		if met := metrics.SLOMet(o, s.computed.Targets(o.SLOClass)); met != nil && !*met {
 			s.missedSessions[strings.Clone(o.Session)] = true
 		}
 	}
 	options := s.options
-	if !options.inTimeRange(o.ArrivalUS) {
+	if !options.inTimeRange(o.Began()) {
 		return nil
 	}
 	if options.Where.matches != nil {
@@ -255,8 +255,8 @@ func (s *summary) selectOutcome(o *stream.Outcome) error {
 	}
 	s.outcomesSelected++
 	s.computed.Add(o)
-	if o.Session != "" && o.State != stream.StateCompleted {
-		s.brokenCalls[strings.Clone(o.ID)] = true
+	if o.Session != "" && o.State != stream.StateCompleted && !o.Retried {
+		s.brokenCalls[strings.Clone(o.Original())] = true
 	}
 	switch o.State {
 	case stream.StateTimedOut, stream.StateFailed:

@@ -53,7 +53,8 @@ func (p *page) run(m *metrics.Raw) {
 		admitted = fmt.Sprintf("; %d admitted", *r.Admitted) + percent(" (%s)", m.AdmissionRate)
 	}
 	p.line("requests", "%d offered = %d completed + %d rejected + %d timed out + %d failed + %d unfinished%s",
-		r.Offered, r.Completed, r.Rejected, r.TimedOut, r.Failed, r.Unfinished, admitted)
+		r.Offered, r.Completed, r.Rejected, r.TimedOut, r.Failed, r.Unfinished,
+		admitted+retries(r))
 	if len(m.Reasons) > 0 {
 		p.line("not done", "%s", reasonCounts(m.Reasons))
 	}
@@ -234,6 +235,14 @@ func replicas(m *metrics.Raw) *texttab.Table {
 			r.Preemptions)
 	}
 	return t
+}
+
+// retries says how often clients sent requests again, "" if they did not.
+func retries(r *metrics.Requests) string {
+	if r.Retries == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d retries", r.Retries)
 }
 
 // reasonCounts lists the number of requests by reason.

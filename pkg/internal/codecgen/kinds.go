@@ -40,6 +40,8 @@ var kinds = map[string]kind{
 		kind{toRow: "append([]string(nil), $v...)", fromRow: "$v"}), // an empty list is null
 	"[]float64": list("cache.append(b, $v[i])", "$v = append($v, s.float(f))",
 		kind{toRow: "append([]float64(nil), $v...)", fromRow: "$v"}),
+	"[]int64": list("strconv.AppendInt(b, $v[i], 10)", "$v = append($v, s.integer(f))"+locateError,
+		kind{max: "maxExact"}),
 	"[]Index": list("strconv.AppendInt(b, int64($v[i]), 10)",
 		"$v = append($v, Index(s.integer(&stepIndexField)))"+locateError, kind{}),
 	"[][2]int64": list("appendPair(b, $v[i])", "$v = append($v, s.pair())"+locateError,

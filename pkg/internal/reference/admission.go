@@ -3,7 +3,6 @@ package reference
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 )
 
 // Admission has the parameters of llm-d's probabilistic-admitter.
@@ -24,7 +23,7 @@ func (a *Admission) rejects(q *request, s *simulation, now int64) bool {
 		load += max(float64(s.router.queued[i])/a.Queue, s.router.usage[i]/a.KV)
 	}
 	chance := a.K * math.Pow(load/float64(len(s.replicas)), a.Power)
-	stream := numberStream(a.Seed).forRequest(slices.Index(s.requests, q))
+	stream := numberStream(a.Seed).forRequest(s.rank(q))
 	return q.Sheddable && stream.unit() < chance
 }
 

@@ -161,6 +161,7 @@ type Request struct {
 	Tenant       string
 	TTFTTargetMS float64
 	SessionStep
+	Retry
 }
 
 // Segment is the first Tokens tokens of the sequence called ID. The output of request R is the
@@ -202,6 +203,10 @@ type Outcome struct {
 	ExpectedCached int
 	Preemptions    int
 	Redirects      int
+	// Retried: the client sends it again. RetryOf is the first attempt, RetryUS the time since it arrived.
+	Retried bool
+	RetryOf string
+	RetryUS int64
 	// PreemptedUS is the time spent waiting after preemptions.
 	PreemptedUS int64
 	// StoppedUS is the time in the queue before the first batch in which each limit stopped the queue.
@@ -232,9 +237,11 @@ type Share struct {
 	Tokens int
 }
 
-// Result is one run: an outcome for each request, in order, and the steps of each replica.
+// Result is one run: an outcome for each request, in order, then those of further attempts, and the steps of each
+// replica.
 type Result struct {
 	Outcomes []Outcome
+	Requests []Request // of these outcomes
 	Steps    [][]Step
 	// Fleet are the looks of the auto-scaler and the changes of the states of replicas.
 	Fleet []string

@@ -35,7 +35,7 @@ func (s *simulation) releaseSteps() {
 func (s *simulation) tryRelease(q *request) bool {
 	at := q.ArrivalUS
 	for _, k := range q.After {
-		parent := s.requests[k]
+		parent := s.requests[k].last()
 		if parent.outcome.State != Completed {
 			return false
 		}

@@ -50,6 +50,7 @@ type request struct {
 	// preemptedAt is the time of the preemption that the request has not recovered from, or Never.
 	preemptedAt int64
 	stoppedAt   int64 // see countStopped
+	attempt
 }
 
 // held returns the blocks of all groups.
@@ -131,20 +132,26 @@ func newSimulation(c Config, requests []Request) *simulation {
 				r.ID = r.Session + "/" + r.ID
 			}
 		}
-		s.requests = append(s.requests, &request{
-			Request:     r,
-			stage:       first,
-			sequence:    newSequence(r),
-			until:       r.ArrivalUS,
-			preemptedAt: Never,
-			outcome: Outcome{
-				ID: r.ID, ArrivalUS: r.ArrivalUS,
-				AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never,
-				FirstTokenUS: Never, CompletedUS: Never, Replica: Never,
-			},
-		})
+		q := newRequest(r, newSequence(r))
+		q.stage = first
+		s.requests = append(s.requests, q)
 	}
 	return s
+}
+
+// newRequest is a request that has not arrived.
+func newRequest(r Request, tokens sequence) *request {
+	return &request{
+		Request:     r,
+		sequence:    tokens,
+		until:       r.ArrivalUS,
+		preemptedAt: Never,
+		outcome: Outcome{
+			ID: r.ID, ArrivalUS: r.ArrivalUS,
+			AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never,
+			FirstTokenUS: Never, CompletedUS: Never, Replica: Never,
+		},
+	}
 }
 
 // run goes from instant to instant until every request is final or the horizon has passed.
@@ -180,6 +187,7 @@ func (s *simulation) run() {
 // dispatchAll performs all pending events of this instant.
 func (s *simulation) dispatchAll(now int64) {
 	for s.dispatch(now) {
+		s.retry(now)
 		s.releaseSteps()
 	}
 }
@@ -369,7 +377,7 @@ func (s *simulation) send(q *request, now int64) {
 	if q.outcome.Redirects == 0 {
 		q.outcome.RoutedUS = now
 	}
-	s.router.now, s.router.position, s.router.requests = now, slices.Index(s.requests, q), s.requests
+	s.router.now, s.router.position, s.router.requests = now, s.rank(q), s.requests
 	if s.config.Scaling != nil {
 		q.outcome.Replica, q.outcome.ExpectedCached = s.chooseServing(q)
 	} else if !s.config.isFlowIndexed() {
@@ -459,7 +467,7 @@ func (s *simulation) result() Result {
 			q.endPreemption(s.config.HorizonUS)
 			s.countStopped(q, s.config.HorizonUS)
 		}
-		result.Outcomes = append(result.Outcomes, q.outcome)
+		result.Outcomes, result.Requests = append(result.Outcomes, q.outcome), append(result.Requests, q.Request)
 	}
 	for _, r := range s.replicas {
 		result.Steps = append(result.Steps, r.steps)

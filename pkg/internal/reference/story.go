@@ -24,7 +24,7 @@ import (
 // host=blocks:bytes of a block:min_load_blocks (default none), load=µs:gb_per_s, store=µs:gb_per_s,
 // routing_latency=0 (µs), routing=round-robin, scorers=prefix-affinity:3,queue-depth:2
 // (default none), shadow=31250 and horizon=… (µs, default none). Those of scale are in story_scaling.go. Of arrive,
-// prompt, deadline, priority=0 and predicted=0 are optional.
+// prompt, deadline, priority=0, predicted=0, retry_on=timed_out,failed and backoff=100,200 (µs) are optional.
 //
 // A story in a file is one datadriven directive, run, whose input is this text
 // and whose output is that of Result.Text:
@@ -241,6 +241,14 @@ func (r *Request) set(key, value string) (err error) {
 		r.Predicted, err = strconv.Atoi(value)
 	case "deadline":
 		r.DeadlineUS, err = strconv.ParseInt(value, 10, 64)
+	case "retry_on":
+		r.On = strings.Split(value, ",")
+	case "backoff":
+		var all []float64
+		all, err = numbers(value)
+		for _, us := range all {
+			r.BackoffUS = append(r.BackoffUS, int64(us))
+		}
 	default:
 		err = fmt.Errorf("unknown key")
 	}
@@ -333,6 +341,9 @@ func (o Outcome) text() string {
 	line := o.ID + " " + o.State
 	if o.Reason != "" {
 		line += " (" + o.Reason + ")"
+	}
+	if o.RetryOf != "" {
+		line += fmt.Sprintf(" retry of %s after %d", o.RetryOf, o.RetryUS)
 	}
 	for _, time := range []struct {
 		name string
