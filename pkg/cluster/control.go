@@ -57,6 +57,8 @@ type Snapshots struct {
 	EstWaitMS    Refresh `yaml:"est_wait_ms" json:"est_wait_ms"`
 	// Cache is the content of the block cache, which precise-prefix reads.
 	Cache Refresh `yaml:"cache" json:"cache"`
+	// KVUtilCPU also applies to loading. It is not set without kv_tiers.
+	KVUtilCPU Refresh `yaml:"kv_util_cpu" json:"kv_util_cpu,omitempty"`
 }
 
 // Refresh says when a field is refreshed: "immediate", always up to date; "periodic 50ms", at the
@@ -73,11 +75,11 @@ const (
 	OnDemand  Mode = "on-demand"
 )
 
-// Parse returns the mode and its time in µs.
+// Parse returns the mode and its time in µs. A field that is not set is immediate.
 func (r Refresh) Parse() (mode Mode, us int64, err error) {
 	word, interval, timed := strings.Cut(strings.TrimSpace(string(r)), " ")
 	switch Mode(word) {
-	case immediate:
+	case immediate, "":
 		if !timed {
 			return immediate, 0, nil
 		}
@@ -94,15 +96,15 @@ func (r Refresh) Parse() (mode Mode, us int64, err error) {
 // Fields returns the refreshes of the fields in the order of policy.Field.
 func (s *Snapshots) Fields() [policy.Fields]*Refresh {
 	return [policy.Fields]*Refresh{&s.QueueDepth, &s.Running, &s.KVUtil, &s.HitRate,
-		&s.RecentTTFTMS, &s.RecentTPOTMS, &s.EstWaitMS, &s.Cache}
+		&s.RecentTTFTMS, &s.RecentTPOTMS, &s.EstWaitMS, &s.Cache, &s.KVUtilCPU}
 }
 
 // SetDefaults sets the fields that are not set to Default or, without one, to what a
-// load balancer has: current load and slightly stale statistics.
-func (s *Snapshots) SetDefaults() {
+// load balancer has: current load and slightly stale statistics. The field of tiers stays unset if there are none.
+func (s *Snapshots) SetDefaults(tiers bool) {
 	for f, r := range s.Fields() {
 		switch {
-		case *r != "":
+		case *r != "", policy.Field(f) == policy.FieldTier && !tiers:
 		case s.Default != "":
 			*r = s.Default
 		case policy.Field(f) == policy.FieldHitRate:
@@ -261,6 +263,9 @@ func (c *Config) warnUnused(plane *policy.Plane, warn func(string)) {
 			needs |= g.Needs()
 		}
 	}
+	if needs&policy.NeedTier != 0 && !c.HasTiers() {
+		warn("policies read kv_util_cpu or loading, which are 0: no deployment has kv_tiers")
+	}
 	if needs&policy.NeedShadow == 0 {
 		const why = "no policy uses the router's shadow of prefixes"
 		if p.ShadowBlocks != defaultControlPlane().ShadowBlocks {
@@ -292,10 +297,11 @@ func (c *Config) warnUnusedVictimRules(warn func(string)) {
 // warnUnused reports fields that no policy reads and a default that no field uses.
 func (s *Snapshots) warnUnused(needs policy.Needs, warn func(path, why string)) {
 	var plain Snapshots
-	plain.SetDefaults()
+	plain.SetDefaults(true)
 	defaultUsed := false // whether a field that is read uses Default
 	for f, refresh := range s.Fields() {
 		switch r := *refresh; {
+		case r == "":
 		case r == s.Default:
 			defaultUsed = defaultUsed || needs.Has(policy.Field(f))
 		case r != *plain.Fields()[f] && !needs.Has(policy.Field(f)):

@@ -72,7 +72,7 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 		}
 	}
 	c.completeBounds()
-	c.ControlPlane.Snapshots.SetDefaults()
+	c.ControlPlane.Snapshots.SetDefaults(c.HasTiers())
 	if err := c.validate(s.errorf); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"slices"
 
 	"blis/pkg/strictyaml"
 )
@@ -93,6 +94,11 @@ func (c *resolver) tiers(d *Deployment, at string) error {
 		return c.errorf(path+".gib", "is %g, less than a block of %d bytes", t.GiB, k.KVBlockBytes)
 	}
 	return nil
+}
+
+// HasTiers reports whether a deployment has tiers.
+func (c *Config) HasTiers() bool {
+	return slices.ContainsFunc(c.Deployments, func(d Deployment) bool { return len(d.KVTiers) > 0 })
 }
 
 // maxTierGiB is the largest memory of a replica.

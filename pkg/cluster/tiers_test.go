@@ -71,14 +71,17 @@ func TestTierErrors(t *testing.T) {
 	}
 }
 
+// TestTierSettingsWithoutTiers: settings of tiers, and policies that read tiers, warn without them.
 func TestTierSettingsWithoutTiers(t *testing.T) {
 	_, warnings, err := parseDeployment("model: meta-llama/Llama-3.1-8B, gpu: H100, " +
-		"engine: {kv_bytes_per_block: 4096}, kv_offload: {min_load_blocks: 2}")
+		"engine: {kv_bytes_per_block: 4096}, kv_offload: {min_load_blocks: 2}",
+		"policies.routing={type: expression, score: replica.loading}")
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := strings.Join(warnings, "\n")
-	for _, want := range []string{"kv_offload has no effect", "engine.kv_bytes_per_block has no effect"} {
+	for _, want := range []string{"kv_offload has no effect", "engine.kv_bytes_per_block has no effect",
+		"policies read kv_util_cpu or loading, which are 0"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no warning %q in:\n%s", want, all)
 		}

@@ -195,6 +195,8 @@ var candidateSignals = []struct {
 	{"recent_ttft_ms", func(c *stream.Candidate) float64 { return float64(c.RecentTTFTMS) }},
 	{"recent_tpot_ms", func(c *stream.Candidate) float64 { return float64(c.RecentTPOTMS) }},
 	{"est_wait_ms", func(c *stream.Candidate) float64 { return float64(c.EstWaitMS) }},
+	{"kv_util_cpu", func(c *stream.Candidate) float64 { return float64(c.KVUtilCPU) }},
+	{"loading", func(c *stream.Candidate) float64 { return float64(c.Loading) }},
 	{"matched_blocks", func(c *stream.Candidate) float64 { return float64(c.Matched) }},
 	{"cached_blocks", func(c *stream.Candidate) float64 { return float64(c.Cached) }},
 	{"age_us", func(c *stream.Candidate) float64 { return float64(signalAge(c)) }},
@@ -204,7 +206,7 @@ var candidateSignals = []struct {
 // number in flight and the prefix match are the router's own.
 func signalAge(c *stream.Candidate) int64 {
 	read := []bool{!c.QueueDepth.IsZero(), !c.Running.IsZero(), !c.KVUtil.IsZero(), !c.HitRate.IsZero(),
-		!c.RecentTTFTMS.IsZero(), !c.RecentTPOTMS.IsZero(), !c.EstWaitMS.IsZero(), !c.Cached.IsZero()}
+		!c.RecentTTFTMS.IsZero(), !c.RecentTPOTMS.IsZero(), !c.EstWaitMS.IsZero(), !c.KVUtilCPU.IsZero(), !c.Cached.IsZero()}
 	if !slices.Contains(read, true) {
 		return -1
 	}

@@ -193,6 +193,18 @@ func (t *TierStats) count(x *Transfer) {
 	t.LongestWaitUS = max(t.LongestWaitUS, x.Ended-x.Asked)
 }
 
+// TierUse returns the share of the tier's blocks in use, 0 without one.
+func (e *Engine) TierUse() float64 {
+	if e.offload == nil {
+		return 0
+	}
+	t := e.offload.store.Stats()
+	return float64(t.Used) / float64(t.Blocks)
+}
+
+// Loading returns how many requests hold blocks for a load from the tier.
+func (e *Engine) Loading() int { return len(e.loaders) }
+
 // HasTier reports whether there is a tier.
 func (e *Engine) HasTier() bool { return e.offload != nil }
 

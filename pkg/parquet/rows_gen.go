@@ -234,6 +234,8 @@ type candidateRow struct {
 	RecentTTFTMS *stream.Number `parquet:"recent_ttft_ms"`
 	RecentTPOTMS *stream.Number `parquet:"recent_tpot_ms"`
 	EstWaitMS    *stream.Number `parquet:"est_wait_ms"`
+	KVUtilCPU    *stream.Number `parquet:"kv_util_cpu"`
+	Loading      *stream.Index  `parquet:"loading"`
 	Matched      *stream.Index  `parquet:"matched_blocks"`
 	Cached       *stream.Index  `parquet:"cached_blocks"`
 	AgeUS        *int64         `parquet:"age_us,optional"`
@@ -254,6 +256,8 @@ func rowOfCandidate(v *stream.Candidate) candidateRow {
 		RecentTTFTMS: present(v.RecentTTFTMS),
 		RecentTPOTMS: present(v.RecentTPOTMS),
 		EstWaitMS:    present(v.EstWaitMS),
+		KVUtilCPU:    present(v.KVUtilCPU),
+		Loading:      present(v.Loading),
 		Matched:      present(v.Matched),
 		Cached:       present(v.Cached),
 		AgeUS:        optional(v.AgeUS),
@@ -275,6 +279,8 @@ func (r *candidateRow) record() stream.Candidate {
 		RecentTTFTMS: valueOr(r.RecentTTFTMS, stream.NoNumber),
 		RecentTPOTMS: valueOr(r.RecentTPOTMS, stream.NoNumber),
 		EstWaitMS:    valueOr(r.EstWaitMS, stream.NoNumber),
+		KVUtilCPU:    valueOr(r.KVUtilCPU, stream.NoNumber),
+		Loading:      valueOr(r.Loading, stream.NoIndex),
 		Matched:      valueOr(r.Matched, stream.NoIndex),
 		Cached:       valueOr(r.Cached, stream.NoIndex),
 		AgeUS:        valueOf(r.AgeUS),

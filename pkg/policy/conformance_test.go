@@ -248,7 +248,7 @@ func randomView(r *rand.Rand, now int64) (*View, *Local) {
 			Blocks:   32,
 			Matched:  int32(r.IntN(33)) * int32(r.IntN(2)),
 			Stats: &Stats{HitRate: r.Float64(), RecentTTFTMS: r.Float64() * 100, RecentTPOTMS: r.Float64() * 30,
-				EstWaitMS: r.Float64() * 100, MaxSeqs: 8, StepUS: 1e4, PrefillUS: r.Float64() * 1e5,
+				EstWaitMS: r.Float64() * 100, KVUtilCPU: r.Float64(), Loading: int32(r.IntN(4)), MaxSeqs: 8, StepUS: 1e4, PrefillUS: r.Float64() * 1e5,
 				Prefix: PrefixMatch{int32(r.IntN(9)) * int32(r.IntN(2)), 8, 64}, PrefillTokens: int64(r.IntN(1e5)),
 				Active: ActiveMatch{r.IntN(1000), r.IntN(10), 16}},
 		}
@@ -317,6 +317,8 @@ func (p *Plane) obscure(stage string, v *View, l *Local, r *rand.Rand) (*View, *
 		scramble(n&NeedRecentTTFT != 0, r, &s.RecentTTFTMS)
 		scramble(n&NeedRecentTPOT != 0, r, &s.RecentTPOTMS)
 		scramble(n&NeedEstWait != 0, r, &s.EstWaitMS)
+		scramble(n&NeedTier != 0, r, &s.KVUtilCPU)
+		scramble(n&NeedTier != 0, r, &s.Loading)
 		scramble(n&NeedEstimate != 0, r, &s.StepUS, &s.PrefillUS)
 		scramble(n&NeedBlockIndex != 0, r, &s.Prefix.Matched, &s.Prefix.Blocks, &s.Prefix.BlockTokens)
 		scramble(n&NeedPrefillTokens != 0, r, &s.PrefillTokens)
@@ -343,7 +345,7 @@ func scramble[N int32 | int64 | float64](needed bool, r *rand.Rand, fields ...*N
 func TestNeedsOfFields(t *testing.T) {
 	for f, n := range map[Field]Needs{FieldQueueDepth: NeedQueueDepth, FieldRunning: NeedRunning,
 		FieldKVUtil: needKVUtil, FieldHitRate: NeedHitRate, FieldRecentTTFT: NeedRecentTTFT,
-		FieldRecentTPOT: NeedRecentTPOT, FieldEstWait: NeedEstWait, FieldCache: NeedCache} {
+		FieldRecentTPOT: NeedRecentTPOT, FieldEstWait: NeedEstWait, FieldCache: NeedCache, FieldTier: NeedTier} {
 		if !n.Has(f) || n&NeedsSnapshot != n || n&(n-1) != 0 {
 			t.Errorf("field %s: needs %b", FieldNames[f], n)
 		}

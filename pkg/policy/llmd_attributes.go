@@ -27,6 +27,10 @@ var attributes = registry.Table[attribute]{
 		Value: attribute{NeedRecentTPOT, func(r *Replica) float64 { return r.Stats.RecentTPOTMS }}},
 	{Name: "est_wait_ms", Doc: "queue depth x mean step time",
 		Value: attribute{NeedEstWait, func(r *Replica) float64 { return r.Stats.EstWaitMS }}},
+	{Name: "kv_util_cpu", Doc: "share of the blocks of the KV tier cpu in use",
+		Value: attribute{NeedTier, func(r *Replica) float64 { return r.Stats.KVUtilCPU }}},
+	{Name: "loading", Doc: "requests that load from KV tiers",
+		Value: attribute{NeedTier, func(r *Replica) float64 { return float64(r.Stats.Loading) }}},
 }
 
 // attributeNamed returns an attribute that a parameter names.

@@ -83,6 +83,10 @@ type Stats struct {
 	HitRate, RecentTTFTMS, RecentTPOTMS float64
 	// EstWaitMS is the queue depth times the mean step time.
 	EstWaitMS float64
+	// KVUtilCPU is the share of the blocks of the tier cpu in use, Loading the number of requests that load from it;
+	// both are 0 without a tier.
+	KVUtilCPU float64
+	Loading   int32
 	// MaxSeqs is the maximum number of sequences that the replica runs.
 	MaxSeqs int32
 	// TakenUS is when each value of the snapshot was read: negative if never, Fresh if the value is
@@ -137,6 +141,7 @@ const (
 	FieldRecentTPOT
 	FieldEstWait
 	FieldCache // the content of the replica's cache
+	FieldTier  // KVUtilCPU and Loading
 	Fields
 )
 
@@ -145,7 +150,7 @@ const Fresh = math.MaxInt64
 
 // FieldNames are the names of the fields in files.
 var FieldNames = [Fields]string{"queue_depth", "running", "kv_util", "hit_rate", "recent_ttft_ms", "recent_tpot_ms",
-	"est_wait_ms", "cache"}
+	"est_wait_ms", "cache", "kv_util_cpu"}
 
 // Capacity is how many more sequences the replica could run.
 func (r *Replica) Capacity() int32 { return r.Stats.MaxSeqs - r.Running - r.QueueDepth }
@@ -241,6 +246,7 @@ const (
 	NeedRecentTPOT Needs = 1 << FieldRecentTPOT
 	NeedEstWait    Needs = 1 << FieldEstWait
 	NeedCache      Needs = 1 << FieldCache // Cached and Blocks
+	NeedTier       Needs = 1 << FieldTier
 )
 
 // The other needs. In a View, Request is nil without NeedRequest; a Local always has its own.

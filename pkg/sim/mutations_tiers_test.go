@@ -98,6 +98,11 @@ var brokenTiers = []rule{
 		"for k := s.highest; n > 0; {\n\t\tfollowing := s.ranks[k].prev"},
 	{"blocks of the offer itself are not evicted", "tier/store.go",
 		"if lack > s.idle-own {", "if lack > s.idle {"},
+	{"kv_util_cpu is the share of blocks in use", "engine/offload.go",
+		"return float64(t.Used) / float64(t.Blocks)", "return 1 - float64(t.Used)/float64(t.Blocks)"},
+	{"loading counts requests that load", "engine/offload.go",
+		"func (e *Engine) Loading() int { return len(e.loaders) }",
+		"func (e *Engine) Loading() int { return e.Waiting() }"},
 	{"an offer without room stores nothing", "tier/store.go",
 		"\t\treturn nil, false\n", "\t\treturn nil, true\n"},
 }

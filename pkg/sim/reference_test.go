@@ -510,7 +510,7 @@ func clusterOf(c reference.Config) *cluster.Config {
 			"queueDepthThreshold": a.Queue, "kvCacheUtilThreshold": a.KV, "power": a.Power, "k": a.K}}
 	}
 	one.Policies.Complete()
-	one.ControlPlane.Snapshots.SetDefaults()
+	one.ControlPlane.Snapshots.SetDefaults(c.Host != nil)
 	return one
 }
 

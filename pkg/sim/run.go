@@ -134,8 +134,7 @@ func runLoaded(ctx context.Context, c *cluster.Config, in io.Reader, out io.Writ
 	if o.JitterSeed != nil && !jitters {
 		o.warn("--jitter-seed has no effect: no deployment has latency.jitter")
 	}
-	tiers := slices.ContainsFunc(c.Deployments, func(d cluster.Deployment) bool { return len(d.KVTiers) > 0 })
-	if o.Counterfactual.enabled() && tiers {
+	if o.Counterfactual.enabled() && c.HasTiers() {
 		o.warn("the estimates of --counterfactual do not know loads from kv_tiers; --counterfactual exact:N does")
 	}
 	specs, err := replicaSpecs(c, o.jitterSeed())

@@ -228,6 +228,8 @@ func (o *telemetry) sample(s *simulation, i int32, f policy.Field, at des.Time) 
 		stats.RecentTPOTMS = counters.tpot.ratio(at) / 1000
 	case policy.FieldEstWait:
 		stats.EstWaitMS = float64(e.Waiting()) * counters.stepUS / 1000
+	case policy.FieldTier:
+		stats.KVUtilCPU, stats.Loading = e.TierUse(), int32(e.Loading())
 	case policy.FieldCache:
 		if counters.image != nil {
 			counters.image.Refresh()

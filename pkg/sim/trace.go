@@ -202,6 +202,9 @@ func fillSignals(c *stream.Candidate, r *policy.Replica, needs policy.Needs) {
 	if needs.Has(policy.FieldEstWait) {
 		c.EstWaitMS = stream.Number(r.Stats.EstWaitMS)
 	}
+	if needs.Has(policy.FieldTier) {
+		c.KVUtilCPU, c.Loading = stream.Number(r.Stats.KVUtilCPU), stream.Index(r.Stats.Loading)
+	}
 	if needs.Has(policy.FieldCache) {
 		c.Cached = stream.Index(r.Cached)
 	}
@@ -234,6 +237,7 @@ func (o *traceWriter) snapshot(s *simulation, read *fieldReads) {
 	fillSignals(&c, &s.telemetry.states[read.replica], needs)
 	x.QueueDepth, x.Running, x.KVUtil, x.HitRate = c.QueueDepth, c.Running, c.KVUtil, c.HitRate
 	x.RecentTTFTMS, x.RecentTPOTMS, x.EstWaitMS = c.RecentTTFTMS, c.RecentTPOTMS, c.EstWaitMS
+	x.KVUtilCPU, x.Loading = c.KVUtilCPU, c.Loading
 	x.Cache = needs.Has(policy.FieldCache)
 	_ = o.w.Any(&x)
 }

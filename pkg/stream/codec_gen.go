@@ -90,6 +90,8 @@ var objectSnapshot = describe[Snapshot]("snapshot", "What the router read from a
 	Field{Name: "recent_ttft_ms", Doc: "Mean TTFT of the last 10 s, in ms."},
 	Field{Name: "recent_tpot_ms", Doc: "Mean TPOT of the last 10 s, in ms."},
 	Field{Name: "est_wait_ms", Doc: "Queue length times the mean step time, in ms."},
+	Field{Name: "kv_util_cpu", Doc: "Share of the blocks of the KV tier cpu in use."},
+	Field{Name: "loading", Doc: "Requests that load from KV tiers.", Max: maxIndex},
 	Field{Name: "cache", Doc: "Whether the contents of the prefix cache were read."},
 )
 
@@ -311,6 +313,8 @@ var objectCandidate = describe[Candidate]("candidate", "A replica as a routing p
 	Field{Name: "recent_ttft_ms", Doc: "Mean TTFT of the last 10 s, in ms."},
 	Field{Name: "recent_tpot_ms", Doc: "Mean TPOT of the last 10 s, in ms."},
 	Field{Name: "est_wait_ms", Doc: "Queue length times the mean step time, in ms."},
+	Field{Name: "kv_util_cpu", Doc: "Share of the blocks of the KV tier cpu in use."},
+	Field{Name: "loading", Doc: "Requests that load from KV tiers.", Max: maxIndex},
 	Field{Name: "matched_blocks", Doc: "Prompt blocks that the router's index expects on the replica.", Max: maxIndex},
 	Field{Name: "cached_blocks", Doc: "Prompt blocks that the router saw on the replica.", Max: maxIndex},
 	Field{Name: "age_us", Doc: "Age of the oldest signal read from the replica, in µs.", Min: 1, Max: maxExact},
@@ -1031,6 +1035,12 @@ func appendCandidate(b []byte, v *Candidate, cache *numberCache) []byte {
 	if !v.EstWaitMS.IsZero() {
 		b = cache.append(append(b, `,"est_wait_ms":`...), float64(v.EstWaitMS))
 	}
+	if !v.KVUtilCPU.IsZero() {
+		b = cache.append(append(b, `,"kv_util_cpu":`...), float64(v.KVUtilCPU))
+	}
+	if !v.Loading.IsZero() {
+		b = appendInt(b, `,"loading":`, int64(v.Loading))
+	}
 	if !v.Matched.IsZero() {
 		b = appendInt(b, `,"matched_blocks":`, int64(v.Matched))
 	}
@@ -1044,7 +1054,7 @@ func appendCandidate(b []byte, v *Candidate, cache *numberCache) []byte {
 }
 
 func (v *Candidate) decode(s *scanner) {
-	*v = Candidate{Score: NoNumber, Terms: v.Terms[:0], QueueDepth: NoIndex, Running: NoIndex, KVUtil: NoNumber, HitRate: NoNumber, RecentTTFTMS: NoNumber, RecentTPOTMS: NoNumber, EstWaitMS: NoNumber, Matched: NoIndex, Cached: NoIndex}
+	*v = Candidate{Score: NoNumber, Terms: v.Terms[:0], QueueDepth: NoIndex, Running: NoIndex, KVUtil: NoNumber, HitRate: NoNumber, RecentTTFTMS: NoNumber, RecentTPOTMS: NoNumber, EstWaitMS: NoNumber, KVUtilCPU: NoNumber, Loading: NoIndex, Matched: NoIndex, Cached: NoIndex}
 	it := fieldIterator{object: objectCandidate}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
@@ -1076,11 +1086,15 @@ func (v *Candidate) decode(s *scanner) {
 			v.RecentTPOTMS = Number(s.float(f))
 		case 12: // est_wait_ms
 			v.EstWaitMS = Number(s.float(f))
-		case 13: // matched_blocks
+		case 13: // kv_util_cpu
+			v.KVUtilCPU = Number(s.float(f))
+		case 14: // loading
+			v.Loading = Index(s.integer(f))
+		case 15: // matched_blocks
 			v.Matched = Index(s.integer(f))
-		case 14: // cached_blocks
+		case 16: // cached_blocks
 			v.Cached = Index(s.integer(f))
-		case 15: // age_us
+		case 17: // age_us
 			v.AgeUS = s.integer(f)
 		}
 	}

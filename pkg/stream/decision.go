@@ -84,6 +84,10 @@ type Candidate struct {
 	RecentTPOTMS Number `json:"recent_tpot_ms,omitzero"`
 	// Queue length times the mean step time, in ms.
 	EstWaitMS Number `json:"est_wait_ms,omitzero"`
+	// Share of the blocks of the KV tier cpu in use.
+	KVUtilCPU Number `json:"kv_util_cpu,omitzero"`
+	// Requests that load from KV tiers.
+	Loading Index `json:"loading,omitzero"`
 	// Prompt blocks that the router's index expects on the replica.
 	Matched Index `json:"matched_blocks,omitzero"`
 	// Prompt blocks that the router saw on the replica.
@@ -95,7 +99,7 @@ type Candidate struct {
 // NewCandidate is a candidate without signals.
 func NewCandidate(deployment string, replica Index) Candidate {
 	return Candidate{Deployment: deployment, Replica: replica, Score: NoNumber, KVUtil: NoNumber, HitRate: NoNumber,
-		RecentTTFTMS: NoNumber, RecentTPOTMS: NoNumber, EstWaitMS: NoNumber,
+		RecentTTFTMS: NoNumber, RecentTPOTMS: NoNumber, EstWaitMS: NoNumber, KVUtilCPU: NoNumber, Loading: NoIndex,
 		QueueDepth: NoIndex, Running: NoIndex, Matched: NoIndex, Cached: NoIndex}
 }
 
@@ -127,6 +131,10 @@ type Snapshot struct {
 	RecentTPOTMS Number `json:"recent_tpot_ms,omitzero"`
 	// Queue length times the mean step time, in ms.
 	EstWaitMS Number `json:"est_wait_ms,omitzero"`
+	// Share of the blocks of the KV tier cpu in use.
+	KVUtilCPU Number `json:"kv_util_cpu,omitzero"`
+	// Requests that load from KV tiers.
+	Loading Index `json:"loading,omitzero"`
 	// Whether the contents of the prefix cache were read.
 	Cache bool `json:"cache,omitempty"`
 }
@@ -135,5 +143,5 @@ type Snapshot struct {
 func NewSnapshot(at Micros, deployment string, replica Index) Snapshot {
 	return Snapshot{Kind: KindSnapshot, AtUS: at, Deployment: deployment, Replica: replica, QueueDepth: NoIndex,
 		Running: NoIndex, KVUtil: NoNumber, HitRate: NoNumber, RecentTTFTMS: NoNumber, RecentTPOTMS: NoNumber,
-		EstWaitMS: NoNumber}
+		EstWaitMS: NoNumber, KVUtilCPU: NoNumber, Loading: NoIndex}
 }

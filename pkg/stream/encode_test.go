@@ -114,6 +114,7 @@ func drawCandidate(t *rapid.T) Candidate {
 		QueueDepth: anyIndex.Draw(t, "queue_depth"), Running: anyIndex.Draw(t, "running"), KVUtil: number("kv_util"),
 		HitRate: number("hit_rate"), RecentTTFTMS: number("recent_ttft_ms"),
 		RecentTPOTMS: number("recent_tpot_ms"), EstWaitMS: number("est_wait_ms"),
+		KVUtilCPU: number("kv_util_cpu"), Loading: anyIndex.Draw(t, "loading"),
 		Matched: anyIndex.Draw(t, "matched"), Cached: anyIndex.Draw(t, "cached"), AgeUS: anyInt.Draw(t, "age"),
 	}
 }

@@ -15,6 +15,9 @@ type reports struct {
 	// hitRate is the share of prompt tokens found in the cache, ttftMS and tpotMS are means, all over the last 10 s;
 	// waitMS is the queue times the mean step.
 	hitRate, ttftMS, tpotMS, waitMS []float64
+	// hostUsage is the used share of the hosts' blocks, loading counts requests that load from there.
+	hostUsage []float64
+	loading   []int
 }
 
 // measurement is a count at a time, and of how many.
@@ -46,6 +49,10 @@ func (r *router) readReports(replicas []*replica, now int64) {
 		r.free = append(r.free, len(x.cache.free))
 		r.usage = append(r.usage, 1-float64(len(x.cache.free))/float64(len(x.cache.blocks)))
 		r.caches = append(r.caches, x.cache.hashes())
+		if x.host != nil {
+			r.hostUsage = append(r.hostUsage, float64(len(x.host.blocks))/float64(x.host.Blocks))
+			r.loading = append(r.loading, len(x.loading))
+		}
 		r.hitRate = append(r.hitRate, ratio(x.hitTokens, now))
 		r.ttftMS = append(r.ttftMS, ratio(x.firstTokens, now)/1000)
 		r.tpotMS = append(r.tpotMS, ratio(x.laterTokens, now)/1000)
@@ -98,6 +105,10 @@ func (r *router) attribute(name string, i int) float64 {
 		return r.tpotMS[i]
 	case "est_wait_ms":
 		return r.waitMS[i]
+	case "kv_util_cpu":
+		return r.hostUsage[i]
+	case "loading":
+		return float64(r.loading[i])
 	}
 	panic("reference: unknown attribute " + name)
 }

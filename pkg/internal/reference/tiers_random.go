@@ -23,6 +23,11 @@ func RandomHosts(seed uint64) (Config, []Request) {
 		Load:       d.link(step),
 		Store:      d.link(step),
 	}
+	if a := (&generator{Rand: rand.New(rand.NewPCG(seed, 0x61747472))}); c.Replicas > 1 && a.percent(30) {
+		c.Routing, c.Scorers, c.Picker = "attribute", nil, ""
+		c.Named.Attribute, c.Named.Sign = pick(a, "kv_util_cpu", "loading"), pick(a, 1, -1.0)
+		c.Tie = pick(a, "random", "first")
+	}
 	for i := range requests {
 		r := &requests[i]
 		if i > 0 && d.percent(30) { // a prompt that was there before
