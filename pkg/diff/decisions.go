@@ -206,7 +206,8 @@ var candidateSignals = []struct {
 // number in flight and the prefix match are the router's own.
 func signalAge(c *stream.Candidate) int64 {
 	read := []bool{!c.QueueDepth.IsZero(), !c.Running.IsZero(), !c.KVUtil.IsZero(), !c.HitRate.IsZero(),
-		!c.RecentTTFTMS.IsZero(), !c.RecentTPOTMS.IsZero(), !c.EstWaitMS.IsZero(), !c.KVUtilCPU.IsZero(), !c.Cached.IsZero()}
+		!c.RecentTTFTMS.IsZero(), !c.RecentTPOTMS.IsZero(), !c.EstWaitMS.IsZero(), !c.KVUtilCPU.IsZero(),
+		!c.Cached.IsZero()}
 	if !slices.Contains(read, true) {
 		return -1
 	}

@@ -248,7 +248,8 @@ func randomView(r *rand.Rand, now int64) (*View, *Local) {
 			Blocks:   32,
 			Matched:  int32(r.IntN(33)) * int32(r.IntN(2)),
 			Stats: &Stats{HitRate: r.Float64(), RecentTTFTMS: r.Float64() * 100, RecentTPOTMS: r.Float64() * 30,
-				EstWaitMS: r.Float64() * 100, KVUtilCPU: r.Float64(), Loading: int32(r.IntN(4)), MaxSeqs: 8, StepUS: 1e4, PrefillUS: r.Float64() * 1e5,
+				EstWaitMS: r.Float64() * 100, KVUtilCPU: r.Float64(), Loading: int32(r.IntN(4)),
+				MaxSeqs: 8, StepUS: 1e4, PrefillUS: r.Float64() * 1e5,
 				Prefix: PrefixMatch{int32(r.IntN(9)) * int32(r.IntN(2)), 8, 64}, PrefillTokens: int64(r.IntN(1e5)),
 				Active: ActiveMatch{r.IntN(1000), r.IntN(10), 16}},
 		}
