@@ -73,7 +73,7 @@ func TestTierErrors(t *testing.T) {
 
 // TestTierSettingsWithoutTiers: settings of tiers, and policies that read tiers, warn without them.
 func TestTierSettingsWithoutTiers(t *testing.T) {
-	_, warnings, err := parseDeployment("model: meta-llama/Llama-3.1-8B, gpu: H100, " +
+	_, warnings, err := parseDeployment("model: meta-llama/Llama-3.1-8B, gpu: H100, "+
 		"engine: {kv_bytes_per_block: 4096}, kv_offload: {min_load_blocks: 2}",
 		"policies.routing={type: expression, score: replica.loading}")
 	if err != nil {
