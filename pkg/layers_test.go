@@ -59,7 +59,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/internal/mutation", ""},
 	{"pkg/internal/reference", ""},
 	{"pkg/cluster", "pkg/hardware pkg/strictyaml pkg/kv pkg/latency pkg/model pkg/operators pkg/registry pkg/policy " +
-		"pkg/scale"},
+		"pkg/scale pkg/tier"},
 	{"pkg/workloadstats", "pkg/stream pkg/stat"},
 	{"pkg/textio", "pkg/limits pkg/stream"},
 	{"pkg/recording", "pkg/limits pkg/registry pkg/stream pkg/textio"},

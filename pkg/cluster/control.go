@@ -248,8 +248,16 @@ func (c *Config) warnUnused(plane *policy.Plane, warn func(string)) {
 			report("policies."+unused.Path, unused.Reason)
 		}
 	}
-	if byPriority && policy.IsConstant(plane.Priority) {
-		report("control_plane.flow_control.order", "every request has priority 0; set another priority policy")
+	if policy.IsConstant(plane.Priority) {
+		const why = "every request has priority 0; set another priority policy"
+		if byPriority {
+			report("control_plane.flow_control.order", why)
+		}
+		for i := range c.Deployments {
+			if d := &c.Deployments[i]; d.KVOffload != nil && d.KVOffload.Eviction == "priority" {
+				report("deployments."+d.ID+".kv_offload.eviction", why)
+			}
+		}
 	}
 	c.warnUnusedScaling(report)
 	p := &c.ControlPlane

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"slices"
 
+	"blis/pkg/registry"
 	"blis/pkg/strictyaml"
+	"blis/pkg/tier"
 )
 
 // KVTier is a memory of a replica to which KV blocks are offloaded. Its size is GiB or Blocks.
@@ -28,17 +30,18 @@ type KVLink struct {
 type KVOffload struct {
 	// Policy says when blocks are stored: eager, at the end of the step that fills them.
 	Policy string `yaml:"policy" json:"policy"`
-	// Eviction says which blocks a full tier loses: lru, those of the request that used them least recently.
+	// Eviction says which blocks a full tier loses: lru, those of the request that used them least recently; arc,
+	// vLLM's adaptive replacement; lfu, those that the fewest requests have used; or priority, those last used by the
+	// request of the lowest priority (tier.Evictions).
 	Eviction string `yaml:"eviction" json:"eviction"`
 	// MinLoadBlocks is the least number of blocks that a request loads.
 	MinLoadBlocks int `yaml:"min_load_blocks" json:"min_load_blocks"`
 }
 
-// The values of KVTier.Tier, KVOffload.Policy and KVOffload.Eviction.
+// The values of KVTier.Tier, KVOffload.Policy.
 const (
-	TierCPU     = "cpu"
-	eager       = "eager"
-	evictionLRU = "lru"
+	TierCPU = "cpu"
+	eager   = "eager"
 )
 
 // UnmarshalYAML decodes the rules over the defaults.
@@ -48,7 +51,7 @@ func (o *KVOffload) UnmarshalYAML(decode func(any) error) error {
 	return decode((*plain)(o))
 }
 
-var defaultOffload = KVOffload{Policy: eager, Eviction: evictionLRU, MinLoadBlocks: 1}
+var defaultOffload = KVOffload{Policy: eager, Eviction: tier.Evictions[0], MinLoadBlocks: 1}
 
 // tiers completes and checks the tiers of d, the deployment at path at.
 func (c *resolver) tiers(d *Deployment, at string) error {
@@ -131,8 +134,8 @@ func (o *KVOffload) validate(path string, errorf strictyaml.Errorf) error {
 	switch {
 	case o.Policy != eager:
 		return errorf(path+".policy", "must be %s, is %q", eager, o.Policy)
-	case o.Eviction != evictionLRU:
-		return errorf(path+".eviction", "must be %s, is %q", evictionLRU, o.Eviction)
+	case !slices.Contains(tier.Evictions, o.Eviction):
+		return errorf(path+".eviction", "%v", registry.Unknown("eviction policy", o.Eviction, tier.Evictions))
 	}
 	return strictyaml.Between[int](errorf, path+".")("min_load_blocks", o.MinLoadBlocks, 1, maxCacheTokens)
 }

@@ -53,8 +53,8 @@ func TestTierErrors(t *testing.T) {
 			"kv_tiers[1]: is not supported"},
 		{llama + "kv_offload: {policy: lazy}, kv_tiers: [{tier: cpu, gib: 1, " + tierLinks + "}]",
 			"kv_offload.policy: must be eager, is \"lazy\""},
-		{llama + "kv_offload: {eviction: arc}, kv_tiers: [{tier: cpu, gib: 1, " + tierLinks + "}]",
-			"kv_offload.eviction: must be lru, is \"arc\""},
+		{llama + "kv_offload: {eviction: fifo}, kv_tiers: [{tier: cpu, gib: 1, " + tierLinks + "}]",
+			"kv_offload.eviction: unknown eviction policy \"fifo\""},
 		{llama + "kv_offload: {min_load_blocks: 0}, kv_tiers: [{tier: cpu, gib: 1, " + tierLinks + "}]",
 			"kv_offload.min_load_blocks"},
 		{llama + "engine: {enable_prefix_caching: false}, kv_tiers: [{tier: cpu, gib: 1, " + tierLinks + "}]",
@@ -84,6 +84,24 @@ func TestTierSettingsWithoutTiers(t *testing.T) {
 		"policies read kv_util_cpu or loading, which are 0"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no warning %q in:\n%s", want, all)
+		}
+	}
+}
+
+// TestEvictionByOnePriority: eviction by priority warns if all requests have one priority.
+func TestEvictionByOnePriority(t *testing.T) {
+	for _, c := range []struct {
+		policy string
+		want   bool
+	}{{"constant", true}, {"slo-based", false}} {
+		const d = "model: meta-llama/Llama-3.1-8B, gpu: H100, kv_offload: {eviction: priority}, "
+		_, warnings, err := parseDeployment(d+oneTier, "policies.priority={type: "+c.policy+"}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const warning = "kv_offload.eviction has no effect: every request has priority 0"
+		if got := strings.Contains(strings.Join(warnings, "\n"), warning); got != c.want {
+			t.Errorf("%s: warnings %q", c.policy, warnings)
 		}
 	}
 }

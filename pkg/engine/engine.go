@@ -68,6 +68,8 @@ type Request struct {
 	// Order is the position in the wait queue, lowest first. Equal ones wait in order of arrival,
 	// preempted ones ahead of them. A preempted request keeps its order.
 	Order float64
+	// Priority is that of its blocks in a tier, for eviction by priority.
+	Priority float64
 	// Moved is what the request has from another replica, nil for a new one.
 	Moved *Moved
 }

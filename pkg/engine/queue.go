@@ -1,5 +1,7 @@
 package engine
 
+import "blis/pkg/tier"
+
 // The wait queue is a binary heap, lowest order first and, among equals, lowest rank first. Ranks
 // count up for requests that enter and down for preempted ones that return, which are therefore
 // first.
@@ -40,7 +42,7 @@ func (e *Engine) Enqueue(r Request) int32 {
 	}
 	e.wait.last++
 	if e.offload != nil {
-		*e.offload.use(s) = use{arrival: e.wait.last}
+		*e.offload.use(s) = use{User: tier.User{Priority: r.Priority}, arrival: e.wait.last}
 	}
 	e.push(waiter{r.Order, e.wait.last, s})
 	return s

@@ -211,7 +211,7 @@ func (s *simulation) enqueue(slot int32) error {
 		order = s.router.policies.Scheduler.Order(s.router.views.local(s, r, r.replica))
 	}
 	r.engineSeq = e.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: int(r.out.InputTokens),
-		Output: int(r.out.OutputTokens), Order: order, Moved: r.moved})
+		Output: int(r.out.OutputTokens), Order: order, Priority: r.out.Priority, Moved: r.moved})
 	r.moved = nil
 	if err := s.observers.notify(s, onEnqueue, slot); err != nil {
 		return err

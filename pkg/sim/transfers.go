@@ -37,7 +37,7 @@ func offloadConfig(d *cluster.Deployment, tree *kv.Tree, byArrival bool) *engine
 		return nil
 	}
 	t := &d.KVTiers[0]
-	return &engine.OffloadConfig{Store: tier.NewStore(tree, d.Computed.KVTierBlocks),
+	return &engine.OffloadConfig{Store: tier.NewStore(tree, d.Computed.KVTierBlocks, d.KVOffload.Eviction),
 		BlockBytes: float64(d.Computed.KVBlockBytes), MinLoadBlocks: d.KVOffload.MinLoadBlocks,
 		Loads: link.Speed(t.Load), Stores: link.Speed(t.Store), ByArrival: byArrival}
 }

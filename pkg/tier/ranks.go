@@ -1,16 +1,40 @@
 package tier
 
-// rankOf gives u a rank, above all others, unless it has one.
-func (s *Store) rankOf(u *User) {
-	if u.rank == 0 {
-		u.rank = s.newRank() + 1
-	}
+// list is a list of ranks in ascending order of their numbers.
+type list struct {
+	lowest, highest int32
+	blocks          int32
 }
 
-// newRank returns a new rank above all others, with one user.
-func (s *Store) newRank() int32 {
-	s.numbers++
-	x := rank{number: s.numbers, prev: s.highest, next: none, first: none, last: none, users: 1}
+// rank is a place in a list. Of its blocks the last ones are taken first, or the first ones if forward.
+type rank struct {
+	number      int64
+	list        int32
+	forward     bool
+	prev, next  int32
+	first, last int32 // its runs
+}
+
+// addList adds an empty list and returns its index.
+func (s *table) addList() int32 {
+	s.lists = append(s.lists, list{lowest: none, highest: none})
+	return int32(len(s.lists) - 1)
+}
+
+// rankIn returns the rank of a list with this number, which is a new one unless there is one.
+func (s *table) rankIn(list int32, number int64, forward bool) int32 {
+	l := &s.lists[list]
+	before := l.highest
+	for before != none && s.ranks[before].number > number {
+		before = s.ranks[before].prev
+	}
+	if before != none && s.ranks[before].number == number {
+		return before
+	}
+	x := rank{number: number, list: list, forward: forward, prev: before, next: l.lowest, first: none, last: none}
+	if before != none {
+		x.next = s.ranks[before].next
+	}
 	k := int32(len(s.ranks))
 	if last := len(s.spareRanks) - 1; last >= 0 {
 		k, s.spareRanks = s.spareRanks[last], s.spareRanks[:last]
@@ -18,28 +42,33 @@ func (s *Store) newRank() int32 {
 	} else {
 		s.ranks = append(s.ranks, x)
 	}
-	if s.highest == none {
-		s.lowest = k
+	if before == none {
+		l.lowest = k
 	} else {
-		s.ranks[s.highest].next = k
+		s.ranks[before].next = k
 	}
-	s.highest = k
+	if x.next == none {
+		l.highest = k
+	} else {
+		s.ranks[x.next].prev = k
+	}
 	return k
 }
 
-// dropRank removes a rank that has neither users nor runs.
-func (s *Store) dropRank(k int32) {
+// dropRank removes a rank that has no runs.
+func (s *table) dropRank(k int32) {
 	x := &s.ranks[k]
-	if x.users > 0 || x.first != none {
+	if x.first != none {
 		return
 	}
+	l := &s.lists[x.list]
 	if x.prev == none {
-		s.lowest = x.next
+		l.lowest = x.next
 	} else {
 		s.ranks[x.prev].next = x.next
 	}
 	if x.next == none {
-		s.highest = x.prev
+		l.highest = x.prev
 	} else {
 		s.ranks[x.next].prev = x.prev
 	}
@@ -47,7 +76,7 @@ func (s *Store) dropRank(k int32) {
 }
 
 // move gives a run another rank.
-func (s *Store) move(r, to int32) {
+func (s *table) move(r, to int32) {
 	from := s.runs[r].rank
 	if from == to {
 		return
@@ -58,8 +87,9 @@ func (s *Store) move(r, to int32) {
 }
 
 // list adds a run to those of a rank.
-func (s *Store) list(r, k int32) {
+func (s *table) list(r, k int32) {
 	x, in := &s.runs[r], &s.ranks[k]
+	s.lists[in.list].blocks += x.Hi - x.Lo
 	after := in.last
 	for after != none && s.runs[after].Lo > x.Lo {
 		after = s.runs[after].prev
@@ -78,9 +108,10 @@ func (s *Store) list(r, k int32) {
 }
 
 // unlist removes a run from those of its rank.
-func (s *Store) unlist(r int32) {
+func (s *table) unlist(r int32) {
 	x := &s.runs[r]
 	in := &s.ranks[x.rank]
+	s.lists[in.list].blocks -= x.Hi - x.Lo
 	if x.prev == none {
 		in.first = x.next
 	} else {

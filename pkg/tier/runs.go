@@ -1,9 +1,45 @@
 package tier
 
-import "blis/pkg/kv"
+import (
+	"maps"
+	"slices"
+
+	"blis/pkg/kv"
+)
+
+// run is consecutive blocks of a node with the same state and rank.
+type run struct {
+	Extent
+	state state
+	rank  int32 // an index in ranks
+	// prev and next are neighbors among the runs of a rank, in ascending order of their blocks; following is the
+	// next run of the node, in the same order.
+	prev, next, following int32
+}
+
+// table is a set of blocks, in runs. Each has a rank, and each rank is in a list.
+type table struct {
+	tree       *kv.Tree
+	runs       []run
+	spareRuns  []int32
+	first      map[kv.Node]int32 // the first run of each node
+	lists      []list
+	ranks      []rank
+	spareRanks []int32
+}
+
+const none int32 = -1
+
+func newTable(tree *kv.Tree) table { return table{tree: tree, first: map[kv.Node]int32{}} }
+
+// clone returns an independent copy on a clone of the tree.
+func (s *table) clone(tree *kv.Tree) table {
+	return table{tree, slices.Clone(s.runs), slices.Clone(s.spareRuns), maps.Clone(s.first), slices.Clone(s.lists),
+		slices.Clone(s.ranks), slices.Clone(s.spareRanks)}
+}
 
 // head returns the first run of a node, or none.
-func (s *Store) head(n kv.Node) int32 {
+func (s *table) head(n kv.Node) int32 {
 	if r, ok := s.first[n]; ok {
 		return r
 	}
@@ -11,7 +47,7 @@ func (s *Store) head(n kv.Node) int32 {
 }
 
 // each calls f for all runs with blocks of x, which it first cuts off other blocks.
-func (s *Store) each(x Extent, f func(r int32)) {
+func (s *table) each(x Extent, f func(r int32)) {
 	for r := s.head(x.Node); r != none && s.runs[r].Lo < x.Hi; r = s.runs[r].following {
 		if s.runs[r].Hi <= x.Lo {
 			continue
@@ -27,7 +63,7 @@ func (s *Store) each(x Extent, f func(r int32)) {
 }
 
 // change makes the blocks of x in one state ones in another.
-func (s *Store) change(x Extent, from, to state) {
+func (s *table) change(x Extent, from, to state) {
 	s.each(x, func(r int32) {
 		if s.runs[r].state == from {
 			s.runs[r].state = to
@@ -35,29 +71,10 @@ func (s *Store) change(x Extent, from, to state) {
 	})
 }
 
-// use notes that u uses the blocks of x that are in this state. Those that it has not used before get its rank if that
-// is higher (LRUCachePolicy.on_request_access).
-func (s *Store) use(u *User, x Extent, in state) {
-	for r := s.head(x.Node); r != none && s.runs[r].Lo < x.Hi; r = s.runs[r].following {
-		if s.runs[r].Hi <= x.Lo || s.runs[r].state != in {
-			continue
-		}
-		k := s.runs[r]
-		u.note(max(k.Lo, x.Lo), min(k.Hi, x.Hi), func(lo, hi int32) {
-			s.each(Extent{x.Node, lo, hi}, func(r int32) {
-				if s.ranks[s.runs[r].rank].number < s.ranks[u.rank-1].number {
-					s.move(r, u.rank-1)
-				}
-			})
-		})
-	}
-	s.merge(x)
-}
-
-// insert adds blocks that the store lacks, which are being stored.
-func (s *Store) insert(x Extent, rank int32) {
+// insert adds blocks that the table lacks.
+func (s *table) insert(x Extent, in state, rank int32) {
 	s.tree.Ref(x.Node)
-	r := s.newRun(run{Extent: x, state: storing})
+	r := s.newRun(run{Extent: x, state: in})
 	before := none
 	for k := s.head(x.Node); k != none && s.runs[k].Lo < x.Lo; k = s.runs[k].following {
 		before = k
@@ -73,31 +90,61 @@ func (s *Store) insert(x Extent, rank int32) {
 	s.merge(x)
 }
 
-// evict removes n blocks, of which there must be that many idle ones.
-func (s *Store) evict(n int32) {
-	for k := s.lowest; n > 0; {
-		following := s.ranks[k].next
-		for r := s.ranks[k].last; r != none && n > 0; {
-			x := &s.runs[r]
-			before := x.prev
-			if x.state == ready {
-				d := min(n, x.Hi-x.Lo)
-				n -= d
-				s.idle -= d
-				s.used -= d
-				if x.Hi -= d; x.Hi == x.Lo {
-					s.remove(r)
-				}
+// take removes at most n ready blocks of a list, the first ones in its order, calls f for them, and returns how many
+// there were.
+func (s *table) take(list, n int32, f func(x Extent, forward bool)) (taken int32) {
+	for k := s.lists[list].lowest; k != none && taken < n; {
+		following, forward := s.ranks[k].next, s.ranks[k].forward
+		for r := s.end(k); r != none && taken < n; {
+			after := s.runs[r].prev
+			if forward {
+				after = s.runs[r].next
 			}
-			r = before
+			if s.runs[r].state == ready {
+				node := s.runs[r].Node
+				s.tree.Ref(node) // f may keep it
+				x := s.shorten(r, n-taken)
+				taken += x.Hi - x.Lo
+				f(x, forward)
+				s.tree.Unref(node)
+			}
+			r = after
 		}
 		s.dropRank(k)
 		k = following
 	}
+	return taken
+}
+
+// end returns the run of a rank with which take begins.
+func (s *table) end(rank int32) int32 {
+	if s.ranks[rank].forward {
+		return s.ranks[rank].first
+	}
+	return s.ranks[rank].last
+}
+
+// shorten removes at most n blocks from a run, those that take takes first, and returns them.
+func (s *table) shorten(r, n int32) Extent {
+	x := &s.runs[r]
+	taken := x.Extent
+	n = min(n, x.Hi-x.Lo)
+	s.lists[s.ranks[x.rank].list].blocks -= n
+	if s.ranks[x.rank].forward {
+		taken.Hi = x.Lo + n
+		x.Lo += n
+	} else {
+		taken.Lo = x.Hi - n
+		x.Hi -= n
+	}
+	if x.Hi == x.Lo {
+		s.remove(r)
+	}
+	return taken
 }
 
 // split moves the blocks of r from m on into a new run and returns it.
-func (s *Store) split(r, m int32) int32 {
+func (s *table) split(r, m int32) int32 {
 	x := s.runs[r]
 	x.Lo = m
 	s.tree.Ref(x.Node)
@@ -113,7 +160,7 @@ func (s *Store) split(r, m int32) int32 {
 }
 
 // merge makes one run of adjacent ones with the same state and rank, where one of them has blocks of x.
-func (s *Store) merge(x Extent) {
+func (s *table) merge(x Extent) {
 	for r := s.head(x.Node); r != none && s.runs[r].Lo <= x.Hi; {
 		a, k := &s.runs[r], s.runs[r].following
 		if k == none {
@@ -131,7 +178,7 @@ func (s *Store) merge(x Extent) {
 }
 
 // remove deletes a run.
-func (s *Store) remove(r int32) {
+func (s *table) remove(r int32) {
 	s.unlist(r)
 	x := &s.runs[r]
 	if first := s.first[x.Node]; first == r {
@@ -151,7 +198,7 @@ func (s *Store) remove(r int32) {
 	s.spareRuns = append(s.spareRuns, r)
 }
 
-func (s *Store) newRun(x run) int32 {
+func (s *table) newRun(x run) int32 {
 	if last := len(s.spareRuns) - 1; last >= 0 {
 		r := s.spareRuns[last]
 		s.spareRuns = s.spareRuns[:last]

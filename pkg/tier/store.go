@@ -1,6 +1,6 @@
 // Package tier models a memory behind the KV cache of a replica: which blocks it has and which of them it evicts
-// (vllm/v1/kv_offload/cpu/manager.py and policies/lru.py in vLLM 0.33). A block is identified by its content, a
-// node of a kv.Tree and its index there, as in the cache.
+// (vllm/v1/kv_offload/cpu/manager.py and its policies in vLLM 0.33). A block is identified by its content, a node of a
+// kv.Tree and its index there, as in the cache.
 //
 // Blocks have the rank of the request that used them last. A rank is a place in a list, the lowest first. Of the
 // blocks with one rank the last ones of the sequence come first. For a new block the first one goes that
@@ -8,7 +8,6 @@
 package tier
 
 import (
-	"maps"
 	"slices"
 
 	"blis/pkg/kv"
@@ -37,39 +36,13 @@ const (
 	offered // ready, and not to be evicted for its own offer
 )
 
-// run is consecutive blocks of a node with the same state and rank.
-type run struct {
-	Extent
-	state state
-	rank  int32 // an index in ranks
-	// prev and next are neighbors among the runs of a rank, in ascending order of their blocks; following is the
-	// next run of the node, in the same order.
-	prev, next, following int32
-}
-
-// rank is a place in the list of ranks.
-type rank struct {
-	number      int64 // ascending
-	prev, next  int32
-	first, last int32 // its runs
-	users       int32 // requests that have it
-}
-
-const none int32 = -1
-
 // Store is the blocks of a tier.
 type Store struct {
-	tree        *kv.Tree
+	table
+	eviction    eviction
 	total, used int32
 	idle        int32 // ready blocks
-	runs        []run
-	spareRuns   []int32
-	first       map[kv.Node]int32 // the first run of each node
-	ranks       []rank
-	spareRanks  []int32
-	lowest      int32
-	highest     int32
-	numbers     int64
+	numbers     int64 // ranks given so far
 	scratch     []Extent
 	stats       Stats
 }
@@ -87,44 +60,18 @@ func (s *Store) Stats() Stats {
 	return x
 }
 
-// NewStore returns an empty tier with this many blocks.
-func NewStore(tree *kv.Tree, blocks int) *Store {
-	return &Store{tree: tree, total: int32(blocks), first: map[kv.Node]int32{}, lowest: none, highest: none}
+// NewStore returns an empty tier with this many blocks, which evicts by the policy of a name in Evictions.
+func NewStore(tree *kv.Tree, blocks int, policy string) *Store {
+	s := &Store{table: newTable(tree), total: int32(blocks)}
+	s.eviction = newEviction(s, policy)
+	return s
 }
 
-// User is the use that a request makes of a store. The zero value has used nothing.
-type User struct {
-	rank   int32 // index + 1; 0: none yet
-	ranges [][2]int32
+// nextNumber numbers a rank above all others.
+func (s *Store) nextNumber() int64 {
+	s.numbers++
+	return s.numbers
 }
-
-// Clone returns an independent copy of u.
-func (u User) Clone() User {
-	u.ranges = slices.Clone(u.ranges)
-	return u
-}
-
-// note adds blocks lo to hi to what u has used and calls f for those that are new, range by range.
-func (u *User) note(lo, hi int32, f func(lo, hi int32)) {
-	i := 0
-	for i < len(u.ranges) && u.ranges[i][1] < lo {
-		i++
-	}
-	at, first := lo, i
-	for ; i < len(u.ranges) && u.ranges[i][0] <= hi; i++ {
-		if u.ranges[i][0] > at {
-			f(at, u.ranges[i][0])
-		}
-		at, lo, hi = max(at, u.ranges[i][1]), min(lo, u.ranges[i][0]), max(hi, u.ranges[i][1])
-	}
-	if at < hi {
-		f(at, hi)
-	}
-	u.ranges = slices.Replace(u.ranges, first, i, [2]int32{lo, hi})
-}
-
-// Used reports whether u has used blocks.
-func (u *User) Used() bool { return len(u.ranges) > 0 }
 
 // extents appends to list the nodes that have blocks lo to hi of a path, for blocks of this many tokens.
 func extents(list []Extent, path kv.Path, blockSize, lo, hi int32) []Extent {
@@ -164,10 +111,10 @@ func (s *Store) Lookup(path kv.Path, blockSize, lo, hi int32) (n int32, busy boo
 // Load begins to load blocks lo to hi of a path, which are ready, for u.
 func (s *Store) Load(u *User, path kv.Path, blockSize, lo, hi int32) []Extent {
 	list := extents(nil, path, blockSize, lo, hi)
-	s.rankOf(u)
+	s.numberOf(u)
 	for _, x := range list {
 		s.each(x, func(r int32) { s.runs[r].state = loading })
-		s.use(u, x, loading)
+		s.use(u, x)
 	}
 	s.idle -= Blocks(list)
 	return list
@@ -178,7 +125,49 @@ func (s *Store) Load(u *User, path kv.Path, blockSize, lo, hi int32) []Extent {
 func (s *Store) Offer(u *User, path kv.Path, blockSize, lo, hi int32) (missing []Extent, ok bool) {
 	list := extents(s.scratch[:0], path, blockSize, lo, hi)
 	s.scratch = list
-	own := int32(0) // idle blocks of the offer, which are not evicted for it
+	missing, own := s.compare(list)
+	n := Blocks(missing)
+	lack := n - (s.total - s.used)
+	if own+n > 0 {
+		s.numberOf(u)
+		s.eviction.missed(s, u, missing)
+		for _, x := range list {
+			s.change(x, ready, offered)
+		}
+		defer func() {
+			for _, x := range list {
+				s.change(x, offered, ready)
+				s.merge(x)
+			}
+		}()
+		for _, x := range list {
+			s.use(u, x)
+		}
+		for _, x := range missing {
+			u.seen.add(x.Lo, x.Hi)
+		}
+	}
+	if lack > s.idle-own {
+		s.stats.Refused += int64(n)
+		return nil, false
+	}
+	if lack > 0 {
+		s.stats.Evicted += int64(lack)
+		s.idle -= lack
+		s.used -= lack
+		s.eviction.evict(s, lack)
+	}
+	if n > 0 {
+		s.eviction.insert(s, u, missing)
+	}
+	s.used += n
+	s.stats.Peak = max(s.stats.Peak, s.used)
+	return missing, true
+}
+
+// compare returns which blocks of a list the store lacks, and how many others are idle. These are not evicted for an
+// offer of the list.
+func (s *Store) compare(list []Extent) (missing []Extent, idle int32) {
 	for _, x := range list {
 		at := x.Lo
 		for r := s.head(x.Node); r != none && s.runs[r].Lo < x.Hi; r = s.runs[r].following {
@@ -190,7 +179,7 @@ func (s *Store) Offer(u *User, path kv.Path, blockSize, lo, hi int32) (missing [
 				missing = append(missing, Extent{x.Node, at, q.Lo})
 			}
 			if q.state == ready {
-				own += min(q.Hi, x.Hi) - max(q.Lo, at)
+				idle += min(q.Hi, x.Hi) - max(q.Lo, at)
 			}
 			at = min(q.Hi, x.Hi)
 		}
@@ -198,38 +187,20 @@ func (s *Store) Offer(u *User, path kv.Path, blockSize, lo, hi int32) (missing [
 			missing = append(missing, Extent{x.Node, at, x.Hi})
 		}
 	}
-	n := Blocks(missing)
-	lack := n - (s.total - s.used)
-	if own+n > 0 {
-		s.rankOf(u)
-		for _, x := range list {
-			s.change(x, ready, offered)
+	return missing, idle
+}
+
+// use notes that u uses those of the blocks of x that are not being stored.
+func (s *Store) use(u *User, x Extent) {
+	for r := s.head(x.Node); r != none && s.runs[r].Lo < x.Hi; r = s.runs[r].following {
+		if s.runs[r].Hi <= x.Lo || s.runs[r].state == storing {
+			continue
 		}
-		defer func() {
-			for _, x := range list {
-				s.change(x, offered, ready)
-				s.merge(x)
-			}
-		}()
-		for _, x := range list {
-			s.use(u, x, offered)
-		}
-		for _, x := range missing {
-			u.note(x.Lo, x.Hi, func(int32, int32) {})
-		}
+		lo, hi := max(s.runs[r].Lo, x.Lo), min(s.runs[r].Hi, x.Hi)
+		s.eviction.use(s, u, Extent{x.Node, lo, hi})
+		u.seen.add(lo, hi)
 	}
-	if lack > s.idle-own {
-		s.stats.Refused += int64(n)
-		return nil, false
-	}
-	s.stats.Evicted += int64(max(0, lack))
-	s.evict(lack)
-	for _, x := range missing {
-		s.insert(x, u.rank-1)
-	}
-	s.used += n
-	s.stats.Peak = max(s.stats.Peak, s.used)
-	return missing, true
+	s.merge(x)
 }
 
 // Keep returns a copy of a path that stays valid until Release.
@@ -260,33 +231,15 @@ func (s *Store) end(list []Extent, was state) {
 	s.idle += Blocks(list)
 }
 
-// Finish renews the rank of all blocks that u has stored, loaded or offered, since its request has ended.
+// Finish ends the use by u, whose request has ended.
 func (s *Store) Finish(u *User, path kv.Path, blockSize int32) {
-	if len(u.ranges) == 0 {
-		return
-	}
-	next := s.newRank()
-	for _, used := range u.ranges {
-		list := extents(nil, path, blockSize, used[0], used[1])
-		for _, x := range list {
-			s.each(x, func(r int32) { s.move(r, next) })
-			s.merge(x)
-		}
-	}
-	if u.rank > 0 {
-		s.ranks[u.rank-1].users--
-		s.dropRank(u.rank - 1)
-	}
-	s.ranks[next].users--
-	s.dropRank(next)
+	s.eviction.finish(s, u, path, blockSize)
 	*u = User{}
 }
 
 // Clone returns an independent copy on tree, a clone of the store's tree.
 func (s *Store) Clone(tree *kv.Tree) *Store {
 	d := *s
-	d.tree, d.scratch = tree, nil
-	d.runs, d.spareRuns, d.first = slices.Clone(s.runs), slices.Clone(s.spareRuns), maps.Clone(s.first)
-	d.ranks, d.spareRanks = slices.Clone(s.ranks), slices.Clone(s.spareRanks)
+	d.table, d.scratch, d.eviction = s.table.clone(tree), nil, s.eviction.clone(tree)
 	return &d
 }

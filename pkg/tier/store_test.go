@@ -13,7 +13,7 @@ func TestEviction(t *testing.T) {
 		return tree.Resolve(nil, []kv.Segment{{ID: id, Tokens: 40}}, 40, id)
 	}
 	p, q, r := path("p"), path("q"), path("r")
-	s := NewStore(tree, 8)
+	s := NewStore(tree, 8, "lru")
 	var a, b, c User
 	for _, o := range []struct {
 		user *User

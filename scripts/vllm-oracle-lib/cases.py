@@ -28,7 +28,7 @@ class Case:
             self.cluster, self.workload = document["cluster"], document["workload"]
             (deployment,) = self.cluster["deployments"]
             self.engine, self.latency = deployment["engine"], deployment["latency"]
-            self.tiers = deployment.get("kv_tiers", [])
+            self.tiers, self.offload = deployment.get("kv_tiers", []), deployment.get("kv_offload", {})
             classes = {}
             for c in self.workload[0].get("slo_classes", []):
                 classes[c["name"]] = c["priority"]
@@ -300,7 +300,7 @@ def random_tiers(rng, engine, tight, beta):
 
     return {"kv_tiers": [{"tier": "cpu", "blocks": rng.randint(2, 2 * blocks) if tight else 1000 * blocks,
                           "load": link(), "store": link()}],
-            "kv_offload": {"min_load_blocks": 1}}
+            "kv_offload": {"eviction": rng.choice(["lru", "arc"]), "min_load_blocks": 1}}
 
 
 def size_cache(rng, engine, requests, tight, config, version):

@@ -112,7 +112,7 @@ def attach(case, scheduler, config, kv_cache_config):
     spec = types.SimpleNamespace(
         config=types.SimpleNamespace(groups=[group]), blocks_per_chunk=1, tokens_per_hash=size, tokens_per_block=[size],
         offload_prompt_only=False, extra_config={}, kv_events_config=types.SimpleNamespace(enable_kv_cache_events=False, self_describing_kv_events=False),
-        get_manager=lambda: CPUOffloadingManager(tier["blocks"]))
+        get_manager=lambda: CPUOffloadingManager(tier["blocks"], case.offload.get("eviction", "lru")))
     config.parallel_config.world_size = config.parallel_config.decode_context_parallel_size = 1
     offloading._group_kv_bytes_per_block = lambda _: size  # only for synchronous loads, which are off
     offloading.OffloadingConnectorStats = NoStats

@@ -12,7 +12,9 @@ type Host struct {
 	// Blocks is the number of its blocks, BlockBytes the size of each.
 	Blocks, BlockBytes int
 	// MinLoad is the least number of blocks that a request loads.
-	MinLoad     int
+	MinLoad int
+	// Eviction is lru, arc, lfu or priority.
+	Eviction    string
 	Load, Store Link
 }
 
@@ -39,7 +41,11 @@ func (t Transfer) text(replica int) string {
 // setHost sets a key of the host in a story.
 func (c *Config) setHost(key, value string) error {
 	if c.Host == nil {
-		c.Host = &Host{MinLoad: 1}
+		c.Host = &Host{MinLoad: 1, Eviction: "lru"}
+	}
+	if key == "eviction" {
+		c.Host.Eviction = value
+		return nil
 	}
 	x, err := numbers(strings.ReplaceAll(value, ":", ","))
 	switch {
@@ -73,6 +79,8 @@ type HostCounts struct {
 	// Stuck counts batches in which a victim is in the step in flight, Late requests whose blocks are free a step on,
 	// Last stores of requests that have left, Flushed those among them of whose blocks the batch takes some.
 	Stuck, Late, Last, Flushed int
+	// Grown and Shrunk count adaptations of the target of arc.
+	Grown, Shrunk int
 }
 
 func (h *HostCounts) add(b HostCounts) {
@@ -90,6 +98,8 @@ func (h *HostCounts) add(b HostCounts) {
 	h.Late += b.Late
 	h.Last += b.Last
 	h.Flushed += b.Flushed
+	h.Grown += b.Grown
+	h.Shrunk += b.Shrunk
 }
 
 // host is the memory of a replica's host.
@@ -112,6 +122,7 @@ type host struct {
 	numbers int
 	left    []leaver
 	late    []*request
+	arc     arc
 }
 
 // leaver is a request that has left, with the blocks that it had: from offered to full they may still be stored.
@@ -130,6 +141,9 @@ type hostBlock struct {
 	index int
 	state string // ready, storing or loading
 	rank  int
+	// count is how many requests have used it, priority that of the last one.
+	count    int
+	priority float64
 }
 
 // transfer is a transfer under way.
@@ -144,6 +158,9 @@ type transfer struct {
 type hostUse struct {
 	rank int
 	used []string
+	// inserted are the blocks that it stored, reused those that others had stored, missed those that it offered and
+	// the host lacked.
+	inserted, reused, missed []string
 	// number is its place among those that leave, 0 if it does not leave.
 	number int
 	// offered is the number of blocks that are not offered again in this admission.
@@ -166,18 +183,24 @@ func (h *host) find(hash string) *hostBlock {
 }
 
 // record notes that a request uses blocks of a list. Blocks that it has not used before get its rank if that is higher.
-func (h *host) record(u *hostUse, hashes []string) {
+func (h *host) record(u *hostUse, priority float64, hashes []string) {
 	for _, hash := range hashes {
 		if u.rank == 0 {
 			h.ranks++
 			u.rank = h.ranks
 		}
+		b := h.find(hash)
+		if b != nil && !slices.Contains(u.inserted, hash) {
+			u.reused = append(u.reused, hash)
+		}
 		if slices.Contains(u.used, hash) {
 			continue
 		}
 		u.used = append(u.used, hash)
-		if b := h.find(hash); b != nil {
+		if b != nil {
 			b.rank = max(b.rank, u.rank)
+			b.count++
+			b.priority = priority
 		}
 	}
 }
@@ -228,18 +251,21 @@ func (h *host) offer(x *leaver) (t *transfer, ok bool) {
 		if b == nil {
 			missing, blocks = append(missing, x.hashes[i]), append(blocks, x.blocks[i])
 		}
-		if b == nil || b.state == "ready" {
+		if b == nil || b.state != "storing" {
 			used = append(used, x.hashes[i])
 		}
 	}
-	h.record(&x.use, used)
+	h.missARC(&x.use, missing)
+	h.record(&x.use, x.request.Priority, used)
 	if !h.makeRoom(len(missing), x.hashes[x.offered:x.full]) {
 		h.counts.Refused += len(missing)
 		return nil, false
 	}
 	for i := x.offered; i < x.full; i++ {
 		if slices.Contains(missing, x.hashes[i]) {
-			h.blocks = append(h.blocks, hostBlock{x.hashes[i], i, "storing", x.use.rank})
+			h.blocks = append(h.blocks, hostBlock{x.hashes[i], i, "storing", x.use.rank, 1, x.request.Priority})
+			h.insertARC(x.hashes[i])
+			x.use.inserted = append(x.use.inserted, x.hashes[i])
 		}
 	}
 	if len(missing) == 0 {
@@ -276,8 +302,11 @@ func (r *replica) offerLeft(b *batch, now int64) {
 		h.ranks++
 		for _, hash := range x.use.used {
 			if b := h.find(hash); b != nil {
-				b.rank = h.ranks
+				b.rank, b.priority = h.ranks, x.request.Priority
 			}
+		}
+		if h.Eviction == "arc" {
+			h.finishARC(&x.use)
 		}
 	}
 	h.left = nil
@@ -401,16 +430,13 @@ func (h *host) makeRoom(n int, offered []string) bool {
 	if lack > len(idle) {
 		return false
 	}
-	slices.SortFunc(idle, func(a, b hostBlock) int {
-		if a.rank != b.rank {
-			return a.rank - b.rank
-		}
-		return b.index - a.index
-	})
-	for i := range max(0, lack) {
+	for range max(0, lack) {
+		b := h.victim(idle)
 		h.counts.Evicted++
-		h.blocks = slices.DeleteFunc(h.blocks, func(b hostBlock) bool { return b.hash == idle[i].hash })
+		isIt := func(x hostBlock) bool { return x.hash == b.hash }
+		h.blocks, idle = slices.DeleteFunc(h.blocks, isIt), slices.DeleteFunc(idle, isIt)
 	}
+	h.trimARC()
 	return true
 }
 

@@ -148,7 +148,7 @@ func (r *replica) load(q *request, hits hit, found int, now int64) bool {
 		b.state = "loading"
 		t.hashes = append(t.hashes, hash)
 	}
-	r.host.record(&q.host, t.hashes)
+	r.host.record(&q.host, q.Priority, t.hashes)
 	r.host.ask(t, now)
 	q.host.loadEnd = t.EndedUS
 	r.waiting = slices.DeleteFunc(r.waiting, func(x *request) bool { return x == q })

@@ -23,6 +23,12 @@ func RandomHosts(seed uint64) (Config, []Request) {
 		Load:       d.link(step),
 		Store:      d.link(step),
 	}
+	e := &generator{Rand: rand.New(rand.NewPCG(seed, 0x65766963))}
+	c.Host.Eviction = pick(e, "lru", "lru", "arc", "arc", "lfu", "priority")
+	if c.Host.Eviction == "priority" && c.Scheduler == "" {
+		c.Scheduler = "fcfs"
+		e.assignPriorities(requests)
+	}
 	if a := (&generator{Rand: rand.New(rand.NewPCG(seed, 0x61747472))}); c.Replicas > 1 && a.percent(30) {
 		c.Routing, c.Scorers, c.Picker = "attribute", nil, ""
 		c.Named.Attribute, c.Named.Sign = pick(a, "kv_util_cpu", "loading"), pick(a, 1, -1.0)

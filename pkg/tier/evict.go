@@ -1,0 +1,127 @@
+package tier
+
+import (
+	"cmp"
+	"slices"
+
+	"blis/pkg/kv"
+)
+
+// Evictions are the eviction policies.
+var Evictions = []string{"lru", "arc", "lfu", "priority"}
+
+// eviction says which blocks a full store loses. All methods may change the ranks of blocks.
+type eviction interface {
+	// missed: u offers blocks that the store lacks. use: u uses blocks of the store, and some of them maybe not for the
+	// first time.
+	missed(s *Store, u *User, missing []Extent)
+	use(s *Store, u *User, x Extent)
+	// evict removes n idle blocks, of which there must be that many.
+	evict(s *Store, n int32)
+	insert(s *Store, u *User, list []Extent)
+	finish(s *Store, u *User, path kv.Path, blockSize int32)
+	clone(tree *kv.Tree) eviction
+}
+
+func newEviction(s *Store, policy string) eviction {
+	switch policy {
+	case "arc":
+		return newAdaptive(s)
+	case "lfu":
+		return &byKey{count: true}
+	case "priority":
+		return &byKey{priority: true}
+	}
+	return &byKey{}
+}
+
+// byKey evicts the blocks with the lowest key, and of equal ones those of the request that used them least recently
+// (LRUCachePolicy): its blocks share a rank, which is set when it first uses one and renewed when it ends. The key of
+// lru is always 0, that of lfu the number of requests that have used the block since it was stored, that of priority
+// the priority of the last one.
+type byKey struct {
+	count, priority bool
+	// keys are those of the store's lists, ascending the indexes of these in that order.
+	keys      []float64
+	ascending []int32
+}
+
+func (*byKey) missed(*Store, *User, []Extent) {}
+
+// list returns the list with a key.
+func (e *byKey) list(s *Store, key float64) int32 {
+	at, found := slices.BinarySearchFunc(e.ascending, key, func(list int32, key float64) int {
+		return cmp.Compare(e.keys[list], key)
+	})
+	if !found {
+		e.keys, e.ascending = append(e.keys, key), slices.Insert(e.ascending, at, s.addList())
+	}
+	return e.ascending[at]
+}
+
+// keyed returns the list of a block that u uses, which is in another one so far, for the first time if it is new to u.
+func (e *byKey) keyed(s *Store, u *User, list int32, isNew bool) int32 {
+	switch {
+	case e.priority:
+		return e.list(s, u.Priority)
+	case e.count && isNew:
+		return e.list(s, e.keys[list]+1)
+	}
+	return list
+}
+
+// use gives blocks that are new to u its rank if that is higher (LRUCachePolicy.on_request_access).
+func (e *byKey) use(s *Store, u *User, x Extent) {
+	u.seen.without(x.Lo, x.Hi, func(lo, hi int32) {
+		s.each(Extent{x.Node, lo, hi}, func(r int32) {
+			before := s.ranks[s.runs[r].rank]
+			list := e.keyed(s, u, before.list, true)
+			s.move(r, s.rankIn(list, max(before.number, u.number), false))
+		})
+	})
+}
+
+func (e *byKey) evict(s *Store, n int32) {
+	for _, list := range e.ascending {
+		if n -= s.take(list, n, func(Extent, bool) {}); n == 0 {
+			return
+		}
+	}
+}
+
+func (e *byKey) insert(s *Store, u *User, list []Extent) {
+	key := 0.0
+	switch {
+	case e.count:
+		key = 1
+	case e.priority:
+		key = u.Priority
+	}
+	in := e.list(s, key)
+	for _, x := range list {
+		s.table.insert(x, storing, s.rankIn(in, u.number, false))
+	}
+}
+
+// finish renews the rank of all blocks that u has stored, loaded or offered.
+func (e *byKey) finish(s *Store, u *User, path kv.Path, blockSize int32) {
+	if !u.Used() {
+		return
+	}
+	next := s.nextNumber()
+	for _, used := range u.seen {
+		for _, x := range extents(nil, path, blockSize, used[0], used[1]) {
+			s.each(x, func(r int32) {
+				list := e.keyed(s, u, s.ranks[s.runs[r].rank].list, false)
+				s.move(r, s.rankIn(list, next, false))
+			})
+			s.merge(x)
+		}
+	}
+}
+
+func (e *byKey) clone(*kv.Tree) eviction {
+	c := *e
+	c.keys, c.ascending = slices.Clone(e.keys), slices.Clone(e.ascending)
+	return &c
+}
