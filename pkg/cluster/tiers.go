@@ -28,8 +28,10 @@ type KVLink struct {
 
 // KVOffload are the rules for the tiers of a deployment.
 type KVOffload struct {
-	// Policy says when blocks are stored: eager, at the end of the step that fills them.
-	Policy string `yaml:"policy" json:"policy"`
+	// Policy says when blocks are stored: eager, at the end of the step that fills them; or threshold, at that of the
+	// first step of their request in which at least the share Threshold of the cache is in use.
+	Policy    string  `yaml:"policy" json:"policy"`
+	Threshold float64 `yaml:"threshold" json:"threshold,omitempty"`
 	// Eviction says which blocks a full tier loses: lru, those of the request that used them least recently; arc,
 	// vLLM's adaptive replacement; lfu, those that the fewest requests have used; or priority, those last used by the
 	// request of the lowest priority (tier.Evictions).
@@ -40,15 +42,32 @@ type KVOffload struct {
 
 // The values of KVTier.Tier, KVOffload.Policy.
 const (
-	TierCPU = "cpu"
-	eager   = "eager"
+	TierCPU   = "cpu"
+	eager     = "eager"
+	threshold = "threshold"
 )
 
 // UnmarshalYAML decodes the rules over the defaults.
 func (o *KVOffload) UnmarshalYAML(decode func(any) error) error {
 	type plain KVOffload
 	*o = defaultOffload
-	return decode((*plain)(o))
+	if err := decode((*plain)(o)); err != nil {
+		return err
+	}
+	if o.Policy == threshold && o.Threshold == 0 {
+		o.Threshold = defaultThreshold
+	}
+	return nil
+}
+
+const defaultThreshold = 0.9
+
+// UsedShare is the share of the cache's blocks that must be in use for a store.
+func (o *KVOffload) UsedShare() float64 {
+	if o.Policy == eager {
+		return 0
+	}
+	return o.Threshold
 }
 
 var defaultOffload = KVOffload{Policy: eager, Eviction: tier.Evictions[0], MinLoadBlocks: 1}
@@ -132,8 +151,12 @@ const maxGBPerS = 1e6
 
 func (o *KVOffload) validate(path string, errorf strictyaml.Errorf) error {
 	switch {
-	case o.Policy != eager:
-		return errorf(path+".policy", "must be %s, is %q", eager, o.Policy)
+	case o.Policy != eager && o.Policy != threshold:
+		return errorf(path+".policy", "must be %s or %s, is %q", eager, threshold, o.Policy)
+	case o.Policy == eager && o.Threshold != 0:
+		return errorf(path+".threshold", "needs policy: %s", threshold)
+	case o.Policy == threshold && !(o.Threshold > 0 && o.Threshold <= 1):
+		return errorf(path+".threshold", "must be above 0 and at most 1, is %g", o.Threshold)
 	case !slices.Contains(tier.Evictions, o.Eviction):
 		return errorf(path+".eviction", "%v", registry.Unknown("eviction policy", o.Eviction, tier.Evictions))
 	}

@@ -19,6 +19,8 @@ type OffloadConfig struct {
 	BlockBytes float64
 	// A request loads at least MinLoadBlocks.
 	MinLoadBlocks int
+	// Threshold is the share of the cache's blocks that must be in use for an offer.
+	Threshold     float64
 	Loads, Stores link.Speed
 	// ByArrival: of requests with the same order, the one that arrived first is the first in all queues, also after a
 	// preemption or a load.
@@ -46,7 +48,7 @@ type offload struct {
 	loading, storing []underWay
 	started          []Transfer
 	// fills has, for each phase of the cache's clock, the decoding sequences that fill a block then. refused are the
-	// sequences whose last offer was refused.
+	// sequences whose last offer was refused, or not made.
 	fills   [][]int32
 	refused []int32
 	// left are the requests that have left since a batch was formed last, in any order; leaving counts those that began
@@ -55,6 +57,8 @@ type offload struct {
 	leaving int64
 	// orphans are sequences aborted during their loads, late those whose blocks are freed when the next step ends.
 	orphans, late []int32
+	// open: there are enough blocks in use for offers.
+	open bool
 	// ending: the aborts of a step that ends are processed, before its tokens.
 	ending bool
 	// offers is scratch, skipped are the waiting requests that the batch being formed has passed.
@@ -227,6 +231,7 @@ func (e *Engine) offer(b *batch) {
 		}
 		e.noteDecoding(b, o.refused)
 	}
+	e.openOffers()
 	slices.SortFunc(o.offers, func(x, y offer) int { return cmp.Compare(x.admission, y.admission) })
 	for _, x := range o.offers {
 		e.offerBlocks(b, x)
@@ -235,6 +240,12 @@ func (e *Engine) offer(b *batch) {
 	if b.Prefill+b.Decode > 0 {
 		b.notBefore, o.wait = o.wait, 0
 	}
+}
+
+// openOffers says whether enough blocks are in use for offers.
+func (e *Engine) openOffers() {
+	total := e.cache.Total()
+	e.offload.open = float64(total-e.cache.Free())/float64(total) >= e.offload.cfg.Threshold
 }
 
 func (e *Engine) noteDecoding(b *batch, list []int32) {
@@ -266,7 +277,11 @@ func (e *Engine) known(q *sequence) int64 {
 
 func (e *Engine) offerBlocks(b *batch, x offer) {
 	o, q, u := e.offload, &e.seqs[x.seq], &e.offload.uses[x.seq]
-	missing, ok := o.store.Offer(&u.User, e.cache.Path(q.kv), o.blockSize, u.offered, x.hi)
+	var missing []tier.Extent
+	ok := o.open
+	if ok {
+		missing, ok = o.store.Offer(&u.User, e.cache.Path(q.kv), o.blockSize, u.offered, x.hi)
+	}
 	switch i := slices.Index(o.refused, x.seq); {
 	case !ok && i < 0:
 		o.refused = append(o.refused, x.seq)
@@ -292,7 +307,7 @@ func (e *Engine) offerLeft(b *batch) {
 	slices.SortFunc(o.left, func(x, y leaver) int { return cmp.Compare(x.number, y.number) })
 	for i := range o.left {
 		x := &o.left[i]
-		if x.hi <= x.lo {
+		if x.hi <= x.lo || !o.open {
 			continue
 		}
 		missing, ok := o.store.Offer(&x.User, x.path, o.blockSize, x.lo, x.hi)
@@ -431,6 +446,7 @@ func (e *Engine) endUse(s int32) {
 // offerIdle is offer if there is no batch to form.
 func (e *Engine) offerIdle() {
 	idle := batch{}
+	e.openOffers()
 	e.offerLeft(&idle)
 	e.askAll(&idle, e.now)
 }

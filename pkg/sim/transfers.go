@@ -39,7 +39,8 @@ func offloadConfig(d *cluster.Deployment, tree *kv.Tree, byArrival bool) *engine
 	t := &d.KVTiers[0]
 	return &engine.OffloadConfig{Store: tier.NewStore(tree, d.Computed.KVTierBlocks, d.KVOffload.Eviction),
 		BlockBytes: float64(d.Computed.KVBlockBytes), MinLoadBlocks: d.KVOffload.MinLoadBlocks,
-		Loads: link.Speed(t.Load), Stores: link.Speed(t.Store), ByArrival: byArrival}
+		Threshold: d.KVOffload.UsedShare(),
+		Loads:     link.Speed(t.Load), Stores: link.Speed(t.Store), ByArrival: byArrival}
 }
 
 // schedule schedules the ends of the transfers that replica i has just asked for.

@@ -208,7 +208,7 @@ func (c *Config) set(key, value string) (err error) {
 		c.ShadowBlocks, err = strconv.Atoi(value)
 	case "horizon":
 		c.HorizonUS, err = strconv.ParseInt(value, 10, 64)
-	case "host", "load", "store", "eviction":
+	case "host", "load", "store", "eviction", "offers":
 		err = c.setHost(key, value)
 	default:
 		err = fmt.Errorf("unknown key")

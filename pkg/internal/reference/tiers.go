@@ -14,7 +14,9 @@ type Host struct {
 	// MinLoad is the least number of blocks that a request loads.
 	MinLoad int
 	// Eviction is lru, arc, lfu or priority.
-	Eviction    string
+	Eviction string
+	// Threshold is the share of the cache that must be in use for offers.
+	Threshold   float64
 	Load, Store Link
 }
 
@@ -53,6 +55,8 @@ func (c *Config) setHost(key, value string) error {
 		return err
 	case key == "host" && len(x) == 3:
 		c.Host.Blocks, c.Host.BlockBytes, c.Host.MinLoad = int(x[0]), int(x[1]), int(x[2])
+	case key == "offers" && len(x) == 1:
+		c.Host.Threshold = x[0]
 	case key == "load" && len(x) == 2:
 		c.Host.Load = Link{x[0], x[1]}
 	case key == "store" && len(x) == 2:
@@ -79,6 +83,8 @@ type HostCounts struct {
 	// Stuck counts batches in which a victim is in the step in flight, Late requests whose blocks are free a step on,
 	// Last stores of requests that have left, Flushed those among them of whose blocks the batch takes some.
 	Stuck, Late, Last, Flushed int
+	// Closed counts offers that are not made, since too little of the cache is in use.
+	Closed int
 	// Grown and Shrunk count adaptations of the target of arc.
 	Grown, Shrunk int
 }
@@ -98,6 +104,7 @@ func (h *HostCounts) add(b HostCounts) {
 	h.Late += b.Late
 	h.Last += b.Last
 	h.Flushed += b.Flushed
+	h.Closed += b.Closed
 	h.Grown += b.Grown
 	h.Shrunk += b.Shrunk
 }
@@ -227,6 +234,10 @@ func (r *replica) offer(b *batch) {
 		for i := range full {
 			x.hashes = append(x.hashes, q.hash((i+1)*r.config.BlockSize))
 		}
+		if !r.offersOpen() {
+			r.host.counts.Closed++
+			continue
+		}
 		t, ok := r.host.offer(&x)
 		q.host = x.use
 		if ok {
@@ -236,6 +247,12 @@ func (r *replica) offer(b *batch) {
 			b.stores = append(b.stores, t)
 		}
 	}
+}
+
+// offersOpen reports whether enough of the cache is in use for offers.
+func (r *replica) offersOpen() bool {
+	n := len(r.cache.blocks)
+	return float64(n-len(r.cache.free))/float64(n) >= r.host.Threshold
 }
 
 // offer offers the blocks of a request and returns the store of those that the host lacks, nil if there are none.
@@ -282,6 +299,9 @@ func (r *replica) offerLeft(b *batch, now int64) {
 	h := r.host
 	slices.SortFunc(h.left, func(x, y leaver) int { return x.use.number - y.use.number })
 	for i := range h.left {
+		if !r.offersOpen() {
+			continue
+		}
 		t, _ := h.offer(&h.left[i])
 		if t == nil {
 			continue

@@ -25,6 +25,9 @@ func RandomHosts(seed uint64) (Config, []Request) {
 	}
 	e := &generator{Rand: rand.New(rand.NewPCG(seed, 0x65766963))}
 	c.Host.Eviction = pick(e, "lru", "lru", "arc", "arc", "lfu", "priority")
+	if e.percent(15) {
+		c.Host.Threshold = pick(e, 0.3, 0.6, 0.9)
+	}
 	if c.Host.Eviction == "priority" && c.Scheduler == "" {
 		c.Scheduler = "fcfs"
 		e.assignPriorities(requests)
