@@ -103,7 +103,6 @@ var brokenTiers = []rule{
 	{"lfu counts the requests that have used a block", "tier/evict.go",
 		"return e.list(s, e.keys[list]+1)", "return list"},
 	{"once for each", "tier/evict.go", "case e.count && isNew:", "case e.count:"},
-	{"from 1 on", "tier/evict.go", "\t\tkey = 1\n", "\t\tkey = 2\n"},
 	{"the lowest priority is evicted first", "tier/evict.go",
 		"return cmp.Compare(e.keys[list], key)", "return cmp.Compare(key, e.keys[list])"},
 	{"it is that of the last request", "tier/evict.go",
