@@ -51,10 +51,12 @@ type Analyzer struct {
 	topology topology
 	// queueWeight is that of queue-depth in the policy weighted, 0 in others.
 	queueWeight float64
-	names       nameTable
-	metrics     *metrics.Raw
-	episodes    []stream.Anomaly
-	query       *Query
+	// cacheDelayUS is the highest age of what replicas report about their caches.
+	cacheDelayUS int64
+	names        nameTable
+	metrics      *metrics.Raw
+	episodes     []stream.Anomaly
+	query        *Query
 
 	requests []*request
 	spare    []request        // allocated, not in requests yet
@@ -73,6 +75,7 @@ func New(h *stream.Header) *Analyzer {
 		pending: map[string]int32{}, exact: map[string]*Exact{}, admissions: map[string]int64{},
 		topology: newTopology(h)}
 	a.queueWeight = (&proposal{Analyzer: a}).number("policies.routing.params." + queueScorer)
+	a.cacheDelayUS = a.topology.snapshotAgeUS("cache")
 	for _, c := range stream.Classes {
 		a.classes[c.Name] = c.Value
 	}

@@ -58,6 +58,8 @@ type Condition struct {
 	rank  rank
 	// isAbsolute: it says where at least half of the wait was, whatever other requests lost; see Analyzer.bestPattern.
 	isAbsolute bool
+	// isWrong: what it says is an error whatever else is too small; it comes first if it explains half as much.
+	isWrong bool
 	// parts are where a loss must be for the condition to explain it; see verdict.dominant.
 	parts partSet
 	holds func(*Analyzer, *request) bool
@@ -88,7 +90,8 @@ var conditions = []*Condition{
 	&cacheFull, &behindLongPrompts, &overtaken, &behindTenant, &behindLowerClass,
 	&batchSlotsFull, &tokenBudgetFull, &smallChunks,
 	&staleSignal, &hotPrefix, &queueUnseen, &queueIgnored, &imbalancedBatch, &prefixUnseen, &prefixHitSkipped,
-	&rejected, &delayed, &prefixForgotten, &evicted, &preempted, &prefixCachingOff, &prefillInterference,
+	&rejected, &delayed, &stalePrefixes, &prefixForgotten,
+	&evicted, &preempted, &prefixCachingOff, &prefillInterference,
 	&loadPeak, &overload, &replicasSaturated,
 	&hotReplica, &burst, &longPrompt, &tenantTrait, &classTrait,
 }

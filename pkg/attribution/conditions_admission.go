@@ -38,22 +38,23 @@ var delayed = Condition{Name: "delayed", Component: admissionComponent, rank: ra
 var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponent, rank: rankCapacity,
 	parts: beforeToken,
 	Doc: "waited behind at least 2000 tokens, at least 30 % of them from the tenant with 30 % of all work and 1.25" +
-		" times an even share or twice its share of the requests; less than 25 % of them joined the queue later; no" +
-		" queue was much shorter",
+		" times an even share or twice its share of the requests; less than 25 % of them joined the queue later;" +
+		" without these it would have met its TTFT target (or waited half as long); no queue was much shorter",
 	cause: func(p *Pattern) string {
 		return waitedBehind(p, heavyTenantAhead, "tenant "+llmtext.Short(p.Value, maxNameLength))
 	},
 	Hint: "serve the other tenants first (tenant-priority), or bound each: tenant-quota, or token-bucket with" +
 		" per_tenant in input_tokens",
 	change: (*proposal).boundTenant,
-	others: append(shorterQueues[:len(shorterQueues):len(shorterQueues)],
+	others: append(append([]remedy{
+		{"limit that tenant to what the others leave (rate-limit)", (*proposal).limitTenant}}, shorterQueues...),
 		remedy{"bound each tenant's share of the requests in flight", policy("admission", "tenant-quota")},
 		remedy{"send that tenant to replicas of its own (pools)", (*proposal).heavyTenantApart},
 		remedy{"bound each tenant's rate of prompt tokens (token-bucket)", (*proposal).equalRates}),
 	holds: func(a *Analyzer, r *request) bool {
 		cameFirst := 4*r.evidence.overtaken < r.contention.ahead.total
 		return a.stats.heavyTenant != missing && !r.longerQueue() && cameFirst &&
-			r.mostlyBehind(r.contention.ahead.heavyTenant)
+			r.mostlyBehind(r.contention.ahead.heavyTenant) && a.mattersToWait(r, r.contention.ahead.heavyTenant)
 	},
 	value:     func(a *Analyzer, _ *request) int32 { return a.stats.heavyTenant },
 	valueName: nameOf}

@@ -28,7 +28,8 @@ var unservable = Condition{Name: "unservable", Component: engineComponent, rank:
 var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: rankCapacity, parts: inQueue,
 	Doc: "waited at least 100 ms for a batch while fewer than 32 running requests held at least 90 % of its" +
 		" replica's KV blocks, or of those below the watermark: the engine had too few in most of the wait, by means" +
-		" where that is not recorded; no queue was much shorter",
+		" where that is not recorded; no queue was much shorter, or replicas of the same model have at least twice as" +
+		" many blocks",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("waited for a batch while %s running requests held %s of the KV blocks (%s)",
 			p.mean(running), blocksHeld(p), p.stoppedText(func(s stopped) int64 { return s.blocks }))
@@ -38,7 +39,8 @@ var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: r
 	others:     shorterQueues,
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
-		return r.waitedForBatch() && a.blocksFull(r) && r.contention.running < manyRunning
+		waited := r.waitedLong() && (!r.longerQueue() || a.peersHaveTwice(r, (*deployment).usableBlocks))
+		return waited && a.blocksFull(r) && r.contention.running < manyRunning
 	}}
 
 var batchSlotsFull = Condition{Name: "batch_slots_full",
@@ -57,7 +59,7 @@ var batchSlotsFull = Condition{Name: "batch_slots_full",
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
 		c := &r.contention
-		waited := r.waitedLong() && (!r.longerQueue() || a.fewerSlots(r))
+		waited := r.waitedLong() && (!r.longerQueue() || a.peersHaveTwice(r, (*deployment).slots))
 		return waited && a.slotsFull(r) && c.kvShare > 0 && c.kvShare < idleCacheShare
 	}}
 
@@ -125,10 +127,10 @@ func (r *request) waitedLong() bool {
 	return r.contention.running > 0 && r.times.leftQueue()-r.times.enqueued >= longWaitUS
 }
 
-// fewerSlots reports whether replicas of the same model have at least twice as many batch slots as that of r.
-func (a *Analyzer) fewerSlots(r *request) bool {
+// peersHaveTwice reports whether replicas of the same model have at least twice as much of something as that of r.
+func (a *Analyzer) peersHaveTwice(r *request, amount func(*deployment) int64) bool {
 	own := a.topology.deploymentOf(r.replica)
 	return slices.ContainsFunc(a.topology.Deployments, func(d deployment) bool {
-		return d.Model == own.Model && d.Engine.MaxNumSeqs >= 2*own.Engine.MaxNumSeqs
+		return d.Model == own.Model && amount(&d) >= max(1, 2*amount(own))
 	})
 }

@@ -131,16 +131,18 @@ var behindLongPrompts = Condition{Name: "behind_long_prompts", Component: schedu
 	}}
 
 var overtaken = Condition{Name: "overtaken", Component: schedulingComponent, rank: rankCapacity, parts: beforeToken,
-	Doc: "waited behind at least 2000 tokens, at least half of them from requests that joined the queue later; no" +
-		" queue was much shorter",
+	Doc: "waited behind at least 2000 tokens, at least half of them from requests of no higher priority that joined" +
+		" the queue later; no queue was much shorter",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("waited behind %s tokens, %s of them from requests that came later (means)",
+		return fmt.Sprintf("waited behind %s tokens, %s of them from requests that came later and are not more urgent"+
+			" (means)",
 			p.mean(allAhead),
 			p.mean(func(r *request) float64 { return float64(r.evidence.overtaken) }))
 	},
-	Hint:   "serve these requests earlier: priority slo-based with scheduler priority-fcfs, or another order",
-	change: classesFirst,
-	others: shorterQueues,
+	Hint:    "serve these requests earlier: priority slo-based with scheduler priority-fcfs, or another order",
+	change:  (*proposal).inOrder,
+	others:  shorterQueues,
+	isWrong: true,
 	holds: when(func(r *request) bool {
 		return !r.longerQueue() && r.contention.ahead.total >= manyTokensAhead &&
 			2*r.evidence.overtaken >= r.contention.ahead.total

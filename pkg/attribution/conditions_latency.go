@@ -50,8 +50,10 @@ var flowControl = Condition{Name: "flow_control", Component: admissionComponent,
 		}
 		return text
 	},
-	Hint:       "raise the limits of control_plane.flow_control.detector where replicas have room; else add replicas",
-	change:     (*proposal).moreFlow,
+	Hint:   "raise the limits of control_plane.flow_control.detector where replicas have room; else add replicas",
+	change: (*proposal).moreFlow,
+	others: []remedy{{"hold the same share of requests of every priority back (static-usage-limit-policy)",
+		(*proposal).noHoldback}},
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
 		return 2*r.evidence.decisionUS < r.times.split()[PartFlow] || a.rejectedByFlow(r)

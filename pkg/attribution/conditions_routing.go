@@ -91,7 +91,7 @@ var prefixUnseen = Condition{Name: "prefix_unseen", Component: routingComponent,
 			p.mean(recomputedAhead))
 	},
 	Hint:   "route with prefix-affinity or precise-prefix",
-	change: policy("routing", "weighted"),
+	change: (*proposal).readPrefixes,
 	others: otherRouters,
 	holds:  when(func(r *request) bool { return !r.longerQueue() && r.prefixIgnored() && r.recomputes() })}
 
@@ -153,10 +153,12 @@ func (r *request) prefixIgnored() bool {
 	return seen.Replica != missing && seen.Prefix < 0
 }
 
-// recomputes reports whether r recomputed much of its prompt, or waited behind requests that did.
+// recomputes reports whether r recomputed much of its prompt, or waited behind requests that did, or was slowed down
+// by them while it decoded.
 func (r *request) recomputes() bool {
-	own := r.contention.recomputed
-	return own >= minPrefixTokens && 10*own >= 3*int64(r.tokens.input) || r.mostlyBehind(r.contention.ahead.recomputed)
+	c := &r.contention
+	return c.recomputed >= minPrefixTokens && 10*c.recomputed >= 3*int64(r.tokens.input) ||
+		r.mostlyBehind(c.ahead.recomputed) || r.isSlowedDown() && 10*c.interferingRecomputed >= 3*c.interfering
 }
 
 var prefixForgotten = Condition{Name: "prefix_index_small", Component: routingComponent, rank: rankMechanism,
@@ -174,6 +176,23 @@ var prefixForgotten = Condition{Name: "prefix_index_small", Component: routingCo
 	holds: func(a *Analyzer, r *request) bool {
 		return a.indexSmall(r) && !r.prefixIgnored() && r.tokens.expected < minPrefixTokens && r.recomputes()
 	}}
+
+var stalePrefixes = Condition{Name: "stale_prefixes", Component: routingComponent, rank: rankMechanism,
+	parts: afterAdmitted,
+	Doc: "the router knew the caches as they were at least 100 ms ago (snapshots.cache); recomputed at least 256" +
+		" tokens and 30 % of its prompt (by what the best tenth of its tenant finds cached), or waited behind such" +
+		" tokens, or decoded while such were computed",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("routed by caches as they were up to %s ms ago; %s of %s prompt tokens cached; waited"+
+			" behind %s tokens, %s recomputed (means)", p.mean(cacheAgeMS), p.mean(cachedTokens), p.mean(inputTokens),
+			p.mean(allAhead), p.mean(recomputedAhead))
+	},
+	Hint:   "report caches at once (snapshots.cache), or route by what was sent (prefix-affinity) or by session",
+	change: (*proposal).readFreshCaches,
+	others: otherRouters,
+	holds:  when(func(r *request) bool { return r.routing.cacheAgeUS >= staleUS && r.recomputes() })}
+
+func cacheAgeMS(r *request) float64 { return float64(r.routing.cacheAgeUS) / 1000 }
 
 // indexSmall reports whether the router's prefix index is much smaller than the cache of the replica of r.
 func (a *Analyzer) indexSmall(r *request) bool {

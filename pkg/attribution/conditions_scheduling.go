@@ -10,15 +10,18 @@ const (
 
 var behindLowerClass = Condition{Name: "behind_lower_class", Component: schedulingComponent, rank: rankCapacity,
 	parts: beforeToken,
-	Doc: "waited behind at least 2000 tokens, at least 30 % of them from classes of lower priority; no queue" +
-		" was much shorter",
+	Doc: "waited behind at least 2000 tokens, at least 30 % of them from classes of lower priority, and would have" +
+		" met its TTFT target without these (or waited half as long); no queue was much shorter",
 	cause: func(p *Pattern) string { return waitedBehind(p, lowerPriorityAhead, "lower classes") },
 	Hint: "order the queue by class: priority slo-based, scheduler priority-fcfs;" +
 		" reject or delay lower classes under load",
 	change: classesFirst,
 	others: append(shorterQueues[:len(shorterQueues):len(shorterQueues)],
 		remedy{"send this class to replicas of its own (pools)", (*proposal).lossesApart}),
-	holds: when(func(r *request) bool { return !r.longerQueue() && r.mostlyBehind(r.contention.ahead.lowerPriority) })}
+	holds: func(a *Analyzer, r *request) bool {
+		lower := r.contention.ahead.lowerPriority
+		return !r.longerQueue() && r.mostlyBehind(lower) && a.mattersToWait(r, lower)
+	}}
 
 var prefillInterference = Condition{Name: "prefill_interference", Component: schedulingComponent, rank: rankMechanism,
 	parts: afterAdmitted,
@@ -34,10 +37,29 @@ var prefillInterference = Condition{Name: "prefill_interference", Component: sch
 	change: (*proposal).lessBudget,
 	others: []remedy{ownReplicas},
 	holds: when(func(r *request) bool {
-		missed, output := r.verdict.missed, int64(r.tokens.output)
-		return output > 1 && (missed == 0 || missed == missedTPOT) &&
-			r.contention.interfering >= prefillPerOutputToken*(output-1)
+		missed := r.verdict.missed
+		return (missed == 0 || missed == missedTPOT) && r.isSlowedDown()
 	})}
+
+// mattersToWait reports whether r would have met its TTFT target without a part of the work ahead of it, or, if that is
+// not what it missed, would have waited at most half as long. Work of that share is then missing since the queue was
+// empty: it is served so much earlier by what it saved until r joined the queue and in the wait of r.
+func (a *Analyzer) mattersToWait(r *request, tokens int64) bool {
+	share := float64(tokens) / float64(max(1, r.contention.ahead.total))
+	wait := float64(r.times.leftQueue() - r.times.enqueued)
+	left := max(0, wait-float64(share*(wait+float64(r.times.enqueued-r.contention.busySince))))
+	target := 1000 * a.classes[a.names.list[r.labels.class]].Targets.TTFTMS
+	if r.verdict.missed&missedTTFT == 0 || target == 0 || r.times.firstToken == never {
+		return 2*left <= wait
+	}
+	return float64(r.times.firstToken-r.times.arrival)-wait+left <= target
+}
+
+// isSlowedDown reports whether its replica prefilled much while r decoded.
+func (r *request) isSlowedDown() bool {
+	output := int64(r.tokens.output)
+	return output > 1 && r.contention.interfering >= prefillPerOutputToken*(output-1)
+}
 
 // mostlyBehind reports whether r waited behind many tokens and at least 30 % of them are these.
 func (r *request) mostlyBehind(tokens int64) bool {

@@ -17,6 +17,8 @@ type contention struct {
 	queue, shortest, shortestAt int32
 	// resident and fewestResident are the same for all requests sent there that had not ended.
 	resident, fewestResident int32
+	// busySince is when the queue of its replica was last found empty before it, or by it.
+	busySince stream.Micros
 	occupancy
 	ahead tokensAhead
 	// recomputed is how many tokens of its own prompt had been computed before.
@@ -24,6 +26,8 @@ type contention struct {
 	// interfering is the number of uncached prompt tokens of the requests that entered a batch
 	// of its replica between its first token and its last.
 	interfering int64
+	// interferingRecomputed is how many of these tokens had been computed before.
+	interferingRecomputed int64
 	// inBurst: it arrived in a burst of its tenant; see markBursts.
 	inBurst bool
 }
@@ -50,9 +54,14 @@ func (a *Analyzer) countQueues() {
 		}
 	}
 	slices.SortStableFunc(routed, func(x, y *request) int { return cmp.Compare(x.times.routed, y.times.routed) })
+	busySince := make([]stream.Micros, len(a.topology.replicas))
 	a.countAt(routed, (*times).leftQueue, func(r *request, own, fewest, at int32) {
 		c := &r.contention
 		c.queue, c.shortest, c.shortestAt = own, fewest, at
+		if own == 0 {
+			busySince[r.replica] = r.times.routed
+		}
+		c.busySince = busySince[r.replica]
 	})
 	a.countAt(routed, func(t *times) stream.Micros { return t.ended }, func(r *request, own, fewest, _ int32) {
 		r.contention.resident, r.contention.fewestResident = own, fewest
@@ -113,18 +122,16 @@ func (a *Analyzer) byReplica(at func(*times) stream.Micros) [][]*request {
 
 // measureAhead finds for each request the work that its replica started while it waited.
 func (a *Analyzer) measureAhead(heavyTenant int32) {
-	ranks := a.priorityRanks()
 	enqueued := a.byReplica(func(t *times) stream.Micros { return t.enqueued })
 	for n, started := range a.byReplica(func(t *times) stream.Micros { return t.scheduled }) {
-		sums := newStartedWork(started, ranks, heavyTenant)
+		sums := newStartedWork(started, a.stats.ranks, heavyTenant)
 		for _, r := range enqueued[n] {
 			sums.measure(r)
 		}
 	}
 }
 
-// priorityRanks are the ranks of the priorities of the classes of all requests, by the number of the
-// class; the lowest priority has rank 0.
+// priorityRanks finds runStats.ranks.
 func (a *Analyzer) priorityRanks() map[int32]int {
 	priorities := map[int32]float64{}
 	for _, r := range a.requests {
@@ -197,6 +204,7 @@ func (w *startedWork) measure(r *request) {
 	if r.times.firstToken != never && r.times.ended != never {
 		from, to := w.enteredBefore(r.times.firstToken), w.enteredBefore(r.times.ended)
 		r.contention.interfering = w.prompts[to] - w.prompts[from]
+		r.contention.interferingRecomputed = w.work[to].recomputed - w.work[from].recomputed
 	}
 	from, to := w.enteredBefore(r.times.enqueued), w.enteredBefore(until)
 	begin, end, lower := &w.work[from], &w.work[to], w.lower[w.ranks[r.labels.class]]

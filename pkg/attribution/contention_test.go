@@ -148,6 +148,7 @@ func TestQueuesEqualPlainCount(t *testing.T) {
 func TestWorkAheadEqualsPlainSum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := drawRun(t)
+		a.computeStats()
 		a.measureRecomputed()
 		heavy := a.names.number("a")
 		a.measureAhead(heavy)

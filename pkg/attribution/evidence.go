@@ -13,7 +13,7 @@ type evidence struct {
 	// longAhead are prompt tokens of long prompts of others, and promptsAhead those of all others, that its
 	// replica computed while the request waited for its first token, by even progress of each prefill.
 	longAhead, promptsAhead float64
-	// overtaken is the work of requests that joined the queue later and entered a batch earlier.
+	// overtaken is the work of requests of no higher priority that joined the queue later and entered a batch earlier.
 	overtaken int64
 	// peak is the rate of arrivals of the last peakUS over that of the run.
 	peak float64
@@ -36,7 +36,7 @@ const (
 func (a *Analyzer) measureEvidence() {
 	for _, requests := range a.byReplica(func(t *times) stream.Micros { return t.enqueued }) {
 		a.measurePrompts(requests)
-		measureOvertaking(requests)
+		a.measureOvertaking(requests)
 	}
 	a.measurePeaks()
 }
@@ -127,9 +127,9 @@ func (a *Analyzer) measurePrompts(requests []*request) {
 	}
 }
 
-// measureOvertaking sums for each request of a replica the work of those that joined the queue later and
-// entered a batch earlier.
-func measureOvertaking(requests []*request) {
+// measureOvertaking sums for each request of a replica the work of those whose class has no higher priority, that
+// joined the queue later and entered a batch earlier.
+func (a *Analyzer) measureOvertaking(requests []*request) {
 	joined := slices.Clone(requests)
 	slices.SortStableFunc(joined, func(x, y *request) int { return cmp.Compare(x.times.enqueued, y.times.enqueued) })
 	place := make(map[*request]int, len(joined))
@@ -140,21 +140,36 @@ func measureOvertaking(requests []*request) {
 	slices.SortStableFunc(entered, func(x, y *request) int {
 		return cmp.Compare(uint64(x.times.leftQueue()), uint64(y.times.leftQueue()))
 	})
-	sums, total := make([]int64, len(joined)+1), int64(0) // a Fenwick tree over the places
+	sums := make([]prefixSums, len(a.stats.ranks)) // by rank of the priority, over the places
+	for rank := range sums {
+		sums[rank] = make(prefixSums, len(joined)+1)
+	}
 	for _, r := range entered {
-		before := int64(0)
-		for i := place[r]; i > 0; i &= i - 1 {
-			before += sums[i]
+		own := a.stats.ranks[r.labels.class]
+		for rank := range own + 1 {
+			r.evidence.overtaken += sums[rank].until(len(joined)) - sums[rank].until(place[r])
 		}
-		r.evidence.overtaken = total - before
-		if r.times.scheduled == never {
-			continue
-		}
-		total += r.work()
-		for i := place[r]; i < len(sums); i += 1 << bits.TrailingZeros(uint(i)) {
-			sums[i] += r.work()
+		if r.times.scheduled != never {
+			sums[own].add(place[r], r.work())
 		}
 	}
+}
+
+// prefixSums is a Fenwick tree over places from 1.
+type prefixSums []int64
+
+func (s prefixSums) add(place int, n int64) {
+	for ; place < len(s); place += 1 << bits.TrailingZeros(uint(place)) {
+		s[place] += n
+	}
+}
+
+// until is the sum up to a place.
+func (s prefixSums) until(place int) (sum int64) {
+	for ; place > 0; place &= place - 1 {
+		sum += s[place]
+	}
+	return sum
 }
 
 // measurePeaks finds how much faster than in the whole run requests arrived before each one.

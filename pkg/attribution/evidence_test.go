@@ -24,13 +24,16 @@ func TestEvidenceEqualsPlainSums(t *testing.T) {
 				if k == i || o.replica != r.replica || o.times.enqueued == never || o.times.scheduled == never {
 					continue
 				}
+				prompts += promptsWithin(o, r.times.enqueued, r.times.firstTokenOrEnd())
+				if a.priority(o) > a.priority(r) {
+					continue
+				}
 				if o.times.enqueued > r.times.enqueued && o.times.scheduled < r.times.leftQueue() {
 					overtaken += o.work()
 				}
 				if o.times.enqueued >= r.times.enqueued && o.times.scheduled <= r.times.leftQueue() {
 					atMost += o.work() // of the same instant, the stream decides
 				}
-				prompts += promptsWithin(o, r.times.enqueued, r.times.firstTokenOrEnd())
 			}
 			e := &r.evidence
 			if e.overtaken < overtaken || e.overtaken > atMost {

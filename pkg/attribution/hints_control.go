@@ -1,6 +1,10 @@
 package attribution
 
-import "math"
+import (
+	"maps"
+	"math"
+	"slices"
+)
 
 // shareOfTarget is the share of the TTFT target that constant latencies may take.
 const shareOfTarget = 0.1
@@ -44,19 +48,60 @@ func (x *proposal) fasterControl() (changes []Change) {
 	return changes
 }
 
-// moreFlow proposes limits of flow control that let replicas fill their batches.
-func (x *proposal) moreFlow() []Change {
+// moreFlow proposes limits of flow control that let replicas fill their batches. Of the limits of the
+// detector of utilization either saturates a replica: those below their defaults are raised to that.
+func (x *proposal) moreFlow() (changes []Change) {
 	const at = "control_plane.flow_control.detector.params."
-	if x.number(at+"maxConcurrency") > 0 {
-		return []Change{x.set(at+"maxConcurrency", float64(x.deployment().Engine.MaxNumSeqs))}
+	mode := x.config(at + "concurrencyMode")
+	if mode == "requests" || mode == "hybrid" {
+		changes = append(changes, x.set(at+"maxConcurrency", float64(x.deployment().Engine.MaxNumSeqs)))
 	}
-	if n := x.number(at + "queueDepthThreshold"); n > 0 {
-		return []Change{x.set(at+"queueDepthThreshold", 4*n)}
+	if mode == "tokens" || mode == "hybrid" {
+		to := max(defaultTokenLimit, 4*x.number(at+"maxTokenConcurrency"))
+		changes = append(changes, x.set(at+"maxTokenConcurrency", to))
 	}
-	return nil
+	queues, blocks := x.number(at+"queueDepthThreshold"), x.number(at+"kvCacheUtilThreshold")
+	if blocks > 0 && blocks < defaultBlockLimit {
+		changes = append(changes, x.set(at+"kvCacheUtilThreshold", defaultBlockLimit))
+	}
+	if queues > 0 && (len(changes) == 0 || queues < defaultQueueLimit) {
+		changes = append(changes, x.set(at+"queueDepthThreshold", max(defaultQueueLimit, 4*queues)))
+	}
+	return changes
 }
 
-// fasterReplica proposes the GPU or the step times of the fastest peer.
+// Defaults of utilization-detector and of maxTokenConcurrency.
+const defaultQueueLimit, defaultBlockLimit, defaultTokenLimit = 5, 0.8, 1e6
+
+// noHoldback proposes the same limit for all priorities where most of the losing requests do not have the highest.
+func (x *proposal) noHoldback() []Change {
+	const at = "control_plane.flow_control.usage_limit"
+	if x.config(at) == nil || x.config(at+".type") == staticLimit {
+		return nil
+	}
+	highest, lower := math.Inf(-1), 0
+	for _, r := range x.requests {
+		highest = max(highest, x.priority(r))
+	}
+	for _, r := range x.p.losing {
+		if x.priority(r) < highest {
+			lower++
+		}
+	}
+	if 2*lower < len(x.p.losing) {
+		return nil
+	}
+	return []Change{x.set(at, map[string]any{"type": staticLimit})}
+}
+
+// staticLimit is the policy of flow control that has the same limit for all priorities.
+const staticLimit = "static-usage-limit-policy"
+
+// speedSettings are those of an engine by which one replica may be slower than another with the same GPU.
+var speedSettings = []string{"tensor_parallel_size", "pipeline_parallel_size", "quantization", "dtype",
+	"kv_cache_dtype"}
+
+// fasterReplica proposes what a faster peer has: its GPU and how it shards and stores the model, or its step times.
 func (x *proposal) fasterReplica() []Change {
 	d := x.deployment()
 	for i := range x.topology.Deployments {
@@ -65,11 +110,17 @@ func (x *proposal) fasterReplica() []Change {
 		if peer.ID == d.ID || peer.Model != d.Model || isSlow {
 			continue
 		}
-		at, gpu := "deployments."+d.ID, x.config("deployments."+peer.ID+".gpu")
-		if x.isDerived(d, "latency.beta_us") || d.Latency.Model != "linear" {
-			return []Change{x.set(at+".gpu", gpu)}
+		own, other := "deployments."+d.ID, "deployments."+peer.ID
+		if !x.isDerived(d, "latency.beta_us") && d.Latency.Model == "linear" {
+			return []Change{x.set(own+".latency.beta_us", x.config(other+".latency.beta_us"))}
 		}
-		return []Change{x.set(at+".latency.beta_us", x.config("deployments."+peer.ID+".latency.beta_us"))}
+		changes := []Change{x.set(own+".gpu", x.config(other+".gpu"))}
+		for _, field := range speedSettings {
+			if to := x.config(other + ".engine." + field); to != nil {
+				changes = append(changes, x.set(own+".engine."+field, to))
+			}
+		}
+		return changes
 	}
 	return nil
 }
@@ -157,9 +208,44 @@ func (x *proposal) readQueues() []Change {
 	return []Change{x.set("policies.routing", map[string]any{"type": "least-loaded"})}
 }
 
-// readFreshQueues proposes signals that are always current.
-func (x *proposal) readFreshQueues() []Change {
-	return []Change{x.set("control_plane.snapshots.default", "immediate")}
+// readPrefixes proposes to weigh prefixes like all else together; other policies are replaced by one that reads them.
+func (x *proposal) readPrefixes() []Change {
+	if x.topology.policy("routing") != "weighted" {
+		return policy("routing", "weighted")(x)
+	}
+	sum := 0.0
+	params, _ := x.config("policies.routing.params").(map[string]any)
+	for _, scorer := range slices.Sorted(maps.Keys(params)) {
+		sum += x.number("policies.routing.params." + scorer)
+	}
+	return []Change{x.set("policies.routing.params.prefix-affinity", sum)}
+}
+
+// immediate is the age of signals that are always current.
+const immediate = "immediate"
+
+// readFreshQueues proposes that what the losing decisions read of queues and batches is always current, or every
+// signal where they read none of that.
+func (x *proposal) readFreshQueues() (changes []Change) {
+	read := map[string]bool{}
+	for _, r := range x.p.losing {
+		c := &r.routing.chosen
+		read["queue_depth"] = read["queue_depth"] || c.Queue >= 0
+		read["running"] = read["running"] || c.Running >= 0
+		read["kv_util"] = read["kv_util"] || c.KV >= 0
+	}
+	none := !read["queue_depth"] && !read["running"] && !read["kv_util"]
+	for _, signal := range slices.Sorted(maps.Keys(x.topology.ControlPlane.Snapshots)) {
+		if (none || read[signal]) && x.topology.snapshotAgeUS(signal) > staleUS {
+			changes = append(changes, x.set("control_plane.snapshots."+signal, immediate))
+		}
+	}
+	return changes
+}
+
+// readFreshCaches proposes to know at once what replicas have cached.
+func (x *proposal) readFreshCaches() []Change {
+	return []Change{x.set("control_plane.snapshots.cache", immediate)}
 }
 
 // largerIndex proposes an index of prefixes as large as the cache of a replica.

@@ -93,6 +93,10 @@ func (x *proposal) longerLimits() []Change {
 	var changes []Change
 	if reasons[stream.ReasonTooLongForModel] > 0 {
 		changes = append(changes, x.engine("max_model_len", (longest+1023)/1024*1024))
+		if x.sessions.broken > 0 {
+			// Later calls were never issued, and their prompts are longer still.
+			changes[0].To = min(powerOf2(float64(2*longest)), max(longest, x.deployment().cacheTokens()))
+		}
 	}
 	if reasons[stream.ReasonTooLongForCache] > 0 {
 		changes = append(changes, x.moreBlocks()...)

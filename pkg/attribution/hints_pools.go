@@ -3,6 +3,8 @@ package attribution
 import (
 	"math"
 	"strconv"
+
+	"blis/pkg/stream"
 )
 
 // longPromptsApart proposes a pool of replicas for long prompts, as large as their share of the work.
@@ -82,3 +84,42 @@ func (x *proposal) equalRates() []Change {
 	return []Change{x.set("policies.admission", map[string]any{"type": "token-bucket", "params": map[string]any{
 		"unit": "input_tokens", "per_tenant": true, "refill_per_s": rate, "capacity": 2 * rate}})}
 }
+
+// limitTenant proposes to admit as many requests of the heavy tenant per second as the replicas served besides those of
+// the others, at least its even share. More are delayed where its class can wait for a first token, else rejected.
+func (x *proposal) limitTenant() []Change {
+	if x.topology.policy("admission") != alwaysAdmit {
+		return nil
+	}
+	var work, heavyWork, heavySent int64
+	tenants, action, last := map[int32]bool{}, "delay", stream.Micros(0)
+	for _, r := range x.requests {
+		tenants[r.labels.tenant] = true
+		work += r.work()
+		if r.times.ended != never {
+			last = max(last, r.times.ended)
+		}
+		if r.labels.tenant == x.stats.heavyTenant {
+			heavyWork += r.work()
+			heavySent++
+			if x.classes[x.names.list[r.labels.class]].Targets.TTFTMS > 0 {
+				action = "reject"
+			}
+		}
+	}
+	offered, _ := x.offeredRates()
+	arrivals := float64(len(x.requests)) / offered // in s
+	served := float64(work) / max(arrivals, float64(last)/1e6)
+	left := max(served-float64(work-heavyWork)/arrivals, served/float64(len(tenants)))
+	perSecond := left / (float64(heavyWork) / float64(heavySent))
+	window := math.Ceil(max(1, 1/perSecond))
+	limit := map[string]any{"type": "rate-limit", "params": map[string]any{
+		"limit": math.Floor(perSecond * window), "window_s": window, "action": action, "delay_ms": tenantDelayMS}}
+	return []Change{x.set("policies.admission", map[string]any{"type": "tree", "root": map[string]any{
+		"if":   "req.tenant == " + strconv.Quote(x.names.list[x.stats.heavyTenant]),
+		"then": map[string]any{"use": limit}, "else": "admit"}})}
+}
+
+// tenantDelayMS is short against what a class without a TTFT target waits, and long enough that
+// control_plane.max_delays do not run out.
+const tenantDelayMS = 1000

@@ -7,8 +7,8 @@ import (
 	"blis/pkg/stream"
 )
 
-// occupancy is how full a replica was while a request waited there for its first batch, or until
-// it left the queue for good: means over that time.
+// occupancy is how full a replica was: means over the time in which a request waited there for its first batch, or
+// until it left the queue for good.
 type occupancy struct {
 	// running is the number of requests in its batches, 0 for a request that did not wait.
 	running float64
@@ -17,6 +17,8 @@ type occupancy struct {
 	// counts with the first request that ran, half a block of each request is empty, and a
 	// preempted request is assumed to keep its blocks.
 	kvShare float64
+	// concurrent is the number of requests in the batches while the request decoded, with itself.
+	concurrent float64
 }
 
 // occupancyEvent changes the occupancy of a replica, or begins or ends a request's wait there.
@@ -99,7 +101,11 @@ func (a *Analyzer) replayOccupancy(n int32, requests []*request, events []occupa
 			tokens += prompt
 		case firstToken:
 			growth += rate
+			c.concurrent = runningTime
 		case requestEnds:
+			if decode := r.times.ended - r.times.firstToken; r.times.firstToken != never && decode > 0 {
+				c.concurrent = (runningTime - c.concurrent) / float64(decode)
+			}
 			running--
 			tokens -= prompt + output
 			growth -= rate

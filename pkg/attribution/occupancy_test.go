@@ -32,8 +32,14 @@ func TestOccupancyEqualsSampling(t *testing.T) {
 		}
 		a.measureOccupancy()
 		for i, r := range a.requests {
-			running, kvShare := sampleOccupancy(a, r)
+			running, kvShare := sampleOccupancy(a, r, r.times.enqueued, r.times.leftQueue())
 			c := &r.contention
+			if at := &r.times; at.firstToken != never && at.ended != never {
+				want, _ := sampleOccupancy(a, r, at.firstToken, at.ended)
+				if math.Abs(want-c.concurrent) > 1e-6 {
+					t.Fatalf("request %d %+v: %v running while it decoded, sampled %v", i, r.times, c.concurrent, want)
+				}
+			}
 			if math.Abs(running-c.running) > 1e-6 || math.Abs(kvShare-c.kvShare) > 1e-6 {
 				t.Fatalf("request %d %+v: %v running, blocks held %v; sampled %v, %v", i, r.times, c.running, c.kvShare,
 					running, kvShare)
@@ -42,16 +48,16 @@ func TestOccupancyEqualsSampling(t *testing.T) {
 	})
 }
 
-// sampleOccupancy samples each µs of the wait of r 64 times, in the middle of each interval: that is
-// exact for what grows evenly.
-func sampleOccupancy(a *Analyzer, r *request) (running, kvShare float64) {
-	if r.times.enqueued == never || r.times.leftQueue() <= r.times.enqueued {
+// sampleOccupancy samples each µs of a time of r 64 times, in the middle of each interval: that is exact for what
+// grows evenly.
+func sampleOccupancy(a *Analyzer, r *request, from, until stream.Micros) (running, kvShare float64) {
+	if r.times.enqueued == never || until <= from {
 		return 0, 0
 	}
 	const samples = 64
-	wait := int(r.times.leftQueue() - r.times.enqueued)
+	wait := int(until - from)
 	for k := range wait * samples {
-		at := float64(r.times.enqueued) + (float64(k)+0.5)/samples
+		at := float64(from) + (float64(k)+0.5)/samples
 		for _, o := range a.requests {
 			u := &o.times
 			if o.replica != r.replica || u.scheduled == never || u.ended == never || at < float64(u.scheduled) ||

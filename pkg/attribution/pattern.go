@@ -47,7 +47,7 @@ type Support struct {
 	// in other parts than the condition is about do not count.
 	//
 	// It is 0 without a control group: fewer than MinLost requests do not match, or at most 2 %
-	// while 90 % of those that match lose. Then the pattern stands by its share of the loss alone.
+	// while 90 % of those that match lose, or 95 % of all lose. Then the pattern stands by its share of the loss alone.
 	Lift float64
 	ByMS bool
 }
@@ -124,7 +124,7 @@ func (a *Analyzer) bestPattern(l *Loss, rank rank, left []*request) (best Patter
 		condition := conditions[t.condition]
 		population := populations[condition.parts]
 		lift, byMS := t.lift(population)
-		noControl := t.noControlGroup(population, lift) || l.standsAlone(t)
+		noControl := t.noControlGroup(population, lift) || l.standsAlone(t, population)
 		switch {
 		case t.loss < minLoss*l.Total || t.lost < MinLost/2,
 			condition.isTrait() && 2*t.all > population.all, // what most requests have explains nothing
@@ -137,6 +137,9 @@ func (a *Analyzer) bestPattern(l *Loss, rank rank, left []*request) (best Patter
 		if lift > 0 {
 			excess *= 1 - 1/lift
 		}
+		if condition.isWrong {
+			excess *= 2
+		}
 		if excess > most && (most == 0 || excess >= clearlyMore*most || condition == best.Condition) {
 			most = excess
 			best = a.pattern(t, l, Support{Lost: t.lost, All: t.all, Lift: lift, ByMS: byMS})
@@ -145,10 +148,13 @@ func (a *Analyzer) bestPattern(l *Loss, rank rank, left []*request) (best Patter
 	return best, most > 0
 }
 
-// standsAlone reports whether a cluster needs no control group: its condition says where the time went, for most of the
-// loss. All requests may lose by a latency what has no limit, so that those with another cause lose too.
-func (l *Loss) standsAlone(t *clusterTotals) bool {
-	return l.Kind == LossFitness && conditions[t.condition].isAbsolute && t.loss >= minCapacitySupport*l.Total
+// standsAlone reports whether a cluster that explains most of the loss needs no control group: its condition says where
+// the time went, and all requests may lose by a latency what has no limit, so that those with another cause lose too;
+// or nearly all lose (95 %).
+func (l *Loss) standsAlone(t *clusterTotals, population *totals) bool {
+	c, nearlyAll := conditions[t.condition], 20*population.lost >= 19*population.all
+	return t.loss >= minCapacitySupport*l.Total &&
+		(l.Kind == LossFitness && c.isAbsolute || nearlyAll && !c.isTrait())
 }
 
 // conditions are the conditions that are tried at that rank.

@@ -22,6 +22,14 @@ var weighQueues = append([]remedy{{"weigh queues like prefixes", (*proposal).rea
 // ownReplicas helps where long prompts slow others down.
 var ownReplicas = remedy{"send long prompts to replicas of their own (pools)", (*proposal).longPromptsApart}
 
+// inOrder proposes to serve classes by their priority; where that is so, by the priorities of the classes themselves.
+func (x *proposal) inOrder() []Change {
+	if changes := classesFirst(x); len(changes) > 0 {
+		return changes
+	}
+	return []Change{x.set("policies.priority", map[string]any{"type": "slo-based"})}
+}
+
 // classesFirst serves classes by their priority.
 var classesFirst = policy("priority", "slo-based", "scheduler", "priority-fcfs")
 

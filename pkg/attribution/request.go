@@ -48,6 +48,7 @@ type routing struct {
 	// the record.
 	chosen, nextBest ReplicaView
 	flipWeight       float64   // see Analyzer.flipWeight
+	cacheAgeUS       int64     // see Analyzer.cacheAgeUS
 	rule, reason     int32     // in Analyzer.names
 	estimate         *Estimate // nil where there is none
 }
@@ -135,6 +136,7 @@ func (a *Analyzer) routingDecision(d *stream.Decision) {
 		switch {
 		case v.Replica == r.replica:
 			r.routing.chosen = v
+			r.routing.cacheAgeUS = a.cacheAgeUS(c)
 		case r.routing.nextBest.Replica == missing && !c.Filtered:
 			r.routing.nextBest = v
 		}
@@ -149,6 +151,14 @@ func (a *Analyzer) view(c *stream.Candidate) ReplicaView {
 		v.KV = float64(c.KVUtil)
 	}
 	return v
+}
+
+// cacheAgeUS is how old at most what the replica had reported about its cache was, 0 if the router did not read that.
+func (a *Analyzer) cacheAgeUS(c *stream.Candidate) int64 {
+	if c.Cached.IsZero() {
+		return 0
+	}
+	return min(c.AgeUS, a.cacheDelayUS)
 }
 
 // requestBatch is how many requests are allocated at a time.

@@ -8,6 +8,9 @@ import (
 // runStats is what conditions need to know about the whole run.
 type runStats struct {
 	medianInput int64
+	// ranks are those of the priorities of the classes of all requests, by the number of the class; the lowest
+	// priority has rank 0.
+	ranks       map[int32]int
 	heavyTenant int32
 	// hotReplicas are those that get at least twice an even share of the requests.
 	hotReplicas []bool
@@ -18,7 +21,7 @@ type runStats struct {
 
 func (a *Analyzer) computeStats() {
 	s := &a.stats
-	s.heavyTenant = a.heavyTenant()
+	s.heavyTenant, s.ranks = a.heavyTenant(), a.priorityRanks()
 	var inputs []int64
 	sent := make([]int64, len(a.topology.replicas))
 	for _, r := range a.requests {
@@ -68,7 +71,7 @@ func (a *Analyzer) heavyTenant() int32 {
 }
 
 // measureRecomputed finds how many tokens of each prompt had been computed before: those that
-// the router expected to be cached and were evicted. Where the router does not read prefixes, it
+// the router expected to be cached and were evicted. Where the router does not read prefixes, or late, it
 // is the shortfall from what the best decile of the tenant's requests finds cached, as the
 // smaller of its tokens and its share of the prompt.
 func (a *Analyzer) measureRecomputed() {
@@ -77,7 +80,7 @@ func (a *Analyzer) measureRecomputed() {
 		t, c := &r.tokens, &r.contention
 		switch {
 		case r.times.scheduled == never:
-		case r.prefixIgnored() || a.indexSmall(r):
+		case r.prefixIgnored() || a.indexSmall(r) || r.routing.cacheAgeUS >= staleUS:
 			d := best[r.labels.tenant]
 			c.recomputed = max(0, min(int64(d.share*float64(t.input)), d.tokens)-int64(t.cached))
 		default:

@@ -44,6 +44,7 @@ func (t *SessionTime) Cause() string {
 // sessionSums are sums in µs over sessions.
 type sessionSums struct {
 	sessions, e2e, tools int64
+	broken               int64 // sessions
 	calls                map[sessionStep]*callSums
 	call, wait           int64
 	completed            []sessionTotals
@@ -63,10 +64,13 @@ type callSums struct{ n, sum, last int64 }
 
 // Session takes the outcome of a session.
 func (a *Analyzer) Session(o *stream.SessionOutcome) {
+	s := &a.sessions
+	if o.State == stream.StateBroken {
+		s.broken++
+	}
 	if o.State != stream.StateCompleted {
 		return
 	}
-	s := &a.sessions
 	s.sessions++
 	s.e2e += int64(o.CompletedUS - o.ArrivalUS)
 	s.tools += o.ToolUS

@@ -31,57 +31,131 @@ func (a *Analyzer) tpotMS(r *request) float64 {
 }
 
 // company is how busy a replica was while a request decoded there: the ranges, each within a factor of 2, of the
-// requests that it found and of the prompt tokens of others for each of its output tokens.
-type company struct{ resident, interfering int }
+// requests in its batches and of the prompt tokens of others for each ms. For each output token these would be more
+// on a slow replica.
+type company struct{ running, interfering int }
 
 func (r *request) company() company {
-	perToken := r.contention.interfering / int64(max(1, r.tokens.output-1))
-	return company{bits.Len32(uint32(max(0, r.contention.resident))), bits.Len64(uint64(max(0, perToken)) / 16)}
+	ms := max(1, int64(r.times.ended-r.times.firstToken)/1000)
+	return company{bits.Len32(uint32(r.contention.concurrent)), bits.Len64(uint64(r.contention.interfering / ms))}
 }
 
 // measureSpeeds compares replicas by the TPOT of requests with similar company.
 func (a *Analyzer) measureSpeeds() {
-	tpots, s := make([]map[company][]float64, len(a.topology.replicas)), &a.stats.speeds
+	samples, s := make([]map[company][]speedSample, len(a.topology.replicas)), &a.stats.speeds
 	s.fastest = map[string]float64{}
-	for n := range tpots {
-		tpots[n] = map[company][]float64{}
+	for n := range samples {
+		samples[n] = map[company][]speedSample{}
 	}
 	for _, r := range a.requests {
 		if tpot := a.tpotMS(r); tpot > 0 && r.replica != missing {
 			if model := a.topology.deploymentOf(r.replica).Model; s.fastest[model] == 0 || tpot < s.fastest[model] {
 				s.fastest[model] = tpot
 			}
-			tpots[r.replica][r.company()] = append(tpots[r.replica][r.company()], tpot)
+			c := r.company()
+			samples[r.replica][c] = append(samples[r.replica][c], speedSample{tpot, r.contention.concurrent})
 		}
 	}
-	for n := range tpots {
-		factor, measured := a.slowerThanPeers(tpots, int32(n))
-		if !measured {
-			factor = a.slowerByConfiguration(int32(n))
+	medians, peers := make([]map[company]speedSample, len(samples)), map[string]map[company]*fastestPeers{}
+	for n := range samples {
+		medians[n] = map[company]speedSample{}
+		model := a.topology.deploymentOf(int32(n)).Model
+		if peers[model] == nil {
+			peers[model] = map[company]*fastestPeers{}
 		}
-		s.slower, s.configured = append(s.slower, factor), append(s.configured, !measured)
+		for c, list := range samples[n] {
+			if len(list) >= speedSamples {
+				medians[n][c] = medianSample(list)
+				peers[model][c] = peers[model][c].with(int32(n), medians[n][c])
+			}
+		}
+	}
+	for n, own := range medians {
+		peers := peers[a.topology.deploymentOf(int32(n)).Model]
+		factor, configured := a.slowerByConfiguration(int32(n)), true
+		if ratios := slowerThanPeers(own, int32(n), peers, speedSample.same); len(ratios) > 0 {
+			factor, configured = median(ratios), false
+		} else if least := slowerThanPeers(own, int32(n), peers, speedSample.most); len(least) > 0 {
+			if bound := slices.Max(least); bound >= slowFactor {
+				factor, configured = bound, false
+			}
+		}
+		s.slower, s.configured = append(s.slower, factor), append(s.configured, configured)
 	}
 }
 
-// slowerThanPeers is by what factor the TPOT of a replica is above that of its fastest peer with similar company;
-// false where too few requests say so.
-func (a *Analyzer) slowerThanPeers(tpots []map[company][]float64, n int32) (factor float64, measured bool) {
-	var ratios []float64
-	for c, own := range tpots[n] { // sorted below
+// speedSample is a TPOT in ms and the mean number of requests in the batches then.
+type speedSample struct{ tpot, running float64 }
+
+// medianSample has the lower medians of samples.
+func medianSample(list []speedSample) speedSample {
+	tpots, running := make([]float64, len(list)), make([]float64, len(list))
+	for i, s := range list {
+		tpots[i], running[i] = s.tpot, s.running
+	}
+	return speedSample{median(tpots), median(running)}
+}
+
+// fastestPeers are those of the replicas of a model with the two lowest TPOTs in some company; the second one is zero
+// if there is none.
+type fastestPeers struct {
+	first, second speedSample
+	at            int32 // the replica with the first
+}
+
+func (f *fastestPeers) with(n int32, s speedSample) *fastestPeers {
+	switch {
+	case f == nil:
+		return &fastestPeers{first: s, at: n}
+	case s.tpot < f.first.tpot:
+		*f = fastestPeers{s, f.first, n}
+	case f.second.tpot == 0 || s.tpot < f.second.tpot:
+		f.second = s
+	}
+	return f
+}
+
+// besides is the fastest one that is not replica n.
+func (f *fastestPeers) besides(n int32) speedSample {
+	if f.at == n {
+		return f.second
+	}
+	return f.first
+}
+
+// slowerThanPeers are, for each company of a replica, the factors by which its TPOT is above what the fastest peer would
+// need there, by an estimate from another company that is 0 where there is none.
+func slowerThanPeers(own map[company]speedSample, n int32, peers map[company]*fastestPeers,
+	estimate func(peer, own speedSample, of, in company) float64) (ratios []float64) {
+	for c, s := range own { // the callers do not depend on the order
 		best := 0.0
-		for _, peer := range a.topology.byModel[a.topology.deploymentOf(n).Model] {
-			if list := tpots[peer][c]; peer != n && len(list) >= speedSamples && (best == 0 || median(list) < best) {
-				best = median(list)
+		for other, f := range peers {
+			if ms := estimate(f.besides(n), s, other, c); ms > 0 && (best == 0 || ms < best) {
+				best = ms
 			}
 		}
-		if len(own) >= speedSamples && best > 0 {
-			ratios = append(ratios, median(own)/best)
+		if best > 0 {
+			ratios = append(ratios, s.tpot/best)
 		}
 	}
-	if len(ratios) == 0 {
-		return 0, false
+	return ratios
+}
+
+// same estimates from the same company only.
+func (s speedSample) same(_ speedSample, of, in company) float64 {
+	if of != in {
+		return 0
 	}
-	return median(ratios), true
+	return s.tpot
+}
+
+// most is what a peer would need at most: with fewer requests not more than it took, with more requests not longer by
+// more than batches are larger, since a part of a step does not depend on them. More prompts could take any time.
+func (s speedSample) most(own speedSample, of, in company) float64 {
+	if in.interfering > of.interfering || s.running <= 0 {
+		return 0
+	}
+	return s.tpot * max(1, own.running/s.running)
 }
 
 // slowerByConfiguration is by what factor a typical step of a replica takes longer than that of its fastest peer,

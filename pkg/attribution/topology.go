@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"blis/pkg/stream"
 )
@@ -20,6 +21,8 @@ type topology struct {
 		RoutingLatencyUS   int64 `json:"routing_latency_us"`
 		ShadowBlocks       int64 `json:"shadow_blocks"`
 		FlowControl        any   `json:"flow_control"`
+		// Snapshots are ages such as "immediate" or "periodic 50ms", by signal.
+		Snapshots map[string]string `json:"snapshots"`
 	} `json:"control_plane"`
 
 	config any // all of it, as decoded JSON
@@ -56,8 +59,21 @@ type deployment struct {
 	} `json:"computed"`
 }
 
+// snapshotAgeUS is the highest age of a signal of replicas, 0 for one that is always current.
+func (t *topology) snapshotAgeUS(signal string) int64 {
+	_, age, _ := strings.Cut(t.ControlPlane.Snapshots[signal], " ")
+	d, _ := time.ParseDuration(age)
+	return d.Microseconds()
+}
+
 // usableBlocks is the number of KV blocks that requests can hold, 0 if it is not known. One is the null block.
 func (d *deployment) usableBlocks() int64 { return max(0, d.Computed.KVBlocks-1) }
+
+// slots is the number of batch slots.
+func (d *deployment) slots() int64 { return int64(d.Engine.MaxNumSeqs) }
+
+// cacheTokens is the number of tokens that the KV cache holds.
+func (d *deployment) cacheTokens() int64 { return d.usableBlocks() * d.Engine.BlockSize }
 
 // outputUS is how long each token needs to the client, without what grows with the batch.
 func (d *deployment) outputUS() int64 {

@@ -40,6 +40,7 @@ type plainRun struct {
 	}
 	digest    string // of the workload
 	metrics   map[string]any
+	empty     map[*plainRequest]bool // whether each found an empty queue
 	requests  []*plainRequest
 	anomalies []map[string]any
 	exact     []map[string]any // regrets
@@ -273,7 +274,8 @@ var patternOf = map[string]func(p *plainRun, r *plainRequest) bool{
 	"behind_lower_class": func(p *plainRun, r *plainRequest) bool {
 		q, ahead := p.queues(r), p.ahead(r)
 		total := sum(ahead, (*plainRequest).work)
-		return q[r.Replica] < 2*slices.Min(q)+4 && total >= 2000 && sum(ahead, p.lowerClass(r)) >= 0.3*total
+		lower := sum(ahead, p.lowerClass(r))
+		return q[r.Replica] < 2*slices.Min(q)+4 && total >= 2000 && lower >= 0.3*total && p.matters(r, lower/total)
 	},
 	"prefix_unseen": func(p *plainRun, r *plainRequest) bool {
 		q, ahead := p.queues(r), p.ahead(r)
@@ -287,8 +289,33 @@ var patternOf = map[string]func(p *plainRun, r *plainRequest) bool{
 	"behind_tenant abuser": func(p *plainRun, r *plainRequest) bool {
 		q, ahead := p.queues(r), p.ahead(r)
 		total := sum(ahead, (*plainRequest).work)
-		return q[r.Replica] < 2*slices.Min(q)+4 && total >= 2000 && sum(ahead, ofTenant("abuser")) >= 0.3*total
+		heavy := sum(ahead, ofTenant("abuser"))
+		return q[r.Replica] < 2*slices.Min(q)+4 && total >= 2000 && heavy >= 0.3*total && p.matters(r, heavy/total)
 	},
+}
+
+// matters reports whether r meets its TTFT target, or waits at most half as long if it did not miss that, where it
+// saves a share of its wait and of the time since its queue was empty.
+func (p *plainRun) matters(r *plainRequest, share float64) bool {
+	if p.empty == nil {
+		p.empty = map[*plainRequest]bool{}
+		for _, o := range p.requests {
+			p.empty[o] = p.queues(o)[o.Replica] == 0
+		}
+	}
+	since := 0.0
+	for _, o := range p.requests {
+		if o.Replica == r.Replica && p.empty[o] &&
+			(o == r || o.Routed < r.Routed || o.Routed == r.Routed && o.index < r.index) {
+			since = max(since, o.Routed)
+		}
+	}
+	wait := r.Scheduled - r.Enqueued
+	left := max(0, wait-share*(r.Scheduled-since))
+	if missed, _ := p.missed(r); !slices.Contains(missed, "ttft_ms") {
+		return left <= wait/2
+	}
+	return r.First-r.Arrival-wait+left <= 1000*p.target(r, "ttft_ms")
 }
 
 func stale(p *plainRun, r *plainRequest) bool {

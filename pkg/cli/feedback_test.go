@@ -139,7 +139,7 @@ var faultyRuns = []struct{ name, workload, run, want string }{
 		"--set deployments.main.replicas=3", "P1 behind_tenant abuser, admission always-admit"},
 	{"wrong weights", "--scenario mixed-slo --requests 1200",
 		"--set deployments.main.replicas=2 --set priority.type=inverted-slo --set scheduler.type=priority-fcfs",
-		"P1 behind_lower_class, scheduling inverted-slo + priority-fcfs"},
+		"P1 overtaken, scheduling inverted-slo + priority-fcfs"},
 	{"small cache", "--scenario documents --requests 700",
 		"--set deployments.main.engine.num_gpu_blocks_override=8000", "P1 evicted, cache last-in"},
 	{"admission never fires", "--scenario sanity --requests 700",
