@@ -195,17 +195,17 @@ func (x *proposal) boundTenant() []Change {
 		map[string]any{"type": "tenant-priority", "params": map[string]any{"map": last}}))
 }
 
-// readQueues proposes to weigh queues like prefixes; other policies are replaced by one that compares loads.
+// readQueues proposes to weigh queues like the heaviest scorer; other policies are replaced by one that compares loads.
 func (x *proposal) readQueues() []Change {
 	const at = "policies.routing.params."
 	switch x.topology.policy("routing") {
 	case "weighted":
-		w := max(1, x.number(at+"prefix-affinity"), x.number(at+"precise-prefix"))
+		w := slices.Max(append(x.weights(), 1))
 		return []Change{x.set(at+"queue-depth", w), x.set(at+"active-requests", w)}
 	case "prefix-affinity":
 		return []Change{x.set(at+"max_imbalance", 1.2)}
 	}
-	return []Change{x.set("policies.routing", map[string]any{"type": "least-loaded"})}
+	return policy("routing", "least-loaded")(x)
 }
 
 // readPrefixes proposes to weigh prefixes like all else together; other policies are replaced by one that reads them.
@@ -214,11 +214,19 @@ func (x *proposal) readPrefixes() []Change {
 		return policy("routing", "weighted")(x)
 	}
 	sum := 0.0
-	params, _ := x.config("policies.routing.params").(map[string]any)
-	for _, scorer := range slices.Sorted(maps.Keys(params)) {
-		sum += x.number("policies.routing.params." + scorer)
+	for _, w := range x.weights() {
+		sum += w
 	}
 	return []Change{x.set("policies.routing.params.prefix-affinity", sum)}
+}
+
+// weights are those of the scorers of the policy weighted, by name.
+func (x *proposal) weights() (all []float64) {
+	params, _ := x.config("policies.routing.params").(map[string]any)
+	for _, scorer := range slices.Sorted(maps.Keys(params)) {
+		all = append(all, x.number("policies.routing.params."+scorer))
+	}
+	return all
 }
 
 // immediate is the age of signals that are always current.

@@ -17,7 +17,7 @@ var otherRouters = []remedy{
 }
 
 // weighQueues helps where queues were seen and weigh too little.
-var weighQueues = append([]remedy{{"weigh queues like prefixes", (*proposal).readQueues}}, otherRouters...)
+var weighQueues = append([]remedy{{"weigh queues like the heaviest scorer", (*proposal).readQueues}}, otherRouters...)
 
 // ownReplicas helps where long prompts slow others down.
 var ownReplicas = remedy{"send long prompts to replicas of their own (pools)", (*proposal).longPromptsApart}

@@ -123,8 +123,8 @@ func (f *fastestPeers) besides(n int32) speedSample {
 	return f.first
 }
 
-// slowerThanPeers are, for each company of a replica, the factors by which its TPOT is above what the fastest peer would
-// need there, by an estimate from another company that is 0 where there is none.
+// slowerThanPeers are, for each company of a replica, the factors by which its TPOT is above what the fastest peer
+// would need there, by an estimate from another company that is 0 where there is none.
 func slowerThanPeers(own map[company]speedSample, n int32, peers map[company]*fastestPeers,
 	estimate func(peer, own speedSample, of, in company) float64) (ratios []float64) {
 	for c, s := range own { // the callers do not depend on the order

@@ -97,6 +97,9 @@ func (w *writer) change() variants {
 			brief += fmt.Sprintf(" and %d more", len(h.Also))
 		}
 		full := list(all, func(c attribution.Change) string { return changeText(&c, 80, 60) })
+		if len(f.Patterns) > 0 && h.Condition != f.Patterns[0].Condition.Name {
+			gain = " for " + h.Condition + gain // not what the top cause names
+		}
 		return variants{"change: " + full + gain, brief + gain, brief}
 	}
 	advice, session := "", w.SessionCause()

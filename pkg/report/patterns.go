@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -135,14 +136,16 @@ const maxShownHints = 3
 
 // hintsOf lists the settings that a pattern suggests, or those of other conditions (0).
 func (w *writer) hintsOf(pattern int) {
-	found := 0
-	for _, h := range w.Findings.Hints {
-		if h.Pattern != pattern || !w.about(h.Component) {
-			continue
-		}
-		if found++; found > maxShownHints {
-			continue
-		}
+	all := slices.DeleteFunc(slices.Clone(w.Findings.Hints), func(h attribution.Hint) bool {
+		return h.Pattern != pattern || !w.about(h.Component)
+	})
+	shown := all[:min(len(all), maxShownHints)]
+	if w.fewHints && len(all) > 0 {
+		shown = []attribution.Hint{slices.MaxFunc(all, func(x, y attribution.Hint) int { // the first of equal ones
+			return cmp.Compare(measuredGain(&x), measuredGain(&y))
+		})}
+	}
+	for _, h := range shown {
 		if pattern == 0 {
 			w.line("also %s: %s", h.Condition, h.Advice)
 		}
@@ -152,7 +155,15 @@ func (w *writer) hintsOf(pattern int) {
 		w.line("   up to %s: %s", w.gain(h.ExpectedGain), stream.Printable(h.Command))
 		w.measured(h.Measured)
 	}
-	w.omitted(found-maxShownHints, "hints (--format json)")
+	w.omitted(len(all)-len(shown), "hints (--format json)")
+}
+
+// measuredGain is that of a hint, -1 where it was not simulated.
+func measuredGain(h *attribution.Hint) float64 {
+	if h.Measured == nil {
+		return -1
+	}
+	return h.Measured.Gain
 }
 
 // gain is an expected gain in words.

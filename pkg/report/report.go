@@ -114,8 +114,9 @@ type Options struct {
 	Examples  int  `default:"3" placeholder:"N" help:"Maximum number of decisions in the text (1 to 5; default 3)."`
 	Hints     bool `help:"Add advice to the text."`
 
-	// brief cuts the headline to the beginning.
-	brief bool
+	// fewHints leaves out all but the measured hint with the largest gain of each pattern, or its first one; brief cuts
+	// the headline to the beginning.
+	fewHints, brief bool
 }
 
 // Validate checks the options.

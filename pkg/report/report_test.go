@@ -70,8 +70,8 @@ func TestTextKeepsLimits(t *testing.T) {
 		// The text is whole sections from the beginning, and names those that it leaves out.
 		found := false
 		for n := cmp.Or(o.Examples, defaultExamples); n > 0; n-- {
-			for _, brief := range []bool{false, true} {
-				o.Examples, o.brief = n, brief
+			for i := range 3 {
+				o.Examples, o.fewHints, o.brief = n, i > 0, i > 1
 				found = found || isCutOf(string(text), Sections(in, o))
 			}
 		}

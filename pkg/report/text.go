@@ -42,10 +42,15 @@ func Text(in *Input, o *Options) []byte {
 			return text
 		}
 	}
+	fewer := *o
+	fewer.Examples = 1
+	if len(kept) <= 3 {
+		fewer.fewHints = true
+		text, kept = truncateToBudget(Sections(in, &fewer), limit)
+	}
 	if len(kept) <= 2 {
-		brief := *o
-		brief.brief, brief.Examples = true, 1
-		text, _ = truncateToBudget(Sections(in, &brief), limit)
+		fewer.brief = true
+		text, _ = truncateToBudget(Sections(in, &fewer), limit)
 	}
 	return text
 }
