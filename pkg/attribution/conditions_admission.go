@@ -46,8 +46,8 @@ var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponen
 	Hint: "serve the other tenants first (tenant-priority), or bound each: tenant-quota, or token-bucket with" +
 		" per_tenant in input_tokens",
 	change: (*proposal).boundTenant,
-	others: append(append([]remedy{
-		{"limit that tenant to what the others leave (rate-limit)", (*proposal).limitTenant}}, shorterQueues...),
+	others: append(shorterQueues[:len(shorterQueues):len(shorterQueues)],
+		remedy{"limit that tenant to what the others leave (rate-limit)", (*proposal).limitTenant},
 		remedy{"bound each tenant's share of the requests in flight", policy("admission", "tenant-quota")},
 		remedy{"send that tenant to replicas of its own (pools)", (*proposal).heavyTenantApart},
 		remedy{"bound each tenant's rate of prompt tokens (token-bucket)", (*proposal).equalRates}),
