@@ -75,10 +75,22 @@ func (e *byKey) use(s *Store, u *User, x Extent) {
 	u.seen.without(x.Lo, x.Hi, func(lo, hi int32) {
 		s.each(Extent{x.Node, lo, hi}, func(r int32) {
 			before := s.ranks[s.runs[r].rank]
-			list := e.keyed(s, u, before.list, true)
-			s.move(r, s.rankIn(list, max(before.number, u.number), false))
+			switch list := e.keyed(s, u, before.list, true); {
+			case before.number <= u.number:
+				s.move(r, s.rankOf(u, list))
+			case list != before.list:
+				s.move(r, s.rankIn(list, before.number, false))
+			}
 		})
 	})
+}
+
+// rankOf returns the rank of u in a list.
+func (s *Store) rankOf(u *User, list int32) int32 {
+	if k := u.rank; int(k) >= len(s.ranks) || s.ranks[k].number != u.number || s.ranks[k].list != list {
+		u.rank = s.rankIn(list, u.number, false)
+	}
+	return u.rank
 }
 
 func (e *byKey) evict(s *Store, n int32) {
@@ -99,7 +111,7 @@ func (e *byKey) insert(s *Store, u *User, list []Extent) {
 	}
 	in := e.list(s, key)
 	for _, x := range list {
-		s.table.insert(x, storing, s.rankIn(in, u.number, false))
+		s.table.insert(x, storing, s.rankOf(u, in))
 	}
 }
 

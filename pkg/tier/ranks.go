@@ -72,6 +72,7 @@ func (s *table) dropRank(k int32) {
 	} else {
 		s.ranks[x.next].prev = x.prev
 	}
+	x.number = 0
 	s.spareRanks = append(s.spareRanks, k)
 }
 

@@ -7,6 +7,7 @@ type User struct {
 	// Priority of the request, for eviction by priority.
 	Priority float64
 	number   int64 // of its rank; 0: none yet
+	rank     int32 // the rank with this number that it used last, if that still exists
 	// seen are the blocks that it stored, loaded or offered. The others are for arc: inserted are those that it stored,
 	// reused those that others had stored, missing those that it offered and the store lacked.
 	seen, inserted, reused, missing ranges
