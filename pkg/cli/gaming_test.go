@@ -41,6 +41,7 @@ var sweeps = []sweep{
 	{"delay above", `cluster.inflight > %s ? "delay" : "admit"`, []string{"5", "40", "100"}},
 	{"retry and give up above", `cluster.inflight > %s ? (req.delays < 3.0 ? "delay" : "reject") : "admit"`,
 		[]string{"10", "30", "60", "100"}},
+	{"reject above", `cluster.inflight <= %s`, []string{"10", "40", "80", "160"}}, // clients may retry
 }
 
 // sessionSweeps are those about sessions.
@@ -91,7 +92,7 @@ func ran(t *testing.T, tool Tool, args ...string) string {
 // Deep research has enough replicas: with two, all sessions are late, and drawn ties move the score
 // more than half a second of delays does.
 var gamedWorkloads = []struct {
-	scenario, requests, seed string
+	scenario, requests, seed string // a scenario or the file of a spec
 	classes, tenants         []string
 	sim                      []string
 	sessions                 []sweep
@@ -103,6 +104,8 @@ var gamedWorkloads = []struct {
 	{"mixed-slo", "2000", "9", []string{"critical", "standard", "sheddable"}, nil,
 		[]string{"--set", "deployments.main.replicas=3"}, nil},
 	{"deep-research", "80", "3", nil, nil, []string{"--set", "deployments.main.replicas=4"}, sessionSweeps},
+	{"../../testdata/feedback/retries.yaml", "900", "7", []string{"interactive", "batch"}, []string{"chat", "reports"},
+		[]string{"--set", "deployments.main.replicas=1"}, nil},
 }
 
 // allCheats are the cheats and all thresholds of the sweeps.
@@ -158,7 +161,11 @@ func TestCheatsScoreBelowBaseline(t *testing.T) {
 	for _, w := range gamedWorkloads {
 		dir, names := t.TempDir(), []string{"baseline"}
 		at := func(name string) string { return filepath.Join(dir, name) }
-		ran(t, Gen, "--scenario", w.scenario, "--requests", w.requests, "--seed", w.seed, "-o", at("w"))
+		spec := []string{"--scenario", w.scenario}
+		if strings.HasSuffix(w.scenario, ".yaml") {
+			spec = []string{w.scenario}
+		}
+		ran(t, Gen, append(spec, "--requests", w.requests, "--seed", w.seed, "-o", at("w"))...)
 		simulate := func(name string, more ...string) {
 			ran(t, Sim, slices.Concat([]string{"--trace", "minimal", "-o", at(name), at("w")}, w.sim, more)...)
 		}
