@@ -288,3 +288,25 @@ func BenchmarkClosure(b *testing.B) { benchmark(b, recordFields(nil), true) }
 func BenchmarkInterpreter(b *testing.B) {
 	benchmark(b, recordFields(func(*record) bool { return true }), false)
 }
+
+// FuzzCompile: closures and the interpreter have the same value to the bit, or the same error.
+func FuzzCompile(f *testing.F) {
+	for _, src := range []string{"x.a + 1", "x.f ? min(x.a, 2) : x.b", `x.s.startsWith("a") && u in ["b"]`,
+		"pow(x.a, -x.b)", "[1, 2].exists(i, i > x.a)", "{}", "\"\\n", "x.a < "} {
+		f.Add(src, 1.5, -2.0)
+	}
+	f.Fuzz(func(t *testing.T, src string, a, b float64) {
+		fast, err := Compile(src, recordFields(nil), Number, Text, Flag)
+		slow, slowErr := Compile(src, recordFields(func(*record) bool { return true }), Number, Text, Flag)
+		if err != nil || slowErr != nil {
+			if (err == nil) != (slowErr == nil) {
+				t.Errorf("%q: %v, and interpreted: %v", src, err, slowErr)
+			}
+			return
+		}
+		x := &record{a: a, b: b, s: "ab", u: "b", f: true}
+		if got, want := result(fast, x), result(slow, x); got != want {
+			t.Errorf("%q of %+v: the interpreter says %s, closures say %s", src, *x, want, got)
+		}
+	})
+}
