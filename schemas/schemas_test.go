@@ -423,6 +423,7 @@ func sample(t *testing.T) []string {
 		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never,
 		EndedUS: stream.Never, ITLMaxUS: stream.Never,
 	}
+	never.ClearPrefill()
 	unread := stream.NewSnapshot(5, "main", 0)
 	ms := 1.5
 	var b bytes.Buffer
@@ -488,8 +489,8 @@ func sample(t *testing.T) []string {
 		w.Outcome(&never),
 		w.Outcome(&stream.Outcome{
 			ID: "r", State: stream.StateCompleted, Reason: "x", Deployment: "main", Tenant: "t", SLOClass: "chat",
-			LoadedTokens: &stream.LoadedTokens{CPU: 16},
-			Model:        "m", Session: "s", Step: "a",
+			LoadedTokens: &stream.LoadedTokens{CPU: 16}, TransferBlocks: 1, DecodeCachedTokens: 16,
+			Model: "m", Session: "s", Step: "a",
 			Iteration: 1, Decision: "d", InputTokens: 1, OutputTokens: 1, GeneratedTokens: 1,
 			ITLUS: [][2]int64{{5, 1}}, PreemptedUS: 5, SlotWaitUS: 1, BudgetWaitUS: 2, BlockWaitUS: 3, Redirects: 1,
 			RetryOf: "q", RetryUS: 5, Retried: true,

@@ -26,7 +26,8 @@ func header(replicas int) *stream.Header {
 // often at the same instant.
 func drawOutcome(t *rapid.T, i, replicas int) stream.Outcome {
 	gap := func(what string) stream.Micros { return stream.Micros(rapid.IntRange(0, 4).Draw(t, what)) }
-	o := stream.Outcome{ID: fmt.Sprint("r", i), ArrivalUS: gap("arrival") * 3, AdmittedUS: never, RoutedUS: never,
+	o := stream.Outcome{PrefillReplica: stream.NoIndex, ID: fmt.Sprint("r", i), ArrivalUS: gap("arrival") * 3,
+		AdmittedUS: never, RoutedUS: never,
 		EnqueuedUS: never, ScheduledUS: never, FirstTokenUS: never, CompletedUS: never, EndedUS: never,
 		Replica: stream.NoIndex, State: stream.StateCompleted,
 		Tenant:       rapid.SampledFrom([]string{"a", "b", ""}).Draw(t, "tenant"),
@@ -92,15 +93,15 @@ func TestPartsOfARecording(t *testing.T) {
 		of   times
 		want partTimes
 	}{
-		{times{100, never, never, never, never, 400, 900, 0, 0, 0}, partTimes{PartPrefill: 300, PartDecode: 500}},
-		{times{100, never, never, never, 250, 400, 900, 0, 0, 0},
+		{times{100, never, never, never, never, 400, 900, 0, 0, 0, nil}, partTimes{PartPrefill: 300, PartDecode: 500}},
+		{times{100, never, never, never, 250, 400, 900, 0, 0, 0, nil},
 			partTimes{PartQueue: 150, PartPrefill: 150, PartDecode: 500}},
-		{times{100, 120, 120, 130, never, never, 900, 0, 0, 0},
+		{times{100, 120, 120, 130, never, never, 900, 0, 0, 0, nil},
 			partTimes{PartAdmission: 20, PartFrontend: 10, PartQueue: 770}},
-		{times{100, never, never, never, never, never, 900, 0, 0, 0}, partTimes{PartAdmission: 800}},
-		{times{100, 100, 100, 110, 200, 300, 900, 650, 0, 0},
+		{times{100, never, never, never, never, never, 900, 0, 0, 0, nil}, partTimes{PartAdmission: 800}},
+		{times{100, 100, 100, 110, 200, 300, 900, 650, 0, 0, nil},
 			partTimes{PartFrontend: 10, PartQueue: 90, PartPrefill: 50, PartPreempted: 650}},
-		{times{100, 100, 100, 110, 200, 300, never, 0, 0, 0}, partTimes{}},
+		{times{100, 100, 100, 110, 200, 300, never, 0, 0, 0, nil}, partTimes{}},
 	} {
 		if got := c.of.split(); got != c.want {
 			t.Errorf("%v: %v, want %v", c.of, got, c.want)
@@ -208,7 +209,8 @@ func TestBursts(t *testing.T) {
 
 // unroutedRequest is a request that admission rejected on arrival.
 func unroutedRequest(id string, at stream.Micros) stream.Outcome {
-	return stream.Outcome{ID: id, ArrivalUS: at, State: stream.StateRejected, EndedUS: at, AdmittedUS: never,
+	return stream.Outcome{PrefillReplica: stream.NoIndex, ID: id, ArrivalUS: at, State: stream.StateRejected,
+		EndedUS: at, AdmittedUS: never,
 		RoutedUS: never, EnqueuedUS: never, ScheduledUS: never, FirstTokenUS: never, CompletedUS: never,
 		Replica: stream.NoIndex, InputTokens: 1, OutputTokens: 1}
 }

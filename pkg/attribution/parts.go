@@ -17,6 +17,7 @@ const (
 	PartFrontend
 	PartQueue
 	PartPrefill
+	PartTransfer
 	PartDecode
 	PartPreempted
 	PartLimits
@@ -32,6 +33,9 @@ var parts = registry.Table[Part]{
 		Value: PartFrontend},
 	{Name: "queue", Doc: "in the replica's queue before the first batch", Value: PartQueue},
 	{Name: "prefill", Doc: "from the first batch to the first token", Value: PartPrefill},
+	{Name: "transfer",
+		Doc:   "from the end of the prefill until the replica that decodes has the KV blocks and room in a batch",
+		Value: PartTransfer},
 	{Name: "decode", Doc: "from the first token to the last", Value: PartDecode},
 	{Name: "preempted", Doc: "in the queue again after a preemption", Value: PartPreempted},
 	{Name: "limits", Doc: "no time: rejected on arrival because no replica can serve it", Value: PartLimits},
@@ -66,7 +70,7 @@ func (t *times) split() (s partTimes) {
 	if t.ended == never {
 		return s
 	}
-	marks := [...]stream.Micros{t.admitted, t.routed, t.enqueued, t.scheduled, t.firstToken, t.ended}
+	marks := t.marks()
 	s[PartRetries] = t.retryUS
 	from, last := t.arrival+stream.Micros(t.retryUS), t.lastPart()
 	for part, to := range marks {
@@ -81,8 +85,12 @@ func (t *times) split() (s partTimes) {
 			from = to
 		}
 	}
-	output := min(t.outputUS, s[PartPrefill])
-	s[PartPrefill] -= output
+	withOutput := PartPrefill
+	if t.prefill != nil {
+		withOutput = PartDecode
+	}
+	output := min(t.outputUS, s[withOutput])
+	s[withOutput] -= output
 	s[PartFrontend] += output
 	preempted := min(t.preemptedUS, s[PartDecode])
 	s[PartDecode] -= preempted
@@ -93,8 +101,26 @@ func (t *times) split() (s partTimes) {
 	return s
 }
 
+// marks are the ends of the parts up to decode, never where a part did not end. A request whose prompt was computed by
+// a prefill replica decodes from its first batch at the other one on.
+func (t *times) marks() [PartDecode + 1]stream.Micros {
+	if p := t.prefill; p != nil {
+		return [...]stream.Micros{t.admitted, t.routed, p.enqueued, p.scheduled, p.computed, t.scheduled, t.ended}
+	}
+	return [...]stream.Micros{t.admitted, t.routed, t.enqueued, t.scheduled, t.firstToken, never, t.ended}
+}
+
 // lastPart is the part in which the request was when it ended.
 func (t *times) lastPart() Part {
+	if t.prefill != nil {
+		marks := t.marks()
+		for p := PartTransfer; p >= 0; p-- {
+			if marks[p] != never {
+				return p + 1
+			}
+		}
+		return PartAdmission
+	}
 	switch {
 	case t.firstToken != never:
 		return PartDecode

@@ -15,7 +15,8 @@ import (
 func served(id string, replica stream.Index, atMS, waitMS int64) stream.Outcome {
 	t := stream.Micros(atMS * 1000)
 	s := t + stream.Micros(waitMS*1000)
-	return stream.Outcome{ID: id, State: stream.StateCompleted, ArrivalUS: t, AdmittedUS: t, RoutedUS: t, EnqueuedUS: t,
+	return stream.Outcome{PrefillReplica: stream.NoIndex, ID: id, State: stream.StateCompleted, ArrivalUS: t,
+		AdmittedUS: t, RoutedUS: t, EnqueuedUS: t,
 		ScheduledUS: s, FirstTokenUS: s + 1000, CompletedUS: s + 1000, EndedUS: never, Deployment: "main",
 		Replica: replica, SLOClass: "fast", Decision: "dec-" + id, InputTokens: 100, OutputTokens: 1}
 }

@@ -30,7 +30,11 @@ type request struct {
 type times struct {
 	arrival, admitted, routed, enqueued, scheduled, firstToken, ended stream.Micros
 	preemptedUS, outputUS, retryUS                                    int64
+	prefill                                                           *prefillTimes
 }
+
+// prefillTimes are those of a request at the prefill replica of a disaggregated deployment.
+type prefillTimes struct{ enqueued, scheduled, computed stream.Micros }
 
 // stopped are the µs in the queue before the first batch in which each limit stopped the queue.
 type stopped struct{ slots, budget, blocks int64 }
@@ -176,7 +180,7 @@ func (a *Analyzer) request(id string) *request {
 	a.spare = a.spare[1:]
 	none := a.names.number("")
 	*r = request{id: strings.Clone(id), replica: missing,
-		times: times{never, never, never, never, never, never, never, 0, 0, 0}}
+		times: times{never, never, never, never, never, never, never, 0, 0, 0, nil}}
 	r.routing.chosen.Replica, r.routing.nextBest.Replica = missing, missing
 	r.routing.rule, r.routing.reason, r.admission.rule, r.verdict.pattern = none, none, none, -1
 	a.pending[r.id] = int32(len(a.requests))
@@ -220,7 +224,10 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 	r := a.request(o.ID)
 	delete(a.pending, o.ID)
 	r.times = times{o.Began(), o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.EndedUS,
-		int64(o.PreemptedUS), 0, o.RetryUS}
+		int64(o.PreemptedUS), 0, o.RetryUS, nil}
+	if !o.PrefillReplica.IsZero() {
+		r.times.prefill = &prefillTimes{o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS}
+	}
 	if !o.CompletedUS.IsZero() {
 		r.times.ended = o.CompletedUS
 	}

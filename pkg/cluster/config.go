@@ -40,6 +40,14 @@ type Deployment struct {
 	// KVTiers are the memories below the KV cache of the GPUs, and KVOffload the rules for them.
 	KVTiers   []KVTier   `yaml:"kv_tiers" json:"kv_tiers,omitempty"`
 	KVOffload *KVOffload `yaml:"kv_offload" json:"kv_offload,omitempty"`
+	// Architecture is disaggregated if prompts are computed by replicas of their own, the pool Prefill. The deployment
+	// itself is then the decode pool. Decode has what differs there until it is resolved.
+	Architecture string      `yaml:"architecture" json:"architecture,omitempty"`
+	Prefill      *Pool       `yaml:"prefill" json:"prefill,omitempty"`
+	Decode       *Pool       `yaml:"decode" json:"-"`
+	Transfer     *PDTransfer `yaml:"transfer" json:"transfer,omitempty"`
+	Decider      *Decider    `yaml:"decider" json:"decider,omitempty"`
+	StageOrder   string      `yaml:"stage_order" json:"stage_order,omitempty"`
 	// Derived lists the derived values among these, nil if there are none.
 	Derived *Derived `yaml:"derived" json:"derived,omitempty"`
 	// Computed follows from the rest. Files may contain it, since --print-config
@@ -117,8 +125,8 @@ type Computed struct {
 	ActiveParameters int64 `json:"active_parameters,omitempty"`
 	WeightBytes      int64 `json:"weight_bytes,omitempty"`
 	KVBytesPerToken  int64 `json:"kv_bytes_per_token,omitempty"`
-	// KVBlockBytes is the size of a KV block in all layers, KVTierBlocks the number of blocks in the tier of a
-	// replica; 0 without kv_tiers.
+	// KVBlockBytes is the size of a KV block in all layers, 0 if blocks do not move. KVTierBlocks is the number of
+	// blocks in the tier of a replica; 0 without kv_tiers.
 	KVBlockBytes int64 `json:"kv_block_bytes,omitempty"`
 	KVTierBlocks int   `json:"kv_tier_blocks,omitempty"`
 	// FLOPs of one token in all layers: in the attention projections, in the MLPs,

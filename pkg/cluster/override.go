@@ -45,7 +45,7 @@ func overridesOf(sets []string) ([]override, error) {
 // replaces the alias of a parameter by its own name.
 func fullPath(path string) string {
 	switch stage, _, _ := strings.Cut(path, "."); stage {
-	case "admission", "priority", "routing", "scheduler", "preemption", "autoscale":
+	case "admission", "priority", "routing", "prefill_routing", "scheduler", "preemption", "autoscale":
 		path = "policies." + path
 	}
 	if of, param, ok := strings.Cut(path, ".params."); ok && strings.HasPrefix(of, "policies.") {

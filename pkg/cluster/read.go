@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -61,13 +62,21 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 			return nil, err
 		}
 	}
+	if s.splitPools(c) {
+		if c, err = s.decode(); err != nil {
+			return nil, err
+		}
+	}
+	c.completePools()
 	c.Policies.Complete()
 	if f := c.ControlPlane.FlowControl; f != nil {
 		gate := f.gateConfig()
 		gate.Complete()
 	}
 	for i := range c.Deployments {
-		if err := c.Deployments[i].invalidateDerived(s, deploymentPath(i)); err != nil {
+		if err := c.Deployments[i].eachPool(deploymentPath(i), func(d *Deployment, at string) error {
+			return d.invalidateDerived(s, at)
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -88,7 +97,12 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 		return c, err
 	}
 	c.warnUnusedVictimRules(o.Warn)
-	return c, c.validateScaling(s.errorf)
+	return c, c.validateComplete(s.errorf)
+}
+
+// validateComplete checks what depends on several parts of a complete configuration.
+func (c *Config) validateComplete(errorf strictyaml.Errorf) error {
+	return cmp.Or(c.validateScaling(errorf), c.validatePools(errorf))
 }
 
 // tablesOf returns overrides that make a folder of tables, relative to the working directory, the
@@ -146,7 +160,7 @@ func (c *Config) complete(s *source, o Options) error {
 	}
 	r := &resolver{s, o.Hardware, catalog, o.Warn}
 	for i := range c.Deployments {
-		if err := r.deployment(&c.Deployments[i], deploymentPath(i)); err != nil {
+		if err := c.Deployments[i].eachPool(deploymentPath(i), r.deployment); err != nil {
 			return err
 		}
 	}
@@ -206,11 +220,12 @@ func Restore(name string, text []byte) (*Config, error) {
 		return nil, err
 	}
 	for i := range c.Deployments {
-		if err := c.Deployments[i].restore(deploymentPath(i), doc.Errorf); err != nil {
+		restore := func(d *Deployment, at string) error { return d.restore(at, doc.Errorf) }
+		if err := c.Deployments[i].eachPool(deploymentPath(i), restore); err != nil {
 			return nil, err
 		}
 	}
-	return c, c.validateScaling(doc.Errorf)
+	return c, c.validateComplete(doc.Errorf)
 }
 
 // restore decodes the printed Computed and checks the values that size the simulation.
@@ -267,6 +282,9 @@ func (c *Config) Plane(seed func(stream string) uint64) (*policy.Plane, error) {
 		env.Models = append(env.Models, c.Deployments[i].Model)
 		env.Replicas += c.Deployments[i].Replicas
 		env.Candidates += max(c.Deployments[i].Replicas, c.Deployments[i].MaxReplicas)
+		if p := c.Deployments[i].Prefill; p != nil {
+			env.PrefillReplicas += p.Replicas
+		}
 	}
 	p, err := policy.Build(&c.Policies, env)
 	if err != nil {

@@ -63,6 +63,9 @@ func (c *resolver) deployment(d *Deployment, at string) error {
 	if err := c.tiers(d, at); err != nil {
 		return err
 	}
+	if err := c.pool(d, at); err != nil {
+		return err
+	}
 	if err := c.latency(d, at, arch, gpu); err != nil {
 		return err
 	}

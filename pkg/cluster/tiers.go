@@ -78,7 +78,7 @@ func (c *resolver) tiers(d *Deployment, at string) error {
 		if d.KVOffload != nil {
 			c.warnf(d, "kv_offload has no effect: there are no kv_tiers")
 		}
-		if d.Engine.KVBytesPerBlock > 0 {
+		if d.Engine.KVBytesPerBlock > 0 && d.Architecture == "" {
 			c.warnf(d, "engine.kv_bytes_per_block has no effect: there are no kv_tiers")
 		}
 		return nil
@@ -98,13 +98,10 @@ func (c *resolver) tiers(d *Deployment, at string) error {
 	case !d.Engine.EnablePrefixCaching:
 		return c.errorf(at+".kv_tiers", "need engine.enable_prefix_caching")
 	}
+	if err := c.blockBytes(d, at, "kv_tiers"); err != nil {
+		return err
+	}
 	k := d.Computed
-	if k.KVBlockBytes = d.Engine.KVBytesPerBlock; k.KVBlockBytes == 0 {
-		k.KVBlockBytes = k.KVBytesPerToken * int64(d.Engine.BlockSize)
-	}
-	if k.KVBlockBytes == 0 {
-		return c.errorf(at+".engine.kv_bytes_per_block", "must be set for kv_tiers, since the model is not known")
-	}
 	t, path := &d.KVTiers[0], at+".kv_tiers[0]"
 	if err := t.validate(path, c.errorf); err != nil {
 		return err
@@ -121,6 +118,18 @@ func (c *resolver) tiers(d *Deployment, at string) error {
 // HasTiers reports whether a deployment has tiers.
 func (c *Config) HasTiers() bool {
 	return slices.ContainsFunc(c.Deployments, func(d Deployment) bool { return len(d.KVTiers) > 0 })
+}
+
+// blockBytes computes the size of a KV block for a purpose.
+func (c *resolver) blockBytes(d *Deployment, at, purpose string) error {
+	k := d.Computed
+	if k.KVBlockBytes = d.Engine.KVBytesPerBlock; k.KVBlockBytes == 0 {
+		k.KVBlockBytes = k.KVBytesPerToken * int64(d.Engine.BlockSize)
+	}
+	if k.KVBlockBytes == 0 {
+		return c.errorf(at+".engine.kv_bytes_per_block", "must be set for %s, since the model is not known", purpose)
+	}
+	return nil
 }
 
 // maxTierGiB is the largest memory of a replica.
@@ -141,10 +150,15 @@ func (t *KVTier) validate(path string, errorf strictyaml.Errorf) error {
 }
 
 func (l *KVLink) validate(path string, errorf strictyaml.Errorf) error {
-	if !(l.GBPerS > 0) || l.GBPerS > maxGBPerS {
-		return errorf(path+".gb_per_s", "must be above 0 and at most %g, is %g", maxGBPerS, l.GBPerS)
+	return cmp.Or(checkGBPerS(path+".gb_per_s", l.GBPerS, errorf),
+		strictyaml.Between[float64](errorf, path+".")("latency_us", l.LatencyUS, 0, maxLatencyUS))
+}
+
+func checkGBPerS(path string, gbPerS float64, errorf strictyaml.Errorf) error {
+	if !(gbPerS > 0) || gbPerS > maxGBPerS {
+		return errorf(path, "must be above 0 and at most %g, is %g", maxGBPerS, gbPerS)
 	}
-	return strictyaml.Between[float64](errorf, path+".")("latency_us", l.LatencyUS, 0, maxLatencyUS)
+	return nil
 }
 
 const maxGBPerS = 1e6

@@ -31,6 +31,9 @@ func (c *Config) validate(errorf strictyaml.Errorf) error {
 		if err := d.validate(path, errorf); err != nil {
 			return err
 		}
+		if d.Prefill != nil {
+			replicas += d.Prefill.Replicas
+		}
 		if replicas += max(d.Replicas, d.MaxReplicas); replicas > maxReplicas {
 			return errorf(path+".replicas", "all deployments together can have at most %d replicas", maxReplicas)
 		}
@@ -51,7 +54,7 @@ func (d *Deployment) validate(path string, errorf strictyaml.Errorf) error {
 	}
 	return cmp.Or(
 		strictyaml.Between[int](errorf, path)(".replicas", d.Replicas, 1, maxReplicas),
-		d.validateBounds(path, errorf),
+		d.validateBounds(path, errorf), d.validatePool(path, errorf),
 		strictyaml.Between[float64](errorf, path)(".latency.jitter.cv", d.Latency.Jitter.CV, 0, maxCV))
 }
 

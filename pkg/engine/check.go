@@ -38,7 +38,7 @@ func (e *Engine) Check() error {
 			return fmt.Errorf("engine: sequence %d is not finishing: it has %d of %d tokens", s, q.generated, q.output)
 		}
 	}
-	if e.offload != nil {
+	if e.offload != nil && e.offload.store != nil {
 		if err := e.offload.store.Check(); err != nil {
 			return err
 		}

@@ -44,7 +44,9 @@ func (o *offload) clone(tree *kv.Tree) *offload {
 		return nil
 	}
 	d := *o
-	d.store = o.store.Clone(tree)
+	if o.store != nil {
+		d.store = o.store.Clone(tree)
+	}
 	d.uses = slices.Clone(o.uses)
 	for i := range d.uses {
 		d.uses[i].User, d.uses[i].stores = o.uses[i].User.Clone(), slices.Clone(o.uses[i].stores)

@@ -51,7 +51,7 @@ type Config struct {
 	// IdleVictimSkipsNext does not schedule the sequence behind one for which an earlier one, with no tokens
 	// in the batch, was preempted: vLLM up to 0.24 then goes one too far in its list.
 	IdleVictimSkipsNext bool
-	// Offload is the tier below the cache, nil if there is none.
+	// Offload is the tier below the cache or the connection to other replicas, nil if there is neither.
 	Offload *OffloadConfig
 	// KeepGaps records every inter-token gap in the results, not only the longest.
 	KeepGaps bool
@@ -72,6 +72,9 @@ type Request struct {
 	Priority float64
 	// Moved is what the request has from another replica, nil for a new one.
 	Moved *Moved
+	// Hold keeps the blocks of the request when it has all its output, until Release. Remote: the blocks of its prompt
+	// are at another replica, which holds them, and come by a transfer. Both need an Offload.
+	Hold, Remote bool
 }
 
 // Moved is a request that another replica has served for a while: its result there, when its client got the last
@@ -109,6 +112,8 @@ type sequence struct {
 	state       state
 	// admitted: the sequence ran before; aborted: it is dropped when the step ends.
 	admitted, aborted bool
+	// hold and remote are as in the Request. pulled: its prompt came from another replica.
+	hold, remote, pulled bool
 	// admission numbers the admissions to the batch, in order.
 	admission int64
 	// order is the request's Order, heapIndex the sequence's position in the wait queue.
@@ -128,8 +133,10 @@ const (
 	decoding
 	// finishing: running with its last token in a batch that has not ended.
 	finishing
-	// loading: not running, with blocks for a load from the tier.
+	// loading: not running, with blocks for a load from the tier or from another replica.
 	loading
+	// held: it has all its output and keeps its blocks until Release.
+	held
 )
 
 // Engine is one replica.

@@ -90,6 +90,11 @@ func (e *Engine) dropFinished() {
 			e.dequeue(s)
 		}
 		e.result.Done = append(e.result.Done, Result{Tag: q.tag, Generated: int(q.output), Gaps: q.gaps})
+		if q.hold {
+			q.state = held
+			e.offload.held++
+			continue
+		}
 		e.drop(s)
 	}
 }
@@ -108,7 +113,8 @@ func (e *Engine) drop(s int32) {
 // needs at most a step for each token that the cache can hold, plus a few for sequences preempted
 // first.
 func (e *Engine) checkProgress() error {
-	if e.result.Decoding+len(e.result.First)+len(e.result.Gaps) > 0 {
+	waits := e.offload != nil && e.offload.busy() // others may hold the blocks that it needs
+	if waits || e.result.Decoding+len(e.result.First)+len(e.result.Gaps) > 0 {
 		e.tokenlessSteps = 0
 		return nil
 	}

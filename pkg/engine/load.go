@@ -42,7 +42,7 @@ func (e *Engine) admitLoaded(b *batch, budget *int) (blocked int32) {
 		tokens := int(q.input + q.generated)
 		if !u.reached {
 			u.reached = true
-			q.computed = (u.hit + u.loaded) * o.blockSize
+			q.computed = min((u.hit+u.loaded)*o.blockSize, int32(tokens))
 			e.cache.Publish(q.kv, int(q.computed))
 			q.computed = min(q.computed, int32(tokens)-1) // the last token is computed again
 		}
@@ -59,13 +59,15 @@ func (e *Engine) admitLoaded(b *batch, budget *int) (blocked int32) {
 		if e.cache.BlocksNeeded(q.kv, reserve)+e.spareBlocks() > e.cache.Free() {
 			return s
 		}
-		e.cache.Retake(q.kv)
+		if o.store != nil {
+			e.cache.Retake(q.kv)
+		}
 		e.cache.Extend(q.kv, upto, q.visible(upto), int(q.computed), 0)
 		e.loaders = slices.Delete(e.loaders, i, i+1)
 		*budget -= n
 		first := !q.admitted
 		e.enter(b, q, s, tokens, n, int(u.hit*o.blockSize))
-		if first {
+		if first && !q.pulled {
 			b.Admitted[len(b.Admitted)-1].Loaded = u.loaded * o.blockSize
 			o.stats.HitTokens += int64(u.loaded * o.blockSize)
 		}
@@ -96,6 +98,14 @@ func (e *Engine) skipStoring(s int32) bool {
 func (e *Engine) tryLoad(s int32, cached, tokens int) attempt {
 	o, q := e.offload, &e.seqs[s]
 	hit := int32(cached) / o.blockSize
+	switch {
+	case q.remote && !e.pull(s, hit):
+		return blocked
+	case q.pulled && q.state == loading:
+		return passed
+	case o.store == nil:
+		return noLoad
+	}
 	n, busy := o.store.Lookup(e.cache.Path(q.kv), o.blockSize, hit, int32(tokens)/o.blockSize)
 	switch {
 	case busy:
@@ -119,28 +129,40 @@ func (e *Engine) skip(s int32) {
 func (e *Engine) load(s, hit, n int32) bool {
 	o := e.offload
 	q, u := &e.seqs[s], &o.uses[s]
-	tokens, spare := int(q.input+q.generated), e.spareBlocks()
-	if e.cfg.ReserveFullSequence && e.cache.AdmitNeed(tokens)+spare > e.cache.Free() {
-		return false
-	}
-	upto := int((hit + n) * o.blockSize)
-	if !e.cache.Hold(q.kv, upto, spare+e.reservedBlocks()) {
+	if !e.holdForLoad(q, int((hit+n)*o.blockSize)) {
 		return false
 	}
 	list := o.store.Load(&u.User, e.cache.Path(q.kv), o.blockSize, hit, hit+n)
 	t := o.loads.Ask(e.now, float64(float64(n)*o.cfg.BlockBytes))
 	x := Transfer{Transfer: t, Load: true, Tag: q.tag, Blocks: n}
-	o.loading = append(o.loading, underWay{x, s, list})
-	o.started = append(o.started, x)
-	u.loadEnd, u.hit, u.loaded, u.reached, u.offered = t.Ended, hit, n, false, hit+n
+	u.offered = hit + n
+	e.startLoading(s, hit, underWay{x, s, list})
+	return true
+}
+
+// holdForLoad gives the waiting q blocks for a load of its first tokens. It returns false if they do not fit.
+func (e *Engine) holdForLoad(q *sequence, upto int) bool {
+	tokens, spare := int(q.input+q.generated), e.spareBlocks()
+	if e.cfg.ReserveFullSequence && e.cache.AdmitNeed(tokens)+spare > e.cache.Free() {
+		return false
+	}
+	return e.cache.Hold(q.kv, upto, spare+e.reservedBlocks())
+}
+
+// startLoading takes the waiting request s, which has hit blocks from the cache, to the loading ones.
+func (e *Engine) startLoading(s, hit int32, x underWay) {
+	o := e.offload
+	u := &o.uses[s]
+	o.loading = append(o.loading, x)
+	o.started = append(o.started, x.Transfer)
+	u.loadEnd, u.hit, u.loaded, u.reached = x.Ended, hit, x.Blocks, false
 	e.dequeue(s)
-	q.state = loading
+	e.seqs[s].state = loading
 	at := len(e.loaders)
 	for at > 0 && e.before(s, e.loaders[at-1]) {
 		at--
 	}
 	e.loaders = slices.Insert(e.loaders, at, s)
-	return true
 }
 
 // before reports whether the loading s is tried before t, which began to load before it.

@@ -12,7 +12,8 @@ import (
 
 // OffloadConfig is a tier below the KV cache: the memory of the host. At the end of each step its requests offer the
 // blocks that are full, and requests that are not running load what the cache lacks. The rules are those of vLLM's
-// OffloadingConnector (vllm/distributed/kv_transfer/kv_connector/v1/offloading/scheduler.py in 0.33).
+// OffloadingConnector (vllm/distributed/kv_transfer/kv_connector/v1/offloading/scheduler.py in 0.33). Without a Store
+// there is no tier, and blocks move between replicas (see pull.go).
 type OffloadConfig struct {
 	Store *tier.Store
 	// BlockBytes is the size of a block.
@@ -47,6 +48,7 @@ type offload struct {
 	// of Transfers.
 	loading, storing []underWay
 	started          []Transfer
+	held             int // sequences in this state
 	// fills has, for each phase of the cache's clock, the decoding sequences that fill a block then. refused are the
 	// sequences whose last offer was refused, or not made.
 	fills   [][]int32
@@ -136,7 +138,9 @@ func newOffload(cfg *OffloadConfig, cache *kv.Cache) *offload {
 	if cfg == nil {
 		return nil
 	}
-	cache.KeepFences()
+	if cfg.Store != nil {
+		cache.KeepFences()
+	}
 	return &offload{cfg: cfg, store: cfg.Store, loads: link.NewFIFO(cfg.Loads), stores: link.NewFIFO(cfg.Stores),
 		blockSize: int32(cache.BlockSize()), fills: make([][]int32, cache.BlockSize())}
 }
@@ -149,8 +153,8 @@ func (o *offload) use(s int32) *use {
 	return &o.uses[s]
 }
 
-// busy reports whether a transfer is under way.
-func (o *offload) busy() bool { return len(o.loading)+len(o.storing) > 0 }
+// busy reports whether a transfer is under way, or will be.
+func (o *offload) busy() bool { return len(o.loading)+len(o.storing)+o.held > 0 }
 
 // Transfers returns the transfers that were asked for since the last call. They are valid until the next one.
 func (e *Engine) Transfers() []Transfer {
@@ -174,7 +178,7 @@ type TierStats struct {
 
 // Tier returns the totals of the tier, nil if there is none.
 func (e *Engine) Tier() *TierStats {
-	if e.offload == nil {
+	if e.offload == nil || e.offload.store == nil {
 		return nil
 	}
 	t := e.offload.stats
@@ -199,7 +203,7 @@ func (t *TierStats) count(x *Transfer) {
 
 // TierUse returns the share of the tier's blocks in use, 0 without one.
 func (e *Engine) TierUse() float64 {
-	if e.offload == nil {
+	if e.offload == nil || e.offload.store == nil {
 		return 0
 	}
 	t := e.offload.store.Stats()
@@ -209,14 +213,17 @@ func (e *Engine) TierUse() float64 {
 // Loading returns how many requests hold blocks for a load from the tier.
 func (e *Engine) Loading() int { return len(e.loaders) }
 
-// HasTier reports whether there is a tier.
-func (e *Engine) HasTier() bool { return e.offload != nil }
+// WaitsForTransfers reports whether requests may wait for transfers.
+func (e *Engine) WaitsForTransfers() bool { return e.offload != nil }
 
 // offer offers the blocks of b, whose counts are not advanced yet, and of the requests that have left since the batch
 // before it. Only known tokens, with asynchronous scheduling those of steps that have ended, fill a block. vLLM judges
 // the offers when it forms a batch, but their transfers begin when its step ends.
 func (e *Engine) offer(b *batch) {
 	o := e.offload
+	if o.store == nil {
+		return
+	}
 	o.wait = max(o.wait, e.cache.Fenced())
 	b.stores, o.offers = b.stores[:0], o.offers[:0]
 	for _, s := range e.individual {
@@ -382,13 +389,19 @@ func (o *offload) phase(q *sequence) int64 {
 
 // startFilling and stopFilling maintain fills for a decoding sequence.
 func (o *offload) startFilling(s int32, q *sequence) {
-	u, phase := o.use(s), o.phase(q)
+	u := o.use(s)
+	if u.decoded = true; o.store == nil {
+		return
+	}
+	phase := o.phase(q)
 	u.fillsAt = int32(len(o.fills[phase]))
 	o.fills[phase] = append(o.fills[phase], s)
-	u.decoded = true
 }
 
 func (o *offload) stopFilling(s int32, q *sequence) {
+	if o.store == nil {
+		return
+	}
 	u, phase := o.use(s), o.phase(q)
 	list := o.fills[phase]
 	last := list[len(list)-1]
@@ -415,6 +428,9 @@ func (o *offload) forget(s int32) {
 // once more when the next batch is formed.
 func (e *Engine) endUse(s int32) {
 	o, q, u := e.offload, &e.seqs[s], e.offload.use(s)
+	if u.ended = true; o.store == nil {
+		return
+	}
 	o.forget(s)
 	for _, x := range u.stores {
 		if x.end > e.now {
@@ -440,11 +456,13 @@ func (e *Engine) endUse(s int32) {
 		}
 		o.left = append(o.left, x)
 	}
-	u.ended = true
 }
 
 // offerIdle is offer if there is no batch to form.
 func (e *Engine) offerIdle() {
+	if e.offload.store == nil {
+		return
+	}
 	idle := batch{}
 	e.openOffers()
 	e.offerLeft(&idle)

@@ -245,7 +245,7 @@ func (e *Engine) computing(q *sequence) int {
 // add adds n tokens of q to the totals of b, or subtracts them if sign is -1.
 func (e *Engine) add(b *batch, q *sequence, n, sign int64) {
 	c := int64(q.computed)
-	if q.generated > 0 && q.remaining() == 1 {
+	if (q.generated > 0 || q.pulled) && q.remaining() == 1 {
 		b.Decode += sign
 		b.Context += sign * c
 		b.WindowContext += sign * e.window.clip(c)

@@ -25,6 +25,7 @@ type Accumulator struct {
 	isRecording         bool
 	sessions            sessions
 	regret              regret
+	pd                  pd
 	// anomalies counts anomalies by type, nil if no detector ran.
 	anomalies map[string]int64
 	from      stream.Micros
@@ -86,6 +87,8 @@ type ReplicaTotals struct {
 	Tier *TierTotals
 	// PerGPUHour is the price of one of its GPUs; 0 is none.
 	PerGPUHour float64
+	// Pool is the one of a disaggregated deployment that it belongs to.
+	Pool Pool
 }
 
 // New returns an empty Accumulator. classes define the targets of requests; a class that
@@ -121,6 +124,7 @@ func (a *Accumulator) Add(o *stream.Outcome) {
 	}
 	t.count(o)
 	a.shadow.add(o)
+	a.pd.add(o)
 	if n, seen := a.reasons[o.Reason]; seen {
 		a.reasons[o.Reason] = n + 1
 	} else if o.Reason != "" {
@@ -134,7 +138,7 @@ func (a *Accumulator) Add(o *stream.Outcome) {
 	}
 	if !o.ScheduledUS.IsZero() || !o.FirstTokenUS.IsZero() {
 		a.addRow(row{elapsed(o.Began(), o.FirstTokenUS), elapsed(o.Began(), o.CompletedUS),
-			elapsed(o.EnqueuedUS, o.ScheduledUS),
+			elapsed(o.QueueStartUS(), o.ScheduledUS),
 			int32(o.OutputTokens), group})
 	}
 }

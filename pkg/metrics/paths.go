@@ -76,7 +76,7 @@ func missingAt(path string, branch Missing) Missing {
 		"per_million_tokens":
 		return MissingIsWorst
 	case "sessions", "regret", "cost", "replicas", "shadow", "load", "bound", "goodput", "util_mean", "util_max",
-		"tiers", "from_us", "until_us", "attainment", "fan_out_utilization", "steps", "iterations":
+		"tiers", "pd", "from_us", "until_us", "attainment", "fan_out_utilization", "steps", "iterations":
 		return MissingIsUnknown
 	}
 	return branch

@@ -38,7 +38,7 @@ func (a *Accumulator) Raw() *Raw {
 	r.Cls, r.Tenants, r.Models = groupings[0].tree(), groupings[1].tree(), groupings[2].tree()
 	r.Fairness = fairness(groupings[1])
 	a.addReplicas(r, &all)
-	r.Control = a.control
+	r.Control, r.PD = a.control, a.pd.tree(a.replicas)
 	if a.hasPrefixPrediction || a.shadow.ExpectedTokens > 0 {
 		r.Shadow = &a.shadow
 	}

@@ -41,6 +41,8 @@ type Raw struct {
 	Cost     *Cost         `json:"cost,omitempty"`
 	// Scale is absent if the number of replicas is constant.
 	Scale *Scale `json:"scale,omitempty"`
+	// PD is absent without disaggregated deployments.
+	PD *PD `json:"pd,omitempty"`
 	// Load is absent if no time passes between arrivals, or no call can be served.
 	Load *Load `json:"load,omitempty"`
 	// Bound is of runs with --clairvoyant, without jitter of step times.

@@ -128,10 +128,13 @@ func TestHigherIsBetter(t *testing.T) {
 		"shadow.over_tokens", "shadow.under_tokens", "regret.decisions", "regret.hindsight_ms", "regret.avoidable_ms",
 		"regret.hindsight_ttft_ms", "regret.reliability.alternatives",
 		"anomalies.*",
+		"pd.requests", "pd.share", "pd.transfers", "pd.transferred_blocks", "pd.transferred_bytes",
+		"pd.prefill.replicas", "pd.prefill.utilization", "pd.prefill.kv_util_mean",
+		"pd.decode.replicas", "pd.decode.utilization", "pd.decode.kv_util_mean",
 		"sessions.offered", "sessions.broken", "sessions.unfinished"}
 	for _, d := range []string{"ttft", "tpot", "e2e", "queue", "itl", "sessions.e2e", "sessions.critical_path",
 		"sessions.tool_wait", "sessions.steps", "sessions.iterations", "targeted.ttft", "targeted.tpot",
-		"targeted.e2e"} {
+		"targeted.e2e", "pd.transfer", "pd.kv_wait"} {
 		higher = append(higher, d+".count", d+".coverage")
 		for _, v := range []string{".mean", ".p50", ".p90", ".p95", ".p99", ".max"} {
 			lower = append(lower, d+v)

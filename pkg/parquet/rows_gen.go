@@ -12,6 +12,12 @@ type outcomeRow struct {
 	ArrivalUS            stream.Micros    `parquet:"arrival_us"`
 	AdmittedUS           *stream.Micros   `parquet:"admitted_us"`
 	RoutedUS             *stream.Micros   `parquet:"routed_us"`
+	PrefillReplica       *stream.Index    `parquet:"prefill_replica"`
+	PrefillEnqueuedUS    *stream.Micros   `parquet:"prefill_enqueued_us"`
+	PrefillScheduledUS   *stream.Micros   `parquet:"prefill_scheduled_us"`
+	PrefilledUS          *stream.Micros   `parquet:"prefilled_us"`
+	TransferredUS        *stream.Micros   `parquet:"transferred_us"`
+	TransferBlocks       *int64           `parquet:"transfer_blocks,optional"`
 	EnqueuedUS           *stream.Micros   `parquet:"enqueued_us"`
 	ScheduledUS          *stream.Micros   `parquet:"scheduled_us"`
 	SlotWaitUS           *int64           `parquet:"slot_wait_us,optional"`
@@ -34,6 +40,7 @@ type outcomeRow struct {
 	OutputTokens         int64            `parquet:"output_tokens"`
 	GeneratedTokens      int64            `parquet:"generated_tokens"`
 	CachedTokens         int64            `parquet:"cached_tokens"`
+	DecodeCachedTokens   *int64           `parquet:"decode_cached_tokens,optional"`
 	LoadedTokens         *loadedTokensRow `parquet:"loaded_tokens"`
 	ExpectedCachedTokens int64            `parquet:"expected_cached_tokens"`
 	Preemptions          int64            `parquet:"preemptions"`
@@ -56,6 +63,12 @@ func rowOfOutcome(v *stream.Outcome) outcomeRow {
 		ArrivalUS:            v.ArrivalUS,
 		AdmittedUS:           present(v.AdmittedUS),
 		RoutedUS:             present(v.RoutedUS),
+		PrefillReplica:       present(v.PrefillReplica),
+		PrefillEnqueuedUS:    present(v.PrefillEnqueuedUS),
+		PrefillScheduledUS:   present(v.PrefillScheduledUS),
+		PrefilledUS:          present(v.PrefilledUS),
+		TransferredUS:        present(v.TransferredUS),
+		TransferBlocks:       optional(v.TransferBlocks),
 		EnqueuedUS:           present(v.EnqueuedUS),
 		ScheduledUS:          present(v.ScheduledUS),
 		SlotWaitUS:           optional(v.SlotWaitUS),
@@ -78,6 +91,7 @@ func rowOfOutcome(v *stream.Outcome) outcomeRow {
 		OutputTokens:         v.OutputTokens,
 		GeneratedTokens:      v.GeneratedTokens,
 		CachedTokens:         v.CachedTokens,
+		DecodeCachedTokens:   optional(v.DecodeCachedTokens),
 		LoadedTokens:         convertPointer(v.LoadedTokens, rowOfLoadedTokens),
 		ExpectedCachedTokens: v.ExpectedCachedTokens,
 		Preemptions:          v.Preemptions,
@@ -102,6 +116,12 @@ func (r *outcomeRow) record() stream.Outcome {
 		ArrivalUS:            r.ArrivalUS,
 		AdmittedUS:           valueOr(r.AdmittedUS, stream.Never),
 		RoutedUS:             valueOr(r.RoutedUS, stream.Never),
+		PrefillReplica:       valueOr(r.PrefillReplica, stream.NoIndex),
+		PrefillEnqueuedUS:    valueOr(r.PrefillEnqueuedUS, stream.Never),
+		PrefillScheduledUS:   valueOr(r.PrefillScheduledUS, stream.Never),
+		PrefilledUS:          valueOr(r.PrefilledUS, stream.Never),
+		TransferredUS:        valueOr(r.TransferredUS, stream.Never),
+		TransferBlocks:       valueOf(r.TransferBlocks),
 		EnqueuedUS:           valueOr(r.EnqueuedUS, stream.Never),
 		ScheduledUS:          valueOr(r.ScheduledUS, stream.Never),
 		SlotWaitUS:           valueOf(r.SlotWaitUS),
@@ -124,6 +144,7 @@ func (r *outcomeRow) record() stream.Outcome {
 		OutputTokens:         r.OutputTokens,
 		GeneratedTokens:      r.GeneratedTokens,
 		CachedTokens:         r.CachedTokens,
+		DecodeCachedTokens:   valueOf(r.DecodeCachedTokens),
 		LoadedTokens:         convertPointer(r.LoadedTokens, (*loadedTokensRow).record),
 		ExpectedCachedTokens: r.ExpectedCachedTokens,
 		Preemptions:          r.Preemptions,

@@ -17,6 +17,8 @@ type Env struct {
 	Models []string
 	// Replicas is the number of replicas at the start, Candidates the most among which a router chooses.
 	Replicas, Candidates int
+	// PrefillReplicas is the number of replicas that only compute prompts, among which a second router chooses.
+	PrefillReplicas int
 	// Seed returns the seed of the named random stream.
 	Seed func(stream string) uint64
 }
@@ -41,6 +43,12 @@ func (b *Bundle) Complete() {
 	complete(&b.Routing, routers())
 	complete(&b.Scheduler, schedulers())
 	complete(&b.Preemption, preemptors())
+	if r := b.PrefillRouting; r != nil {
+		if r.Type == "" {
+			r.Type = b.Routing.Type
+		}
+		complete(r, routers())
+	}
 	if a := b.Autoscale; a != nil {
 		s := a.spec()
 		complete(s, autoscalers())
@@ -127,6 +135,13 @@ func Build(b *Bundle, env Env) (p *Plane, err error) {
 	p.Routing = build(x, &b.Routing, "routing", "routing policy", routers())
 	p.Scheduler = build(x, &b.Scheduler, "scheduler", "scheduler", schedulers())
 	p.Preemption = build(x, &b.Preemption, "preemption", "preemption policy", preemptors())
+	if r := b.prefillRouting(); env.PrefillReplicas > 0 {
+		x.env.Replicas, x.env.Candidates = env.PrefillReplicas, env.PrefillReplicas
+		p.PrefillRouting = build(x, r, "prefill_routing", "routing policy", routers())
+		x.env = env
+	} else if b.PrefillRouting != nil {
+		x.unused = append(x.unused, Unused{"prefill_routing", "no deployment is disaggregated"})
+	}
 	if b.Autoscale != nil {
 		p.Autoscale = build(x, b.Autoscale.spec(), "autoscale", "auto-scaling policy", autoscalers())
 	}

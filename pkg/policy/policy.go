@@ -166,6 +166,8 @@ type Plane struct {
 	Routing    Router
 	Scheduler  Scheduler
 	Preemption Preemptor
+	// PrefillRouting is nil unless prompts are computed by replicas of their own.
+	PrefillRouting Router
 	// Autoscale is nil if the number of replicas is constant.
 	Autoscale Autoscaler
 	// Classes are the SLO classes that the policies name, sorted.
@@ -183,6 +185,9 @@ func (p *Plane) Clone() *Plane {
 	c := *p
 	c.Admission, c.Priority, c.Routing = p.Admission.Clone(), p.Priority.Clone(), p.Routing.Clone()
 	c.Scheduler, c.Preemption = p.Scheduler.Clone(), p.Preemption.Clone()
+	if p.PrefillRouting != nil {
+		c.PrefillRouting = p.PrefillRouting.Clone()
+	}
 	if p.Autoscale != nil {
 		c.Autoscale = p.Autoscale.Clone()
 	}
@@ -192,6 +197,9 @@ func (p *Plane) Clone() *Plane {
 // stages returns the policies in the order in which they see a request, and then the auto-scaler.
 func (p *Plane) stages() []Policy {
 	all := []Policy{p.Admission, p.Priority, p.Routing, p.Scheduler, p.Preemption}
+	if p.PrefillRouting != nil {
+		all = append(all, p.PrefillRouting)
+	}
 	if p.Autoscale != nil {
 		all = append(all, p.Autoscale)
 	}

@@ -13,9 +13,20 @@ type Bundle struct {
 	Routing    Spec `yaml:"routing"    json:"routing"`
 	Scheduler  Spec `yaml:"scheduler"  json:"scheduler"`
 	Preemption Spec `yaml:"preemption" json:"preemption"`
+	// PrefillRouting chooses the replica that computes a prompt, in disaggregated deployments; nil is a routing policy
+	// like Routing with a state of its own.
+	PrefillRouting *Spec `yaml:"prefill_routing" json:"prefill_routing,omitempty"`
 	// Autoscale changes the number of replicas of deployments that have a max_replicas; nil changes none.
 	Autoscale *Autoscale `yaml:"autoscale"  json:"autoscale,omitempty"`
 	Lineage   `     yaml:",inline"`
+}
+
+// prefillRouting returns the policy that chooses the replica of a prompt.
+func (b *Bundle) prefillRouting() *Spec {
+	if b.PrefillRouting != nil {
+		return b.PrefillRouting
+	}
+	return &b.Routing
 }
 
 // Lineage records where a bundle comes from, in the words of the tool that derived it. It has no

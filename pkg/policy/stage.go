@@ -10,6 +10,11 @@ func (b *Bundle) Stage(name string) *Spec {
 		return &b.Priority
 	case "routing":
 		return &b.Routing
+	case "prefill_routing":
+		if b.PrefillRouting == nil {
+			b.PrefillRouting = &Spec{}
+		}
+		return b.PrefillRouting
 	case "scheduler":
 		return &b.Scheduler
 	case "preemption":

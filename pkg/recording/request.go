@@ -54,6 +54,7 @@ func inMicros(s *float64) float64 {
 func newRequest() request {
 	c := request{at: missing, queued: missing, scheduled: missing, first: missing, last: missing, ended: missing}
 	c.Kind, c.Replica = stream.KindOutcome, stream.NoIndex
+	c.ClearPrefill()
 	c.AdmittedUS, c.RoutedUS, c.ITLMaxUS = stream.Never, stream.Never, stream.Never
 	return c
 }

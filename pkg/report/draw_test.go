@@ -57,7 +57,8 @@ func drawRun(t *rapid.T) *Input {
 	upTo := func(n int) stream.Micros { return stream.Micros(rng.IntN(n)) }
 	for i := range rapid.IntRange(0, 150).Draw(t, "requests") {
 		at := upTo(20) * 1000
-		o := stream.Outcome{ID: fmt.Sprint(anyName(), i), ArrivalUS: at, State: stream.StateRejected,
+		o := stream.Outcome{PrefillReplica: stream.NoIndex, ID: fmt.Sprint(anyName(), i), ArrivalUS: at,
+			State:  stream.StateRejected,
 			Reason: stream.ReasonAdmission, EndedUS: at, Tenant: tenants[rng.IntN(3)], SLOClass: classes[rng.IntN(3)],
 			InputTokens: 1 + int64(upTo(9000)), OutputTokens: 3, AdmittedUS: -1, RoutedUS: -1, EnqueuedUS: -1,
 			ScheduledUS:  -1,

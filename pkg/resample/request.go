@@ -46,7 +46,7 @@ func (s State) String() string { return stateNames[s] }
 // NewRequest returns the request of the outcome of its last attempt. met is nil if its class has no targets.
 func NewRequest(o *stream.Outcome, met *bool) Request {
 	return Request{Arrival: int64(o.Began()), TTFT: elapsed(o.Began(), o.FirstTokenUS),
-		E2E: elapsed(o.Began(), o.CompletedUS), Queue: elapsed(o.EnqueuedUS, o.ScheduledUS),
+		E2E: elapsed(o.Began(), o.CompletedUS), Queue: elapsed(o.QueueStartUS(), o.ScheduledUS),
 		Input: o.InputTokens, Output: o.OutputTokens, Cached: o.CachedTokens, Preemptions: o.Preemptions,
 		State: State(max(slices.Index(stateNames[:], o.State), 0)), Admitted: !o.AdmittedUS.IsZero(),
 		Scheduled: !o.ScheduledUS.IsZero(), HasTargets: met != nil, MetTargets: met != nil && *met}

@@ -52,8 +52,8 @@ func (l *anomalyMonitor) hooks() []hook { return []hook{onEnqueue, onBatch, onMo
 func (l *anomalyMonitor) observe(s *simulation, h hook, i int32) error {
 	switch h {
 	case onEnqueue:
-		l.notify(s, anomaly.Event{Kind: anomaly.Enqueued, Replica: s.request(i).replica, Tag: i,
-			Request: l.request(s, i)})
+		at, _ := s.request(i).queuedAt()
+		l.notify(s, anomaly.Event{Kind: anomaly.Enqueued, Replica: at, Tag: i, Request: l.request(s, i)})
 	case onBatch:
 		l.batchFormed(s, i, s.replicas[i].engine)
 	case onMove:
@@ -97,8 +97,8 @@ func (l *anomalyMonitor) batchFormed(s *simulation, i int32, e *engine.Engine) {
 func (l *anomalyMonitor) finished(s *simulation, slot int32) error {
 	r := s.request(slot)
 	unfinished := r.out.State == stream.StateUnfinished
-	if !unfinished && r.engineSeq != missing && r.out.ScheduledUS.IsZero() {
-		l.notify(s, anomaly.Event{Kind: anomaly.Dequeued, Replica: r.replica, Tag: slot})
+	if at, queued := r.queuedAt(); !unfinished && queued {
+		l.notify(s, anomaly.Event{Kind: anomaly.Dequeued, Replica: at, Tag: slot})
 	}
 	if !unfinished || metrics.MissedByNow(&r.out, r.class.Targets, stream.Micros(s.now)) {
 		l.notify(s, anomaly.Event{Kind: anomaly.Finished, Replica: r.replica, Tag: slot, Request: l.request(s, slot)})

@@ -43,6 +43,12 @@ func (checker) replica(s *simulation, r *replica) error {
 		return fmt.Errorf("check: deployment %s, replica %d at %d µs: %w", s.deployments[r.deployment].id, r.index,
 			s.now, err)
 	}
+	if s.deployments[r.deployment].isPool() {
+		if err := s.checkHandoffs(r); err != nil {
+			return fmt.Errorf("check: deployment %s, replica %d at %d µs: %w", s.deployments[r.deployment].id,
+				r.index, s.now, err)
+		}
+	}
 	inFlight := len(s.requests.slots) - len(s.requests.free)
 	perRequest, others := 2, len(s.replicas)+1+s.transfers.pending()
 	if len(s.router.flow.queues) > 0 { // a timeout, and drains of the queues
@@ -65,7 +71,9 @@ func (checker) outcome(r *request) error {
 		name string
 		at   stream.Micros
 	}{
-		{"admitted_us", o.AdmittedUS}, {"routed_us", o.RoutedUS}, {"enqueued_us", o.EnqueuedUS},
+		{"admitted_us", o.AdmittedUS}, {"routed_us", o.RoutedUS},
+		{"prefill_enqueued_us", o.PrefillEnqueuedUS}, {"prefill_scheduled_us", o.PrefillScheduledUS},
+		{"prefilled_us", o.PrefilledUS}, {"enqueued_us", o.EnqueuedUS}, {"transferred_us", o.TransferredUS},
 		{"scheduled_us", o.ScheduledUS}, {"first_token_us", o.FirstTokenUS}, {"completed_us", o.CompletedUS},
 	} {
 		if t.at == stream.Never {

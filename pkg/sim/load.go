@@ -41,6 +41,11 @@ func (r *router) countLeft(s *simulation, q *request) {
 	if r.active != nil {
 		r.active.Remove(q.replica, q.path, int(q.out.InputTokens))
 	}
-	s.telemetry.states[q.replica].Inflight--
-	s.telemetry.extremes.Changed(q.replica)
+	r.countLeftReplica(s, q.replica)
+}
+
+// countLeftReplica counts one request less in flight at a replica.
+func (r *router) countLeftReplica(s *simulation, replica int32) {
+	s.telemetry.states[replica].Inflight--
+	s.telemetry.extremes.Changed(replica)
 }

@@ -16,7 +16,7 @@ type metricsSink struct {
 	demand demand
 }
 
-func (m *metricsSink) hooks() []hook { return []hook{onTokens, onFinal, onSessionEnd} }
+func (m *metricsSink) hooks() []hook { return []hook{onTokens, onFinal, onSessionEnd, onTransfer} }
 
 func (m *metricsSink) observe(s *simulation, h hook, i int32) error {
 	switch h {
@@ -29,6 +29,10 @@ func (m *metricsSink) observe(s *simulation, h hook, i int32) error {
 			m.demand.add(o)
 		}
 		m.ExtendTo(stream.Micros(s.now))
+	case onTransfer:
+		if t := &s.transfers.slots[i]; t.fromPrefill != missing {
+			m.AddTransfer(t.Ended-t.Started, int64(t.Blocks)*s.deployments[s.replicas[t.replica].deployment].blockBytes)
+		}
 	case onSessionEnd:
 		m.AddSession(&s.sessions.open[i].out)
 		m.AddNotIssued(&s.sessions.open[i].out)
@@ -86,7 +90,7 @@ func (d *demand) add(o *stream.Outcome) {
 
 // load is the demand relative to the capacity of the cluster; nil if it is undefined.
 func (d *demand) load(c *cluster.Config) (*metrics.Load, error) {
-	if d.n == 0 {
+	if d.n == 0 || c.Disaggregated() { // the capacity of two pools is not computed
 		return nil, nil
 	}
 	// The kept calls at the rate of all.
@@ -109,7 +113,8 @@ func summary(s *simulation, all *metrics.Accumulator, used coverages) *metrics.R
 			DecodeTokens: e.DecodeTokens, QueriedTokens: e.QueriedTokens, CachedTokens: e.CachedTokens,
 			Preemptions: e.Preemptions, PeakQueue: int64(e.PeakWaiting), PeakBatch: int64(e.PeakRunning),
 			BlockUS: e.BlockUS, PeakBlocks: int64(e.PeakBlocks), Blocks: int64(r.engine.Cache().Total()),
-			UpUS: s.upUS(i), BusyUS: e.BusyUS, PerGPUHour: d.perGPUHour(), Tier: tierTotals(r.engine)})
+			UpUS: s.upUS(i), BusyUS: e.BusyUS, PerGPUHour: d.perGPUHour(), Tier: tierTotals(r.engine),
+			Pool: s.poolOf(r.deployment)})
 	}
 	if s.fleet != nil {
 		var sum scaleStats

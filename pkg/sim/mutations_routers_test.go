@@ -47,7 +47,7 @@ var brokenFleets = []rule{
 	{"in a block of equal replicas all are candidates", "policy/extremes.go",
 		"\t\t\t\tconsider(at, bound)\n", "\t\t\t\tif i == 0 {\n\t\t\t\t\tconsider(at, bound)\n\t\t\t\t}\n"},
 	{"a request that leaves changes its block", "sim/load.go",
-		"\ts.telemetry.extremes.Changed(q.replica)\n", ""},
+		"\ts.telemetry.extremes.Changed(replica)\n", ""},
 	{"a report changes its block", "sim/telemetry.go",
 		"r.QueueDepth = int32(e.Waiting())\n\t\to.extremes.Changed(i)\n", "r.QueueDepth = int32(e.Waiting())\n"},
 	{"a block whose lowest load is the least is looked at", "policy/routing.go",

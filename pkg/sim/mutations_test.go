@@ -72,7 +72,8 @@ var broken = []rule{
 		"n := e.limitChunk(tokens - cached)\n",
 		"n := tokens - cached\n\t\tif e.cfg.ChunkedPrefill {\n\t\t\tn = e.limitChunk(n)\n\t\t}\n"},
 	{"a step that ends at a deadline comes before it", "sim/sim.go",
-		"\tstepEnd\n\ttransferEnd\n\tdeadline\n", "\tdeadline\n\tstepEnd\n\ttransferEnd\n"},
+		"\tstepEnd\n\ttransferEnd\n\tlinkChange // of a link between pools: a transfer begins to move bytes, or ends\n\tdeadline\n",
+		"\tdeadline\n\tstepEnd\n\ttransferEnd\n\tlinkChange\n"},
 	{"a request enqueued as a step starts is in that step", "sim/sim.go",
 		"if next > s.now && len(s.events.ready) > 0 {", "if len(s.events.ready) > 0 {"},
 	{"an aborted running request keeps its blocks until the step ends", "engine/abort.go",
@@ -81,7 +82,7 @@ var broken = []rule{
 		"\tif len(e.aborted) > 0 { // vLLM processes aborts before a step's output\n\t\te.dropAborted()\n\t}\n\te.dropFinished()\n",
 		"\te.dropFinished()\n\tif len(e.aborted) > 0 {\n\t\te.dropAborted()\n\t}\n"},
 	{"a single token is prefill unless there is output before it", "engine/step.go",
-		"if q.generated > 0 && q.remaining() == 1 {", "if q.remaining() == 1 {"},
+		"if (q.generated > 0 || q.pulled) && q.remaining() == 1 {", "if q.remaining() == 1 {"},
 	{"step times round half up", "des/des.go",
 		"us-float64(whole) >= 0.5", "us-float64(whole) > 0.5"},
 	{"tokens of larger batches reach clients later", "latency/latency.go",
@@ -311,7 +312,8 @@ var brokenGroups = []rule{
 		" false:"},
 	{"cached tokens need no budget", "engine/limit.go", "e.limitChunk(tokens - e.cache", "e.limitChunk(tokens - 0*e.cache"},
 	{"what stops it does until the next batch", "sim/waits.go", "\tt.at = now\n", "\tt.at = now + 1\n"},
-	{"a request that ends in the queue waited, too", "sim/waits.go", "r.out.ScheduledUS.IsZero() {", "false {"},
+	{"a request that ends in the queue waited, too", "sim/waits.go",
+		"} else if queued {", "} else if queued && i < 0 {"},
 	{"since 0.33 the last full block is before the last token", "engine/align.go",
 		"last = (tokens - 1) / size * size", "last -= 0 * tokens"},
 }
@@ -340,6 +342,7 @@ func TestMutations(t *testing.T) {
 		{brokenPools, []string{"^TestReferenceOnPools$"}},
 		{brokenTiers, []string{"^TestStories$", "^TestReferenceOnTiers$"}},
 		{brokenRetries, []string{"^TestStories$", "^TestReferenceOnRetries$"}},
+		{brokenHandoffs, []string{"^TestStories$", "^TestReferenceOnDisaggregation$"}},
 		{brokenScaling, []string{"^TestStories$", "^TestReferenceOnScaling$"}},
 	} {
 		for _, b := range part.rules {

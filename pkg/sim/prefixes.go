@@ -45,12 +45,12 @@ func (p *prefixes) applyEvictions(s *simulation) {
 
 // recordRouting records how many prompt tokens the router expects to be cached at the chosen
 // replica: from its prefix index or, if it uses the true caches instead, from these. It adds the
-// prompt to the prefix index.
-func (p *prefixes) recordRouting(s *simulation, r *request, chosen *policy.Replica) {
+// prompt to the prefix index. by are the inputs of the policy that chose.
+func (p *prefixes) recordRouting(s *simulation, r *request, chosen *policy.Replica, by policy.Needs) {
 	needs := s.router.needs
 	limits := &s.deployments[s.replicas[chosen.Index].deployment].limits
 	if needs.all&policy.NeedBlockIndex != 0 {
-		if needs.routing&policy.NeedBlockIndex == 0 {
+		if by&policy.NeedBlockIndex == 0 {
 			p.blocks.Match(r.path, int(r.out.InputTokens), []policy.Replica{*chosen})
 		}
 		p.blocks.RecordRouting(chosen, r.path, int(r.out.InputTokens))
@@ -58,11 +58,11 @@ func (p *prefixes) recordRouting(s *simulation, r *request, chosen *policy.Repli
 	indexed := needs.all&policy.NeedShadow != 0
 	matched := chosen.Matched
 	switch {
-	case needs.routing&policy.NeedShadow != 0:
-	case needs.routing&policy.NeedBlockIndex != 0:
+	case by&policy.NeedShadow != 0:
+	case by&policy.NeedBlockIndex != 0:
 		r.out.ExpectedCachedTokens = min(blockIndexTokens(chosen), limits.maxCachedTokens(r.out.InputTokens))
 		return
-	case needs.routing&policy.NeedCache != 0:
+	case by&policy.NeedCache != 0:
 		matched = chosen.Cached
 	case indexed: // chosen has what admission saw last
 		one := []policy.Replica{*chosen}

@@ -218,6 +218,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	for i := range c.Profile {
 		c.Profile[i].Seed = dist.NewStream(o.Seed, fmt.Sprintf("policy/routing.of[%d]", i)).Uint64()
 	}
+	seedPools(&c, o.Seed)
 	if c.Admission != nil {
 		c.Admission.Seed = dist.NewStream(o.Seed, "policy/admission").Uint64()
 	}
@@ -227,7 +228,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 		o); err != nil {
 		t.Fatalf("%v\n%+v\n%+v", err, c, requests)
 	}
-	got := readRun(t, out.Bytes(), len(want.Steps))
+	got := readRun(t, out.Bytes(), len(want.Steps), c.Replicas)
 	plain := []outcomeFields{}
 	var beyond, retries int64
 	for i, w := range want.Outcomes {
@@ -247,7 +248,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 		plain = append(plain, outcomeFields{ID: w.ID, State: w.State, Reason: w.Reason,
 			Times: [7]int64{w.ArrivalUS, w.AdmittedUS, w.RoutedUS, w.EnqueuedUS, w.ScheduledUS, w.FirstTokenUS,
 				w.CompletedUS},
-			Replica: w.Replica, Redirects: w.Redirects, Generated: w.Generated,
+			Replica: w.Replica, Redirects: w.Redirects, Handoff: handoffOf(&w), Generated: w.Generated,
 			Retry:  retryFields{w.RetryOf, w.RetryUS, w.Retried},
 			Cached: w.Cached, Loaded: w.Loaded, Expected: w.ExpectedCached,
 			Preemptions: w.Preemptions, Waited: w.PreemptedUS, Stopped: [3]int64(w.StoppedUS[1:]),
@@ -278,6 +279,9 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	}
 	if diff := diffTransfers(want.Transfers, got.transfers); diff != "" {
 		return diff
+	}
+	if c.Disaggregation != nil { // which pool had what is not known
+		return ""
 	}
 	return got.totals(want, c.NumBlocks-1)
 }
@@ -337,6 +341,7 @@ type outcomeFields struct {
 	Replica, Redirects                       int
 	Generated, Cached, Expected, Preemptions int
 	Loaded                                   int
+	Handoff                                  handoffFields
 	Waited                                   int64 // after preemptions
 	Stopped                                  [3]int64
 	Longest                                  int64 // inter-token latency, Never if none
@@ -373,7 +378,7 @@ type runFields struct {
 	transfers [][]reference.Transfer
 }
 
-func readRun(t *testing.T, run []byte, replicas int) runFields {
+func readRun(t *testing.T, run []byte, replicas, decode int) runFields {
 	t.Helper()
 	got := runFields{outcomes: map[string]outcomeFields{}, steps: make([][]stepFields, replicas),
 		transfers: make([][]reference.Transfer, replicas)}
@@ -395,7 +400,7 @@ func readRun(t *testing.T, run []byte, replicas int) runFields {
 				Generated: int(o.GeneratedTokens), Cached: int(o.CachedTokens),
 				Expected: int(o.ExpectedCachedTokens), Preemptions: int(o.Preemptions), Waited: o.PreemptedUS,
 				Stopped: [3]int64{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS},
-				Longest: int64(o.ITLMaxUS), Gaps: o.ITLUS, Loaded: loadedTokens(&o)}
+				Longest: int64(o.ITLMaxUS), Gaps: o.ITLUS, Loaded: loadedTokens(&o), Handoff: readHandoff(&o)}
 		case stream.KindTransfer:
 			var x stream.Transfer
 			if err := r.Decode(&x); err != nil {
@@ -411,8 +416,12 @@ func readRun(t *testing.T, run []byte, replicas int) runFields {
 			if err := r.Decode(&s); err != nil {
 				t.Fatal(err)
 			}
-			got.steps[s.Replica] = append(
-				got.steps[s.Replica],
+			at := int(s.Replica)
+			if s.Deployment == "main.prefill" {
+				at += decode
+			}
+			got.steps[at] = append(
+				got.steps[at],
 				stepFields{int64(s.StartUS), int64(s.EndUS), s.PrefillTokens,
 					s.DecodeTokens, s.Preempted, s.UsedBlocks, s.Running, s.Waiting, s.Batch},
 			)
@@ -459,6 +468,58 @@ func gapsOf(tokens []int64) [][2]int64 {
 
 // clusterOf converts the reference's configuration.
 func clusterOf(c reference.Config) *cluster.Config {
+	d := deploymentOf(c)
+	setGroups(&d, &c)
+	setTier(&d, &c)
+	setPools(&d, &c)
+	one := &cluster.Config{Version: 1, Deployments: []cluster.Deployment{d},
+		ControlPlane: cluster.ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS,
+			RoutingLatencyUS: c.RoutingLatencyUS, ShadowBlocks: cmp.Or(c.ShadowBlocks, policy.ShadowBlocks)},
+		Policies: policy.Bundle{Routing: routingOf(&c),
+			Scheduler: policy.Spec{Type: c.Scheduler}, Preemption: policy.Spec{Type: c.Preemption}}}
+	if c.Scheduler != "" || c.Preemption != "" { // requests have priorities
+		one.Policies.Priority.Type = "slo-based"
+	}
+	if x := c.Disaggregation; x != nil {
+		prefill := routingOf(&x.Pool)
+		one.Policies.PrefillRouting = &prefill
+	}
+	one.ControlPlane.Snapshots.Default = "immediate"
+	if c.SnapshotUS > 0 {
+		one.ControlPlane.Snapshots.Default = cluster.Refresh(fmt.Sprintf("periodic %dus", c.SnapshotUS))
+	}
+	setNamedRouter(one, &c)
+	setFlow(one, c.Flow)
+	setScaling(one, c.Scaling)
+	if a := c.Admission; a != nil {
+		one.Policies.Admission = policy.Spec{Type: "probabilistic-admitter", Params: map[string]any{
+			"queueDepthThreshold": a.Queue, "kvCacheUtilThreshold": a.KV, "power": a.Power, "k": a.K}}
+	}
+	one.Policies.Complete()
+	one.ControlPlane.Snapshots.SetDefaults(c.Host != nil)
+	return one
+}
+
+// routingOf converts the reference's router.
+func routingOf(c *reference.Config) policy.Spec {
+	s := policy.Spec{Type: c.Routing, Params: map[string]any{}}
+	if c.Routing == "least-snapshot" {
+		s.Type, s.Params["load"] = "least-loaded", "snapshot"
+	}
+	for _, x := range c.Scorers {
+		s.Params[x.Name] = x.Weight
+	}
+	if c.Routing == "weighted" {
+		s.Params["picker"] = cmp.Or(c.Picker, "max-score")
+	}
+	if c.Routing != "round-robin" {
+		s.Params["tie"] = cmp.Or(c.Tie, "first")
+	}
+	return s
+}
+
+// deploymentOf converts the engines of the reference's configuration, without groups and tiers.
+func deploymentOf(c reference.Config) cluster.Deployment {
 	d := cluster.Deployment{ID: "main", Model: "m", Replicas: c.Replicas,
 		Computed: &cluster.Computed{KVBlocks: c.NumBlocks}}
 	d.Latency.Model, d.Latency.AlphaUS, d.Latency.BetaUS = "linear", c.Alpha[:], c.Beta
@@ -476,42 +537,7 @@ func clusterOf(c reference.Config) *cluster.Config {
 	if c.UnhashedFirst {
 		e.FreeOrder = cluster.UnhashedFirst
 	}
-	setGroups(&d, &c)
-	setTier(&d, &c)
-	one := &cluster.Config{Version: 1, Deployments: []cluster.Deployment{d},
-		ControlPlane: cluster.ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS,
-			RoutingLatencyUS: c.RoutingLatencyUS, ShadowBlocks: cmp.Or(c.ShadowBlocks, policy.ShadowBlocks)},
-		Policies: policy.Bundle{Routing: policy.Spec{Type: c.Routing, Params: map[string]any{}},
-			Scheduler: policy.Spec{Type: c.Scheduler}, Preemption: policy.Spec{Type: c.Preemption}}}
-	if c.Scheduler != "" || c.Preemption != "" { // requests have priorities
-		one.Policies.Priority.Type = "slo-based"
-	}
-	if c.Routing == "least-snapshot" {
-		one.Policies.Routing.Type, one.Policies.Routing.Params["load"] = "least-loaded", "snapshot"
-	}
-	one.ControlPlane.Snapshots.Default = "immediate"
-	if c.SnapshotUS > 0 {
-		one.ControlPlane.Snapshots.Default = cluster.Refresh(fmt.Sprintf("periodic %dus", c.SnapshotUS))
-	}
-	for _, s := range c.Scorers {
-		one.Policies.Routing.Params[s.Name] = s.Weight
-	}
-	if c.Routing == "weighted" {
-		one.Policies.Routing.Params["picker"] = cmp.Or(c.Picker, "max-score")
-	}
-	if c.Routing != "round-robin" {
-		one.Policies.Routing.Params["tie"] = cmp.Or(c.Tie, "first")
-	}
-	setNamedRouter(one, &c)
-	setFlow(one, c.Flow)
-	setScaling(one, c.Scaling)
-	if a := c.Admission; a != nil {
-		one.Policies.Admission = policy.Spec{Type: "probabilistic-admitter", Params: map[string]any{
-			"queueDepthThreshold": a.Queue, "kvCacheUtilThreshold": a.KV, "power": a.Power, "k": a.K}}
-	}
-	one.Policies.Complete()
-	one.ControlPlane.Snapshots.SetDefaults(c.Host != nil)
-	return one
+	return d
 }
 
 // setGroups sets the KV cache groups of the reference and the rules for them.
@@ -559,6 +585,9 @@ func testSpecs(c reference.Config) []replicaSpec {
 	s := mustSpecs(clusterOf(c))
 	if c.StepTime != nil {
 		s[0].model = stepTimes{s[0].model, c.StepTime}
+	}
+	if x := c.Disaggregation; x != nil && x.Pool.StepTime != nil {
+		s[1].model = stepTimes{s[1].model, x.Pool.StepTime}
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 
 	"blis/pkg/cluster"
@@ -26,8 +27,8 @@ type router struct {
 // stageNeeds are the inputs that the policies need, in all and by stage. Policies that decide nothing
 // are not evaluated: admission that admits all, constant priority, schedulers in arrival order.
 type stageNeeds struct {
-	all, admission, priority, routing policy.Needs
-	admitsAll, constantPriority, fcfs bool
+	all, admission, priority, routing, prefill policy.Needs
+	admitsAll, constantPriority, fcfs          bool
 }
 
 // identities are the classes, tenants and sessions of requests. lastClass is the class of the last
@@ -61,11 +62,19 @@ func (m *runningMean) add(x int64) { m.sum += x; m.n++ }
 
 func newRouter(c *cluster.Config, classes []stream.SLOClass, plane *policy.Plane) (*router, error) {
 	r := &router{config: c.ControlPlane, policies: plane, chooser: policyChooser{},
-		needs: stageNeeds{plane.Needs(), plane.Admission.Needs(), plane.Priority.Needs(), plane.Routing.Needs(),
+		needs: stageNeeds{plane.Needs(), plane.Admission.Needs(), plane.Priority.Needs(), plane.Routing.Needs(), 0,
 			policy.IsAlwaysAdmit(plane.Admission), policy.IsConstant(plane.Priority), policy.IsFCFS(plane.Scheduler)},
 		flow: flowControl{drainAt: -1, refreshAt: -1}, views: views{requestOf: -1},
 		names: identities{classes: map[string]*stream.SLOClass{}, lastClass: &stream.SLOClass{Tier: policy.Standard},
 			tenantIDs: map[string]int32{}, sessionIDs: map[string]int32{}}}
+	if plane.PrefillRouting != nil {
+		r.needs.prefill = plane.PrefillRouting.Needs()
+	}
+	if slices.ContainsFunc(c.Deployments, func(d cluster.Deployment) bool {
+		return d.Disaggregates() && d.Decider.ReadsCaches()
+	}) && r.needs.routing&policy.NeedsPrefix == 0 {
+		r.needs.all |= policy.NeedShadow
+	}
 	if r.config.FlowControl != nil {
 		r.flow.config = *r.config.FlowControl
 		gate, _, err := r.flow.config.Gate()

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -130,7 +131,7 @@ func runLoaded(ctx context.Context, c *cluster.Config, in io.Reader, out io.Writ
 	if o.PrintConfig {
 		return printConfig(out, c)
 	}
-	jitters := slices.ContainsFunc(c.Deployments, func(d cluster.Deployment) bool { return d.Latency.Jitter.CV > 0 })
+	jitters := slices.ContainsFunc(c.Pools(), func(d *cluster.Deployment) bool { return d.Latency.Jitter.CV > 0 })
 	if o.JitterSeed != nil && !jitters {
 		o.warn("--jitter-seed has no effect: no deployment has latency.jitter")
 	}
@@ -161,7 +162,7 @@ func simulate(ctx context.Context, c *cluster.Config, specs []replicaSpec, reade
 	if err := o.Contradiction(); err != nil {
 		return err
 	}
-	if err := scalingContradiction(c, &o); err != nil {
+	if err := cmp.Or(scalingContradiction(c, &o), poolContradiction(c, &o)); err != nil {
 		return err
 	}
 	arrivals, workload, err := openArrivals(reader)

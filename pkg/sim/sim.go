@@ -27,6 +27,7 @@ const (
 	enqueue
 	stepEnd
 	transferEnd
+	linkChange // of a link between pools: a transfer begins to move bytes, or ends
 	deadline
 	flowTimeout // of a request in flow control
 	scaleCheck  // of a deployment; the kinds from here on belong to no request
@@ -58,7 +59,10 @@ type deployment struct {
 	limits      limits
 	tokenBudget int64 // tokens per step
 	gpus        int   // per replica
-	blockBytes  int64 // of a KV block; 0 without tiers
+	blockBytes  int64 // of a KV block; 0 if blocks do not move
+	// pool is nil unless it is the decode pool of a disaggregated deployment. prefills: it is a prefill pool.
+	pool     *pool
+	prefills bool
 	// measuredRange is the range in which its coefficients were measured, nil if unknown.
 	measuredRange *hardware.Range
 	// unmeasured says how step times were computed, "" if they were measured.
@@ -187,6 +191,7 @@ type request struct {
 	engineSeq    int32         // the engine's number; missing before enqueue
 	moved        *engine.Moved // from a replica that drains, until it enters the queue of another; else nil
 	isFinal      bool          // the outcome is written, but the replica still holds the request
+	handoff      handoff       // from a prefill replica
 	// prefillTokens are the tokens of its prompt that the router counts as still to be computed.
 	prefillTokens int64
 	// sessionSlot is the session of the request and step its step; missing without one.
@@ -213,12 +218,14 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 	if o.Counterfactual.enabled() { // estimates need the output lengths that policies would predict
 		s.router.needs.all |= policy.NeedPredicted
 	}
-	for i := range c.Deployments {
-		if err := s.addDeployment(c, i, &specs[i], o); err != nil {
+	pools := c.Pools()
+	for i, d := range pools {
+		if err := s.addDeployment(c, d, i, &specs[i], o); err != nil {
 			return nil, err
 		}
 	}
-	s.setUpRouter(c)
+	s.connectPools(c)
+	s.setUpRouter(pools)
 	s.telemetry = newTelemetry(s)
 	for i := range s.replicas {
 		s.telemetry.start(s, int32(i))
@@ -229,9 +236,9 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 	return s, nil
 }
 
-// addDeployment adds deployment i and its replicas.
-func (s *simulation) addDeployment(c *cluster.Config, i int, spec *replicaSpec, o *Options) error {
-	d := &c.Deployments[i]
+// addDeployment adds d, deployment i, and its replicas.
+func (s *simulation) addDeployment(c *cluster.Config, d *cluster.Deployment, i int, spec *replicaSpec,
+	o *Options) error {
 	added := deployment{id: d.ID, first: len(s.replicas), end: len(s.replicas) + d.Replicas, model: spec.model,
 		limits: limitsOf(d), tokenBudget: int64(d.Engine.MaxNumBatchedTokens), gpus: d.Engine.GPUs(),
 		blockBytes:    d.Computed.KVBlockBytes,
@@ -252,7 +259,9 @@ func (s *simulation) addDeployment(c *cluster.Config, i int, spec *replicaSpec, 
 		e.build, added.elastic = build, e
 	}
 	s.deployments = append(s.deployments, added)
-	s.addModel(d.Model, i)
+	if i < len(c.Deployments) { // the others are prefill pools
+		s.addModel(d.Model, i)
+	}
 	return nil
 }
 
@@ -271,12 +280,12 @@ func (s *simulation) newReplica(d *cluster.Deployment, i, k int, spec *replicaSp
 }
 
 // setUpRouter adds the parts of the router that depend on the replicas.
-func (s *simulation) setUpRouter(c *cluster.Config) {
+func (s *simulation) setUpRouter(pools []*cluster.Deployment) {
 	r := s.router
 	if r.needs.all&policy.NeedShadow != 0 {
 		var blockSizes []int
 		for i := range s.replicas {
-			blockSizes = append(blockSizes, c.Deployments[s.replicas[i].deployment].HitSize())
+			blockSizes = append(blockSizes, pools[s.replicas[i].deployment].HitSize())
 		}
 		r.prefixes.index = policy.NewShadow(s.tree, r.config.ShadowBlocks, blockSizes)
 	}
@@ -379,6 +388,8 @@ func (s *simulation) dispatch(e des.Event) error {
 		return s.sessions.start(s, e.Slot)
 	case transferEnd:
 		return s.endTransfer(e.Slot)
+	case linkChange:
+		return s.changeLink(e.Slot)
 	case flowDrain:
 		return s.router.flow.drainAll(s)
 	case scaleCheck:

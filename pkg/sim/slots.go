@@ -54,7 +54,7 @@ func (s *simulation) fill(slot int32, in *stream.Request, position int64) {
 	r.retry = newRetryPlan(in)
 	r.position, r.deadline = position, des.Time(in.DeadlineUS)
 	r.replica, r.engineSeq, r.isFinal, r.sessionSlot = missing, missing, false, missing
-	r.moved = nil
+	r.moved, r.handoff = nil, handoff{}
 	r.inFlowQueue, r.admissionDelayed, r.flowTimeout = false, false, des.Time(stream.Never)
 	r.prefillTokens = 0
 	r.model = s.modelIndex(in.Model)
@@ -63,6 +63,7 @@ func (s *simulation) fill(slot int32, in *stream.Request, position int64) {
 		EndedUS: stream.Never,
 		Replica: stream.NoIndex, Session: in.Session, Tenant: in.Tenant, SLOClass: in.SLOClass, Model: in.Model,
 		InputTokens: in.InputTokens, OutputTokens: in.OutputTokens, ITLMaxUS: stream.Never}
+	r.out.ClearPrefill()
 	r.rejectReason = s.infeasible(r)
 	s.router.enrich(r, in)
 	s.events.queue.Push(des.NewEvent(des.Time(in.ArrivalUS), arrival, r.position, slot))
@@ -119,7 +120,8 @@ func (s *simulation) release(slot int32) {
 func (s *simulation) countStale(n int) {
 	if s.events.stale += n; s.events.stale > 1024 && s.events.stale > s.events.queue.Len()/2 {
 		s.events.queue.Keep(func(e des.Event) bool {
-			return e.Kind() >= scaleCheck || e.Kind() == sessionStart ||
+			return e.Kind() >= scaleCheck || e.Kind() == sessionStart || e.Kind() == transferEnd ||
+				e.Kind() == linkChange ||
 				s.requests.slots[e.Slot].position == e.Seq()
 		})
 		s.events.stale = 0

@@ -24,8 +24,7 @@ type replicaSpec struct {
 // replicaSpecs returns the specs of all deployments of c.
 func replicaSpecs(c *cluster.Config, jitterSeed uint64) ([]replicaSpec, error) {
 	var all []replicaSpec
-	for i := range c.Deployments {
-		d := &c.Deployments[i]
+	for _, d := range c.Pools() {
 		model, err := d.LatencyModel()
 		if err != nil {
 			return nil, err

@@ -66,7 +66,7 @@ func (s *simulation) infeasible(r *request) string {
 	r.out.Model = s.models[r.model].name
 	first := ""
 	for _, d := range s.models[r.model].deployments {
-		reason := s.deployments[d].limits.rejectReason(r.out.InputTokens, r.out.OutputTokens)
+		reason := s.rejectReason(&s.deployments[d], r)
 		if reason == "" {
 			return ""
 		}
@@ -177,7 +177,7 @@ func (s *simulation) send(slot int32) error {
 	chosen := v.Replicas[choice.Candidate]
 	target := &s.replicas[chosen.Index]
 	d := &s.deployments[target.deployment]
-	s.router.prefixes.recordRouting(s, r, &chosen)
+	s.router.prefixes.recordRouting(s, r, &chosen, s.router.needs.routing)
 	target.requests++
 	r.replica = chosen.Index
 	if r.out.Redirects == 0 {
@@ -194,12 +194,18 @@ func (s *simulation) send(slot int32) error {
 	if err := s.observers.notify(s, onSend, slot); err != nil {
 		return err
 	}
+	if d.pool != nil && d.pool.decider.Disaggregates(r.out.InputTokens, r.out.ExpectedCachedTokens) {
+		return s.sendToPrefill(slot, d)
+	}
 	return s.schedule(d.model.Queueing(r.out.InputTokens), enqueue, slot)
 }
 
 // enqueue hands a request to its replica.
 func (s *simulation) enqueue(slot int32) error {
 	r := s.request(slot)
+	if r.handoff.stage == prefilling {
+		return s.enqueuePrefill(slot)
+	}
 	s.telemetry.beforeChange(s, r.replica, s.events.instantDone)
 	e := s.replicas[r.replica].engine
 	if r.out.EnqueuedUS.IsZero() {
@@ -211,7 +217,8 @@ func (s *simulation) enqueue(slot int32) error {
 		order = s.router.policies.Scheduler.Order(s.router.views.local(s, r, r.replica))
 	}
 	r.engineSeq = e.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: int(r.out.InputTokens),
-		Output: int(r.out.OutputTokens), Order: order, Priority: r.out.Priority, Moved: r.moved})
+		Output: int(r.out.OutputTokens), Order: order, Priority: r.out.Priority, Moved: r.moved,
+		Remote: r.handoff.stage == atPrefill})
 	r.moved = nil
 	if err := s.observers.notify(s, onEnqueue, slot); err != nil {
 		return err
@@ -237,6 +244,8 @@ func (s *simulation) expire(slot int32) error {
 	switch {
 	case r.isFinal: // lost; the step with it has not ended
 		return nil
+	case r.handoff.stage != noHandoff && r.handoff.stage != atDecode:
+		return s.expireHandoff(slot)
 	case r.engineSeq != missing:
 		return s.abort(slot, stream.StateTimedOut, reason)
 	case r.inFlowQueue:
@@ -277,7 +286,7 @@ func (s *simulation) abort(slot int32, state, reason string) error {
 	partial, removed := e.Abort(r.engineSeq)
 	r.recordResult(&partial)
 	s.telemetry.afterChange(s, at)
-	if e.HasTier() { // others may have waited for its blocks
+	if e.WaitsForTransfers() { // others may have waited for its blocks
 		s.markReady(at)
 	}
 	if err := s.finalize(slot, state, reason); err != nil || !removed {
@@ -291,6 +300,11 @@ func (s *simulation) abort(slot int32, state, reason string) error {
 // depart counts a request that has left its replica.
 func (s *simulation) depart(slot int32) {
 	r := s.request(slot)
+	if r.handoff.stage == prefilling { // it has left the decode replica already
+		s.router.countLeftReplica(s, r.handoff.replica)
+		s.release(slot)
+		return
+	}
 	s.router.countLeft(s, r)
 	s.router.flow.recordDeparture(r)
 	s.router.countInflight(r, -1)

@@ -63,8 +63,16 @@ func (s *simulation) startSteps() error {
 // recordBatch updates the requests of a new batch.
 func (s *simulation) recordBatch(i int32, step *engine.Step) {
 	for _, a := range step.Admitted {
-		o := &s.request(a.Tag).out
-		o.ScheduledUS, o.CachedTokens = stream.Micros(s.now), int64(a.Cached)
+		r := s.request(a.Tag)
+		o := &r.out
+		switch r.handoff.stage {
+		case noHandoff:
+			o.ScheduledUS, o.CachedTokens = stream.Micros(s.now), int64(a.Cached)
+		case prefilling:
+			o.PrefillScheduledUS, o.CachedTokens = stream.Micros(s.now), int64(a.Cached)
+		default:
+			o.ScheduledUS, o.DecodeCachedTokens = stream.Micros(s.now), int64(a.Cached)
+		}
 		if s.router.needs.all&policy.NeedHitRate != 0 {
 			s.telemetry.counters[i].hits.add(s.now, int64(a.Cached), o.InputTokens)
 		}
@@ -131,6 +139,9 @@ func (s *simulation) finishStep(i int32) error {
 	clientTime := stream.Micros(result.DeliveredAt)
 	for _, tag := range result.First {
 		r := s.request(tag)
+		if r.handoff.stage == prefilling {
+			continue // the client does not get it
+		}
 		o := &r.out
 		o.FirstTokenUS = clientTime
 		s.router.countPrefilled(s, r)
@@ -142,6 +153,10 @@ func (s *simulation) finishStep(i int32) error {
 		return err
 	}
 	for k := range result.Done {
+		if s.request(result.Done[k].Tag).handoff.stage == prefilling {
+			s.prefilled(result.Done[k].Tag)
+			continue
+		}
 		if err := s.complete(i, &result.Done[k], clientTime); err != nil {
 			return err
 		}

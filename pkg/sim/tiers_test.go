@@ -43,7 +43,7 @@ func loadedTokens(o *stream.Outcome) int {
 }
 
 func transferOf(x *stream.Transfer) reference.Transfer {
-	return reference.Transfer{Load: x.Type == stream.TransferLoad, Request: x.Request, Blocks: int(x.Blocks),
+	return reference.Transfer{Load: x.Type != stream.TransferStore, Request: x.Request, Blocks: int(x.Blocks),
 		AskedUS: int64(x.AskedUS), StartedUS: int64(x.StartedUS), EndedUS: int64(x.EndedUS)}
 }
 

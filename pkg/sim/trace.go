@@ -20,6 +20,7 @@ type traceWriter struct {
 	order      []int
 	considered []stream.Candidate
 	terms      []float64
+	needs      policy.Needs // of the policy that decided
 	// batches are those of each replica that have not ended: the one in flight and one formed ahead.
 	batches [][]batchEntries
 	spare   []batchEntries // the memory of ended ones
@@ -70,9 +71,15 @@ func (o *traceWriter) decision(s *simulation, r *request, d *decision) error {
 	switch d.stage {
 	case stream.StagePriority:
 		x.Score, x.Rule = r.out.Priority, d.rule
-	case stream.StageRouting:
-		r.out.Decision = x.ID
-		x.Deployment, x.Replica, x.Score = r.out.Deployment, r.out.Replica, finite(d.choice.Score)
+	case stream.StageRouting, stream.StagePrefillRouting:
+		x.Score, o.needs = finite(d.choice.Score), s.router.needs.routing
+		if d.stage == stream.StageRouting {
+			r.out.Decision = x.ID
+			x.Deployment, x.Replica = r.out.Deployment, r.out.Replica
+		} else {
+			o.needs = s.router.needs.prefill
+			x.Deployment, x.Replica = s.deployments[s.replicas[r.handoff.replica].deployment].id, r.out.PrefillReplica
+		}
 		x.Candidates, x.ExpectedCachedTokens = int64(len(d.view.Replicas)), r.out.ExpectedCachedTokens
 		x.Tied, x.Reason, x.Rule = int64(d.choice.Tied), d.choice.Reason, d.choice.Rule
 		x.Scorers, x.Considered = o.routing.Scorers, o.consideredCandidates(s, d.view, d.choice)
@@ -162,7 +169,7 @@ func (o *traceWriter) candidate(s *simulation, v *policy.View, i int) stream.Can
 		o.terms = append(o.terms, a.Terms[k*n+i])
 	}
 	c.Terms = o.terms[from:len(o.terms):len(o.terms)]
-	needs := s.router.needs.routing
+	needs := o.needs
 	fillSignals(&c, r, needs)
 	if needs&policy.NeedShadow != 0 {
 		c.Matched = stream.Index(r.Matched)

@@ -21,6 +21,8 @@ type transfer struct {
 	number  int64
 	replica int32
 	request string // id
+	// fromPrefill is the prefill replica that the blocks come from, or missing.
+	fromPrefill int32
 }
 
 // transfers are the transfers under way; nil if no replica has a tier.
@@ -29,10 +31,14 @@ type transfers struct {
 	spare []int32
 	count int64            // so far
 	left  map[int32]string // the ids of requests that are final, by tag
+	links []poolLink       // between the pools of disaggregated deployments
 }
 
-// offloadConfig converts the tier of a deployment, nil if it has none.
+// offloadConfig converts the tier of a deployment or its connection to other pools, nil if it has neither.
 func offloadConfig(d *cluster.Deployment, tree *kv.Tree, byArrival bool) *engine.OffloadConfig {
+	if d.Disaggregates() {
+		return &engine.OffloadConfig{ByArrival: byArrival}
+	}
 	if len(d.KVTiers) == 0 {
 		return nil
 	}
@@ -43,14 +49,15 @@ func offloadConfig(d *cluster.Deployment, tree *kv.Tree, byArrival bool) *engine
 		Loads:     link.Speed(t.Load), Stores: link.Speed(t.Store), ByArrival: byArrival}
 }
 
-// schedule schedules the ends of the transfers that replica i has just asked for.
+// schedule schedules the ends of the transfers that replica i has just asked for. Those between pools end when their
+// link says.
 func (all *transfers) schedule(s *simulation, i int32) {
 	for _, t := range s.replicas[i].engine.Transfers() {
 		id := all.left[t.Tag]
 		if !t.Left {
 			id = s.request(t.Tag).out.ID
 		}
-		x := transfer{t, all.count, i, id}
+		x := transfer{t, all.count, i, id, missing}
 		all.count++
 		slot := int32(len(all.slots))
 		if last := len(all.spare) - 1; last >= 0 {
@@ -58,6 +65,10 @@ func (all *transfers) schedule(s *simulation, i int32) {
 			all.slots[slot] = x
 		} else {
 			all.slots = append(all.slots, x)
+		}
+		if p := s.deployments[s.replicas[i].deployment].pool; p != nil {
+			s.startPull(slot, p)
+			continue
 		}
 		s.events.queue.Push(des.NewEvent(t.Ended, transferEnd, x.number, slot))
 	}
@@ -103,15 +114,20 @@ func (all *transfers) clone() *transfers {
 	if all == nil {
 		return nil
 	}
-	return &transfers{slices.Clone(all.slots), slices.Clone(all.spare), all.count, maps.Clone(all.left)}
+	return &transfers{slots: slices.Clone(all.slots), spare: slices.Clone(all.spare), count: all.count,
+		left: maps.Clone(all.left)}
 }
 
-// pending returns how many transfers are under way.
+// pending returns how many events of transfers may be pending.
 func (all *transfers) pending() int {
 	if all == nil {
 		return 0
 	}
-	return len(all.slots) - len(all.spare)
+	n := len(all.slots) - len(all.spare)
+	for i := range all.links {
+		n += all.links[i].pending
+	}
+	return n
 }
 
 // tierTotals returns the totals of a replica's tier, nil if it has none.
@@ -131,9 +147,13 @@ func (o *traceWriter) transfer(s *simulation, t *transfer) error {
 	d := &s.deployments[r.deployment]
 	x := stream.Transfer{Kind: stream.KindTransfer, ID: fmt.Sprintf("transfer-%06d", t.number),
 		Type: stream.TransferStore, From: stream.MemoryGPU, To: stream.MemoryCPU, Deployment: d.id, Replica: r.index,
-		Request: t.request, Blocks: int64(t.Blocks), Bytes: int64(t.Blocks) * d.blockBytes,
+		PrefillReplica: stream.NoIndex,
+		Request:        t.request, Blocks: int64(t.Blocks), Bytes: int64(t.Blocks) * d.blockBytes,
 		AskedUS: stream.Micros(t.Asked), StartedUS: stream.Micros(t.Started), EndedUS: stream.Micros(t.Ended)}
-	if t.Load {
+	switch {
+	case t.fromPrefill != missing:
+		x.Type, x.To, x.PrefillReplica = stream.TransferPD, stream.MemoryGPU, s.replicas[t.fromPrefill].index
+	case t.Load:
 		x.Type, x.From, x.To = stream.TransferLoad, stream.MemoryCPU, stream.MemoryGPU
 	}
 	return o.w.Any(&x)

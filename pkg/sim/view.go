@@ -18,6 +18,11 @@ type views struct {
 
 // view returns the policies' view of a request and its candidates, filled in as needs says.
 func (w *views) view(s *simulation, q *request, needs policy.Needs) *policy.View {
+	return w.viewOf(s, q, needs, w.reachable(s, q, needs))
+}
+
+// viewOf is view with these candidates.
+func (w *views) viewOf(s *simulation, q *request, needs policy.Needs, candidates []policy.Replica) *policy.View {
 	r, v := s.router, &w.current
 	v.NowUS, v.Request, v.Trace, v.Matched = s.now, nil, nil, nil
 	v.Extremes = s.telemetry.extremes
@@ -25,7 +30,7 @@ func (w *views) view(s *simulation, q *request, needs policy.Needs) *policy.View
 	if needs&policy.NeedRequest != 0 {
 		v.Request = w.policyRequest(q)
 	}
-	v.Replicas = w.reachable(s, q, needs)
+	v.Replicas = candidates
 	v.Cluster.Inflight = r.traffic.inflight
 	if needs&policy.NeedTenant != 0 {
 		t := &r.names.tenants[q.tenant]
@@ -87,7 +92,7 @@ func (w *views) reachable(s *simulation, r *request, needs policy.Needs) []polic
 	}
 	w.candidates = w.candidates[:0]
 	for _, i := range deployments {
-		if d := &s.deployments[i]; d.limits.rejectReason(r.out.InputTokens, r.out.OutputTokens) == "" {
+		if d := &s.deployments[i]; s.rejectReason(d, r) == "" {
 			if d.elastic != nil {
 				w.addServing(s, d.elastic, needs)
 				continue

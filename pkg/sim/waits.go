@@ -40,16 +40,17 @@ func (m *waitMonitor) observe(s *simulation, h hook, i int32) error {
 		return nil
 	}
 	r := s.request(i)
-	if r.replica == missing {
+	at, queued := r.queuedAt()
+	if at == missing {
 		return nil
 	}
-	m.timesOf(r.replica).advance(s.now)
+	m.timesOf(at).advance(s.now)
 	if h == onEnqueue {
 		for int(i) >= len(m.entered) {
 			m.entered = append(m.entered, limitTimes{})
 		}
-		m.entered[i] = m.replicas[r.replica]
-	} else if r.engineSeq != missing && r.out.ScheduledUS.IsZero() {
+		m.entered[i] = m.replicas[at]
+	} else if queued {
 		m.record(r, i)
 	}
 	return nil
@@ -65,7 +66,8 @@ func (m *waitMonitor) timesOf(replica int32) *limitTimes {
 
 // record adds the waits of a request in a slot to its outcome.
 func (m *waitMonitor) record(r *request, slot int32) {
-	since := func(l engine.Limit) des.Time { return m.replicas[r.replica].us[l] - m.entered[slot].us[l] }
+	at, _ := r.queuedAt()
+	since := func(l engine.Limit) des.Time { return m.replicas[at].us[l] - m.entered[slot].us[l] }
 	r.out.SlotWaitUS += since(engine.SlotLimit)
 	r.out.BudgetWaitUS += since(engine.BudgetLimit)
 	r.out.BlockWaitUS += since(engine.BlockLimit)

@@ -133,6 +133,12 @@ var objectOutcome = describe[Outcome]("outcome", "The result of one request. Tim
 	Field{Name: "arrival_us", Doc: "When the request arrived.", Required: true, Max: maxExact},
 	Field{Name: "admitted_us", Doc: "When the request was admitted.", Max: maxExact},
 	Field{Name: "routed_us", Doc: "When the request was sent to a replica.", Max: maxExact},
+	Field{Name: "prefill_replica", Doc: "Index of the prefill replica that computed the prompt, from 0; only if it is not the replica that decodes.", Max: maxIndex},
+	Field{Name: "prefill_enqueued_us", Doc: "When the request entered the queue of the prefill replica.", Max: maxExact},
+	Field{Name: "prefill_scheduled_us", Doc: "When the request first entered a batch of the prefill replica.", Max: maxExact},
+	Field{Name: "prefilled_us", Doc: "When the prefill replica had computed the prompt.", Max: maxExact},
+	Field{Name: "transferred_us", Doc: "When the KV blocks of the prompt had arrived from the prefill replica.", Max: maxExact},
+	Field{Name: "transfer_blocks", Doc: "KV blocks that came from the prefill replica.", Min: 1, Max: maxExact},
 	Field{Name: "enqueued_us", Doc: "When the request entered the replica's queue.", Max: maxExact},
 	Field{Name: "scheduled_us", Doc: "When the request first entered a batch.", Max: maxExact},
 	Field{Name: "slot_wait_us", Doc: "Time in the queue before the first batch while no batch slot was free, in µs.", Min: 1, Max: maxExact},
@@ -154,7 +160,8 @@ var objectOutcome = describe[Outcome]("outcome", "The result of one request. Tim
 	Field{Name: "input_tokens", Doc: "Length of the prompt; 0 if a recording does not have it.", Required: true, Max: maxTokens},
 	Field{Name: "output_tokens", Doc: "Requested tokens; 0 if a recording does not have them.", Required: true, Max: maxTokens},
 	Field{Name: "generated_tokens", Doc: "Tokens generated.", Required: true, Max: maxTokens},
-	Field{Name: "cached_tokens", Doc: "Prompt tokens found in the prefix cache when the request was first scheduled.", Required: true, Max: maxTokens},
+	Field{Name: "cached_tokens", Doc: "Prompt tokens found in the prefix cache when the request was first scheduled, on the prefill replica if there is one.", Required: true, Max: maxTokens},
+	Field{Name: "decode_cached_tokens", Doc: "Prompt tokens found in the prefix cache of the replica that decodes, if another one computed the prompt.", Max: maxTokens},
 	Field{Name: "loaded_tokens", Doc: "Tokens loaded from KV tiers before the request was first scheduled."},
 	Field{Name: "expected_cached_tokens", Doc: "Prompt tokens that the router expected to be cached.", Required: true, Max: maxTokens},
 	Field{Name: "preemptions", Doc: "Number of times the request was preempted.", Required: true, Max: maxExact},
@@ -197,9 +204,10 @@ var objectPreemption = describe[Preemption]("preemption", "A request that lost i
 var objectTransfer = describe[Transfer]("transfer", "A movement of KV blocks between memories, written at trace level full when it ends.",
 	Field{Name: "kind", Doc: "Always transfer.", Required: true, OneOf: []string{"transfer"}},
 	Field{Name: "id", Doc: "Id of the transfer.", Required: true},
-	Field{Name: "type", Doc: "What moves: store is from the GPU to a tier, load from a tier to the GPU.", Required: true, OneOf: transferTypes},
+	Field{Name: "type", Doc: "What moves: store is from the GPU to a tier, load from a tier to the GPU, pd from a prefill replica.", Required: true, OneOf: transferTypes},
 	Field{Name: "deployment", Doc: "Deployment of the replica.", Required: true},
 	Field{Name: "replica", Doc: "Index of the replica in its deployment, from 0.", Required: true, Max: maxIndex},
+	Field{Name: "prefill_replica", Doc: "Index of the prefill replica that the blocks come from; only of type pd.", Max: maxIndex},
 	Field{Name: "request", Doc: "Id of the request whose blocks move.", Required: true},
 	Field{Name: "blocks", Doc: "KV blocks that move.", Required: true, Min: 1, Max: maxExact},
 	Field{Name: "bytes", Doc: "Bytes that move.", Required: true, Max: maxExact},
@@ -578,6 +586,24 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 	if !v.RoutedUS.IsZero() {
 		b = appendInt(b, `,"routed_us":`, int64(v.RoutedUS))
 	}
+	if !v.PrefillReplica.IsZero() {
+		b = appendInt(b, `,"prefill_replica":`, int64(v.PrefillReplica))
+	}
+	if !v.PrefillEnqueuedUS.IsZero() {
+		b = appendInt(b, `,"prefill_enqueued_us":`, int64(v.PrefillEnqueuedUS))
+	}
+	if !v.PrefillScheduledUS.IsZero() {
+		b = appendInt(b, `,"prefill_scheduled_us":`, int64(v.PrefillScheduledUS))
+	}
+	if !v.PrefilledUS.IsZero() {
+		b = appendInt(b, `,"prefilled_us":`, int64(v.PrefilledUS))
+	}
+	if !v.TransferredUS.IsZero() {
+		b = appendInt(b, `,"transferred_us":`, int64(v.TransferredUS))
+	}
+	if v.TransferBlocks != 0 {
+		b = appendInt(b, `,"transfer_blocks":`, v.TransferBlocks)
+	}
 	if !v.EnqueuedUS.IsZero() {
 		b = appendInt(b, `,"enqueued_us":`, int64(v.EnqueuedUS))
 	}
@@ -634,6 +660,9 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 	b = appendInt(b, `,"output_tokens":`, v.OutputTokens)
 	b = appendInt(b, `,"generated_tokens":`, v.GeneratedTokens)
 	b = appendInt(b, `,"cached_tokens":`, v.CachedTokens)
+	if v.DecodeCachedTokens != 0 {
+		b = appendInt(b, `,"decode_cached_tokens":`, v.DecodeCachedTokens)
+	}
 	if v.LoadedTokens != nil {
 		b = appendLoadedTokens(append(b, `,"loaded_tokens":`...), v.LoadedTokens, cache)
 	}
@@ -675,7 +704,7 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 }
 
 func (v *Outcome) decode(s *scanner) {
-	*v = Outcome{Kind: "outcome", AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never, FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, Replica: NoIndex, ITLUS: v.ITLUS[:0], ITLMaxUS: Never}
+	*v = Outcome{Kind: "outcome", AdmittedUS: Never, RoutedUS: Never, PrefillReplica: NoIndex, PrefillEnqueuedUS: Never, PrefillScheduledUS: Never, PrefilledUS: Never, TransferredUS: Never, EnqueuedUS: Never, ScheduledUS: Never, FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, Replica: NoIndex, ITLUS: v.ITLUS[:0], ITLMaxUS: Never}
 	it := fieldIterator{object: objectOutcome}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
@@ -696,79 +725,93 @@ func (v *Outcome) decode(s *scanner) {
 			v.AdmittedUS = Micros(s.integer(f))
 		case 6: // routed_us
 			v.RoutedUS = Micros(s.integer(f))
-		case 7: // enqueued_us
+		case 7: // prefill_replica
+			v.PrefillReplica = Index(s.integer(f))
+		case 8: // prefill_enqueued_us
+			v.PrefillEnqueuedUS = Micros(s.integer(f))
+		case 9: // prefill_scheduled_us
+			v.PrefillScheduledUS = Micros(s.integer(f))
+		case 10: // prefilled_us
+			v.PrefilledUS = Micros(s.integer(f))
+		case 11: // transferred_us
+			v.TransferredUS = Micros(s.integer(f))
+		case 12: // transfer_blocks
+			v.TransferBlocks = s.integer(f)
+		case 13: // enqueued_us
 			v.EnqueuedUS = Micros(s.integer(f))
-		case 8: // scheduled_us
+		case 14: // scheduled_us
 			v.ScheduledUS = Micros(s.integer(f))
-		case 9: // slot_wait_us
+		case 15: // slot_wait_us
 			v.SlotWaitUS = s.integer(f)
-		case 10: // budget_wait_us
+		case 16: // budget_wait_us
 			v.BudgetWaitUS = s.integer(f)
-		case 11: // block_wait_us
+		case 17: // block_wait_us
 			v.BlockWaitUS = s.integer(f)
-		case 12: // first_token_us
+		case 18: // first_token_us
 			v.FirstTokenUS = Micros(s.integer(f))
-		case 13: // completed_us
+		case 19: // completed_us
 			v.CompletedUS = Micros(s.integer(f))
-		case 14: // ended_us
+		case 20: // ended_us
 			v.EndedUS = Micros(s.integer(f))
-		case 15: // deployment
+		case 21: // deployment
 			v.Deployment = s.internedString(f)
-		case 16: // replica
+		case 22: // replica
 			v.Replica = Index(s.integer(f))
-		case 17: // tenant
+		case 23: // tenant
 			v.Tenant = s.internedString(f)
-		case 18: // slo_class
+		case 24: // slo_class
 			v.SLOClass = s.internedString(f)
-		case 19: // model
+		case 25: // model
 			v.Model = s.internedString(f)
-		case 20: // priority
+		case 26: // priority
 			v.Priority = s.float(f)
-		case 21: // session
+		case 27: // session
 			v.Session = s.internedString(f)
-		case 22: // step
+		case 28: // step
 			v.Step = s.internedString(f)
-		case 23: // iteration
+		case 29: // iteration
 			v.Iteration = s.integer(f)
-		case 24: // decision
+		case 30: // decision
 			v.Decision = s.uniqueString(f)
-		case 25: // input_tokens
+		case 31: // input_tokens
 			v.InputTokens = s.integer(f)
-		case 26: // output_tokens
+		case 32: // output_tokens
 			v.OutputTokens = s.integer(f)
-		case 27: // generated_tokens
+		case 33: // generated_tokens
 			v.GeneratedTokens = s.integer(f)
-		case 28: // cached_tokens
+		case 34: // cached_tokens
 			v.CachedTokens = s.integer(f)
-		case 29: // loaded_tokens
+		case 35: // decode_cached_tokens
+			v.DecodeCachedTokens = s.integer(f)
+		case 36: // loaded_tokens
 			v.LoadedTokens = new(LoadedTokens)
 			v.LoadedTokens.decode(s)
-		case 30: // expected_cached_tokens
+		case 37: // expected_cached_tokens
 			v.ExpectedCachedTokens = s.integer(f)
-		case 31: // preemptions
+		case 38: // preemptions
 			v.Preemptions = s.integer(f)
-		case 32: // preempted_us
+		case 39: // preempted_us
 			v.PreemptedUS = s.integer(f)
-		case 33: // redirects
+		case 40: // redirects
 			v.Redirects = s.integer(f)
-		case 34: // retry_of
+		case 41: // retry_of
 			v.RetryOf = s.uniqueString(f)
-		case 35: // retry_us
+		case 42: // retry_us
 			v.RetryUS = s.integer(f)
-		case 36: // retried
+		case 43: // retried
 			v.Retried = s.boolean(f)
-		case 37: // delays
+		case 44: // delays
 			v.Delays = s.integer(f)
-		case 38: // itl_us
+		case 45: // itl_us
 			for n := 0; s.nextElement(f, n); n++ {
 				v.ITLUS = append(v.ITLUS, s.pair())
 				if s.err != nil {
 					s.inElement(f, n)
 				}
 			}
-		case 39: // itl_max_us
+		case 46: // itl_max_us
 			v.ITLMaxUS = Micros(s.integer(f))
-		case 40: // slo_met
+		case 47: // slo_met
 			v.SLOMet = BoolPtr(s.boolean(f))
 		}
 	}

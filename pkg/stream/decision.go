@@ -6,10 +6,12 @@ const (
 	StagePriority    = "priority"
 	StageFlowControl = "flow_control"
 	StageRouting     = "routing"
+	// StagePrefillRouting picks the replica that computes the prompt in a disaggregated deployment.
+	StagePrefillRouting = "prefill_routing"
 )
 
 // Stages in which policies decide, in the order in which a request meets them.
-var Stages = []string{StageAdmission, StagePriority, StageFlowControl, StageRouting}
+var Stages = []string{StageAdmission, StagePriority, StageFlowControl, StageRouting, StagePrefillRouting}
 
 // VerdictExpire times a request out: admission returns it when the request has been
 // delayed as often as is allowed, flow control when it has waited too long.

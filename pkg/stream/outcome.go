@@ -43,6 +43,18 @@ type Outcome struct {
 	AdmittedUS Micros `json:"admitted_us,omitzero"`
 	// When the request was sent to a replica.
 	RoutedUS Micros `json:"routed_us,omitzero"`
+	// Index of the prefill replica that computed the prompt, from 0; only if it is not the replica that decodes.
+	PrefillReplica Index `json:"prefill_replica,omitzero"`
+	// When the request entered the queue of the prefill replica.
+	PrefillEnqueuedUS Micros `json:"prefill_enqueued_us,omitzero"`
+	// When the request first entered a batch of the prefill replica.
+	PrefillScheduledUS Micros `json:"prefill_scheduled_us,omitzero"`
+	// When the prefill replica had computed the prompt.
+	PrefilledUS Micros `json:"prefilled_us,omitzero"`
+	// When the KV blocks of the prompt had arrived from the prefill replica.
+	TransferredUS Micros `json:"transferred_us,omitzero"`
+	// KV blocks that came from the prefill replica.
+	TransferBlocks int64 `json:"transfer_blocks,omitempty" wire:"min=1"`
 	// When the request entered the replica's queue.
 	EnqueuedUS Micros `json:"enqueued_us,omitzero"`
 	// When the request first entered a batch.
@@ -85,8 +97,11 @@ type Outcome struct {
 	OutputTokens int64 `json:"output_tokens" wire:"max=maxTokens"`
 	// Tokens generated.
 	GeneratedTokens int64 `json:"generated_tokens" wire:"max=maxTokens"`
-	// Prompt tokens found in the prefix cache when the request was first scheduled.
+	// Prompt tokens found in the prefix cache when the request was first scheduled, on the prefill replica if there is
+	// one.
 	CachedTokens int64 `json:"cached_tokens" wire:"max=maxTokens"`
+	// Prompt tokens found in the prefix cache of the replica that decodes, if another one computed the prompt.
+	DecodeCachedTokens int64 `json:"decode_cached_tokens,omitempty" wire:"max=maxTokens"`
 	// Tokens loaded from KV tiers before the request was first scheduled.
 	LoadedTokens *LoadedTokens `json:"loaded_tokens,omitempty"`
 	// Prompt tokens that the router expected to be cached.
@@ -113,6 +128,21 @@ type Outcome struct {
 	//
 	// The value may be shared (see Met): replace the pointer, never write through it.
 	SLOMet *bool `json:"slo_met,omitempty"`
+}
+
+// ClearPrefill makes all that only requests with a prefill replica have absent.
+func (o *Outcome) ClearPrefill() {
+	o.PrefillReplica, o.PrefillEnqueuedUS, o.PrefillScheduledUS = NoIndex, Never, Never
+	o.PrefilledUS, o.TransferredUS, o.TransferBlocks, o.DecodeCachedTokens = Never, Never, 0, 0
+}
+
+// QueueStartUS is when the request entered the replica's queue, earlier by the time in the queue of a prefill replica:
+// the time from then until it was scheduled is its time in queues.
+func (o *Outcome) QueueStartUS() Micros {
+	if o.EnqueuedUS.IsZero() || o.PrefillScheduledUS.IsZero() {
+		return o.EnqueuedUS
+	}
+	return o.EnqueuedUS - (o.PrefillScheduledUS - o.PrefillEnqueuedUS)
 }
 
 // LoadedTokens are the tokens that a request loaded, by tier.

@@ -144,12 +144,14 @@ type Transfer struct {
 	Kind string `json:"kind"`
 	// Id of the transfer.
 	ID string `json:"id" wire:"unique"`
-	// What moves: store is from the GPU to a tier, load from a tier to the GPU.
+	// What moves: store is from the GPU to a tier, load from a tier to the GPU, pd from a prefill replica.
 	Type string `json:"type" wire:"oneof=transferTypes"`
 	// Deployment of the replica.
 	Deployment string `json:"deployment"`
 	// Index of the replica in its deployment, from 0.
 	Replica Index `json:"replica"`
+	// Index of the prefill replica that the blocks come from; only of type pd.
+	PrefillReplica Index `json:"prefill_replica,omitzero"`
 	// Id of the request whose blocks move.
 	Request string `json:"request"`
 	// KV blocks that move.
@@ -172,12 +174,13 @@ type Transfer struct {
 const (
 	TransferStore = "store"
 	TransferLoad  = "load"
+	TransferPD    = "pd"
 	MemoryGPU     = "gpu"
 	MemoryCPU     = "cpu"
 )
 
 var (
-	transferTypes = []string{TransferStore, TransferLoad}
+	transferTypes = []string{TransferStore, TransferLoad, TransferPD}
 	memories      = []string{MemoryGPU, MemoryCPU}
 )
 

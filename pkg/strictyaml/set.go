@@ -49,8 +49,7 @@ func (d *Doc) Replace(key string, by *Doc) {
 // Delete removes the value of a mapping at path, whose keys must not contain dots.
 func (d *Doc) Delete(path string) {
 	if d.Has(path) {
-		keys := strings.Split(strings.NewReplacer("[", ".", "]", "").Replace(path), ".")
-		d.body = d.replace(d.body, keys, nil, nil)
+		d.body = d.replace(d.body, keysIn(path), nil, nil)
 	}
 }
 

@@ -127,6 +127,8 @@ var metricLines = []struct {
 	{"prompt tokens cached, %", "kv.prefix_hit_ratio", -1, true},
 	{"prompt tokens loaded from cpu, %", "kv.tiers.cpu.hit_ratio", -1, false},
 	{"KV load wait mean, ms", "kv.tiers.cpu.load_wait_ms.mean", 2, false},
+	{"prompts from a prefill pool, %", "pd.share", -1, false},
+	{"KV wait after prefill mean, ms", "pd.kv_wait.mean", 2, false},
 	{"preemptions", "kv.preemptions", 0, false},
 	{"Jain over tenants", "fairness.jain", 4, false}, {"GPU seconds", "cost.gpu_s", 1, false},
 	{"GPU seconds/million tokens", "cost.per_million_tokens", 1, false},

@@ -99,6 +99,7 @@ func outcome(id, class, tenant string, arrival, ttft, input, output int64) strea
 		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never,
 		EndedUS: stream.Never, Replica: stream.NoIndex,
 		SLOClass: class, Tenant: tenant, Model: "m", InputTokens: input, OutputTokens: output, ITLMaxUS: stream.Never}
+	o.ClearPrefill()
 	if ttft == 0 {
 		return o
 	}

@@ -5,6 +5,7 @@ import (
 	"blis/pkg/cluster"
 	"blis/pkg/stream"
 	"blis/pkg/workloadstats"
+	"errors"
 )
 
 // Workload is the description of a workload and its load on a cluster, if one was given.
@@ -69,6 +70,9 @@ func (s *summary) finishWorkload(r *stream.Reader) (err error) {
 	}
 	calls := func(yield func(capacity.Call) bool) {
 		w.builder.Calls(func(c workloadstats.Call) bool { return yield(capacity.Call(c)) })
+	}
+	if w.cluster.Disaggregated() {
+		return errors.New("the load over the capacity of a disaggregated deployment is not computed")
 	}
 	l, err := capacity.Of(w.cluster, calls, w.builder.OfferedUS())
 	if err != nil {

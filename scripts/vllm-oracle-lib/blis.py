@@ -47,7 +47,7 @@ def run(bin_, case):
             record["batch"] = [[x["request"], x["tokens"]] for x in record["batch"]]
             steps.append(record)
         elif record["kind"] == "preemption":
-            preemptions.append([record["at_us"], record["request"]])
+            preemptions.append([record["at_us"], record["request"], record["deployment"]])
         elif record["kind"] == "transfer":
             transfers.append([record["type"], record["request"], record["blocks"], record["asked_us"], record["started_us"],
                               record["ended_us"]])
@@ -56,3 +56,33 @@ def run(bin_, case):
                 record["cached_tokens"] = min(record["cached_tokens"] + record["loaded_tokens"]["cpu"], record["input_tokens"] - 1)
             requests[record["id"]] = record
     return {"steps": steps, "preemptions": preemptions, "requests": requests, "transfers": transfers}
+
+
+def part(run, side):
+    """What a pool did in a run, all of it without pools; as if the requests of a prefill pool had ended there."""
+    if side is None:
+        return {**run, "preemptions": [p[:2] for p in run["preemptions"]]}
+    name = "main.prefill" if side.pool == "prefill" else "main"
+    requests = {r.id: handoff(run["requests"][r.id], side.pool) for r in side.requests}
+    return {"steps": [s for s in run["steps"] if s["deployment"] == name],
+            "preemptions": [p[:2] for p in run["preemptions"] if p[2] == name], "requests": requests,
+            "transfers": run["transfers"] if side.pool == "decode" else []}
+
+
+def handoff(outcome, pool):
+    """The outcome of a request in one of the pools."""
+    o = dict(outcome)
+    if pool == "decode":
+        if "prefilled_us" in o:  # vLLM counts what it has pulled as cached
+            o["cached_tokens"] = o["input_tokens"] - 1 if "scheduled_us" in o else 0
+        return o
+    o["enqueued_us"] = o["prefill_enqueued_us"]
+    for to, source in ("scheduled_us", "prefill_scheduled_us"), ("first_token_us", "prefilled_us"), ("completed_us", "prefilled_us"):
+        o.pop(to, None)
+        if source in o:
+            o[to] = o[source]
+    if "prefilled_us" in o:
+        o["state"], o["generated_tokens"] = "completed", 1
+        o.pop("ended_us", None)
+    o.pop("itl_us", None)
+    return o

@@ -1,5 +1,6 @@
 """Cases: a cluster of one replica and a workload, given in a file or random by a named regime."""
 
+import copy
 import json
 import math
 import pathlib
@@ -29,6 +30,8 @@ class Case:
             (deployment,) = self.cluster["deployments"]
             self.engine, self.latency = deployment["engine"], deployment["latency"]
             self.tiers, self.offload = deployment.get("kv_tiers", []), deployment.get("kv_offload", {})
+            self.disaggregated = deployment if deployment.get("architecture") == "disaggregated" else None
+            self.pool, self.remote = None, ()
             classes = {}
             for c in self.workload[0].get("slo_classes", []):
                 classes[c["name"]] = c["priority"]
@@ -66,6 +69,34 @@ class Case:
         (deployment,) = self.cluster["deployments"]
         return {**self.cluster, "deployments": [{**deployment, "model_config": str(file)}]}
 
+    def side(self, pool, run):
+        """The part of a disaggregated case that one pool sees, with the times at which the other one acts in a run of BLIS."""
+        side = copy.copy(self)
+        stated = self.disaggregated.get(pool, {})
+        side.pool, side.engine = pool, {**self.engine, **stated.get("engine", {})}
+        side.latency = {**self.latency, **stated.get("latency", {})}
+        side.transfer_ends = {t[1]: t[-1] for t in run["transfers"]}
+        side.requests, outcomes = [], run["requests"]
+        for r in self.requests:
+            o, r = outcomes[r.id], copy.copy(r)
+            through = "prefill_replica" in o
+            at = "prefill_enqueued_us" if pool == "prefill" else "enqueued_us"
+            if pool == "prefill" and not through or at not in o:
+                continue
+            r.enqueued_us = o[at]
+            if pool == "prefill":
+                r.output_tokens = 1
+                if "prefilled_us" in o:
+                    r.deadline_us = None
+                    if "transfer_blocks" not in o:
+                        side.transfer_ends[r.id] = o.get("ended_us")
+            elif through:
+                side.remote = (*side.remote, r.id)
+            side.requests.append(r)
+        if pool == "prefill":
+            side.latency["alpha_us"] = [0, 0, 0]
+        return side
+
     def without(self, positions):
         """The case without some requests."""
         kept = [r for i, r in enumerate(self.workload[1:]) if i not in positions]
@@ -100,6 +131,7 @@ REGIMES = {
     "watermark": "a watermark where the version has it, with few blocks",
     "offload": "a CPU tier where the version is one whose connector BLIS follows (0.33), in another regime with prefix caching",
     "offload-tight": "the same with few blocks in the tier",
+    "nixl": "a prefill and a decode replica with vLLM's NixlConnector (0.33), in another regime",
     "gpt-oss": "openai/gpt-oss-20b in another regime: a group of full attention and one of windows of 128 tokens",
     "gemma-3": "google/gemma-3-12b-it in another regime: five groups of windows of 1024 tokens and one of full attention",
     "gemma-4": "google/gemma-4-26B-A4B in another regime: the same groups, full attention with blocks of twice the tokens",
@@ -115,6 +147,9 @@ GROUPED = {"gpt-oss": "openai/gpt-oss-20b", "gemma-3": "google/gemma-3-12b-it",
 # Regimes with a CPU tier.
 OFFLOADED = ("offload", "offload-tight")
 
+# Regimes with a prefill pool.
+DISAGGREGATED = ("nixl",)
+
 # Regimes in which many requests compete for blocks.
 PRESSED = ("tight-blocks", "priority", "victims", "deadlines", "aborts", "eviction", "reserve", "watermark", "prefixes")
 
@@ -127,8 +162,12 @@ def random_case(regime, seed, index, preset, mode, settings):
         model = GROUPED[regime] or MODEL
         if GROUPED[regime] is None:
             document["model_config"] = (models.small_states if regime == "mamba" else models.small)(rng)
-        regime = rng.choice([r for r in REGIMES if r not in GROUPED and r not in OFFLOADED])
+        regime = rng.choice([r for r in REGIMES if r not in GROUPED and r not in OFFLOADED and r not in DISAGGREGATED])
     offloaded = regime if regime in OFFLOADED else None
+    disaggregated = regime in DISAGGREGATED
+    if disaggregated:
+        regime = rng.choice(["mixed", "prefixes", "eviction", "turns", "chunked", "unchunked", "uncached", "priority", "deadlines", "aborts",
+                             "reserve", "watermark", "bursts", "tight-blocks"])
     if offloaded:
         regime = rng.choice(["prefixes", "eviction", "eviction", "turns", "chunked", "priority", "deadlines", "reserve",
                              "watermark", "bursts", "tight-blocks"])
@@ -154,6 +193,8 @@ def random_case(regime, seed, index, preset, mode, settings):
     tiers = {}
     if offloaded and version >= (0, 33):
         tiers = random_tiers(rng, engine, offloaded == "offload-tight", beta)
+    if disaggregated and version >= (0, 33):
+        tiers = random_pools(rng, regime, engine, requests, beta, mode, settings, version)
     policies = {"routing": {"type": "round-robin"}}
     if by_priority:
         policies.update(priority={"type": "slo-based"}, scheduler={"type": "priority-fcfs"},
@@ -301,6 +342,25 @@ def random_tiers(rng, engine, tight, beta):
     return {"kv_tiers": [{"tier": "cpu", "blocks": rng.randint(2, 2 * blocks) if tight else 1000 * blocks,
                           "load": link(), "store": link()}],
             "kv_offload": {"eviction": rng.choice(["lru", "arc"]), "min_load_blocks": 1}}
+
+
+def random_pools(rng, regime, engine, requests, beta, mode, settings, version):
+    """A prefill pool with another engine, and links that move a block in a fraction or a few times of the time of a step."""
+    engine["kv_bytes_per_block"] = 1000
+    other, tight = random_engine(rng, regime, mode, settings)
+    if "reserve_full_sequence" in engine:
+        other["reserve_full_sequence"] = engine["reserve_full_sequence"]
+    other.update({k: engine[k] for k in ["block_size", "enable_prefix_caching", "max_model_len"]})
+    if regime == "unchunked":
+        other["max_num_batched_tokens"] = engine["max_num_batched_tokens"]
+    size_cache(rng, other, [{**r, "output_tokens": 1} for r in requests], tight or rng.random() < 0.5, None, version)
+    other["max_model_len"] = min(other["max_model_len"], engine["max_model_len"])
+    us = max(1, round(beta[0] * rng.choice([0.003, 0.03, 0.3, 1]) * rng.uniform(0.5, 2)))
+    return {"architecture": "disaggregated",
+            "prefill": {"engine": other, "latency": {"beta_us": [rng.randint(500, 10000), rng.randint(1, 100), rng.randint(1, 300)]}},
+            "transfer": {"latency_us": rng.choice([0, 0, beta[0] // 4, beta[0]]), "out_gb_per_s": 1 / us, "in_gb_per_s": rng.choice([1, 2]) / us,
+                         "hop_us": rng.choice([0, 0, beta[0]])},
+            "decider": rng.choice([{"type": "always"}, {"type": "always"}, {"type": "prefix-based", "non_cached_tokens": 30}])}
 
 
 def size_cache(rng, engine, requests, tight, config, version):

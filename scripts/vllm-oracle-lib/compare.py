@@ -6,8 +6,8 @@ REQUEST = ["state", "enqueued_us", "scheduled_us", "first_token_us", "completed_
            "cached_tokens", "preemptions", "preempted_us", "itl_us"]
 
 
-def expected(case, run):
-    """What vLLM did, in the fields of BLIS's records."""
+def expected(case, run, until=None):
+    """What vLLM did, in the fields of BLIS's records, until the end of BLIS's run where that is later for one pool."""
     delay, requests = case.client_delay_us(), {}
     for name, r in run["requests"].items():
         tokens = r["tokens_us"]
@@ -22,9 +22,9 @@ def expected(case, run):
             del o["enqueued_us"]
         requests[name] = o
     # BLIS's run ends with the last request: a step that then computes only aborted ones has no record.
-    last = max([r.get("ended_us", 0) for r in run["requests"].values()] + [t for r in run["requests"].values() for t in r["tokens_us"]])
+    last = until if until is not None else max([r.get("ended_us", 0) for r in run["requests"].values()] + [t for r in run["requests"].values() for t in r["tokens_us"]])
     steps = [s for s in run["steps"] if s["end_us"] <= last]
-    transfers = [t for t in run["transfers"] if t[-1] <= last]
+    transfers = [t for t in run["transfers"] if t[-1] is not None and t[-1] <= last]
     return {"steps": steps, "preemptions": run["preemptions"], "requests": requests, "transfers": transfers}
 
 
@@ -67,8 +67,10 @@ def first_difference(want, got, ignored=()):
             return Difference(f"step {i}, {v['start_us']} to {v['end_us']} µs", rows, around(want, got, i))
     if preemption := first_preemption(want, got):
         return preemption
-    for kind in "load", "store":
+    for kind in "load", "store", "pd":
         v, b = ([t for t in run["transfers"] if t[0] == kind] for run in (want, got))
+        if kind == "pd":  # those at one time may end in any order
+            v, b = (sorted(list_, key=lambda t: (t[3], t[1])) for list_ in (v, b))
         for i in range(max(len(v), len(b))):
             x, y = v[i] if i < len(v) else None, b[i] if i < len(b) else None
             if x != y:

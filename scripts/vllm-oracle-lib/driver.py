@@ -14,6 +14,7 @@ import traceback
 import types
 
 import models
+import nixl
 import offload
 
 
@@ -173,7 +174,9 @@ class Run:
                 should_advance=lambda *_, **__: False, accept_tokens=lambda *_: True, grammar_bitmask=lambda *_: None),
             mm_registry=types.SimpleNamespace(supports_multimodal_inputs=lambda _: False))))
         scheduler.kv_event_publisher, scheduler.finished_req_ids = None, Ordered()
-        self.worker = offload.attach(self.case, scheduler, self.config, kv) if self.case.tiers else None
+        self.worker = None
+        if self.case.tiers or self.case.pool:
+            self.worker = (offload if self.case.tiers else nixl).attach(self.case, scheduler, self.config, kv)
         preempt = scheduler._preempt_request
         scheduler._preempt_request = lambda q, *rest, **named: (self.preempted(q), preempt(q, *rest, **named))
         schedule = scheduler.schedule
@@ -208,6 +211,8 @@ class Run:
             idle = idle + 1 if before == (self.now, len(self.steps)) else 0
             if idle > 3 and self.worker and self.skip_to_transfer():
                 idle = 0
+            elif idle > 3 and self.case.pool and not self.inputs and self.worker.next_end() is None:
+                break  # the run of BLIS ends before the transfers that are left
             if idle > 1000:
                 raise DriverError(f"vLLM's scheduler makes no progress at {self.now} µs: running "
                                   f"{[r.request_id for r in scheduler.running]}, {len(scheduler.requests)} requests")
@@ -237,9 +242,10 @@ class Run:
     def add(self, r):
         # Real arrival times are never equal. Requests of the same µs arrive in the order of the workload.
         arrival = r.enqueued_us / 1e6 + r.position / 1e9
+        extra = {"extra_args": {"kv_transfer_params": nixl.parameters(self.case, r.id)}} if self.case.pool else {}
         q = self.requests[r.id] = self.Request(**accepted((self.Request,), dict(
             request_id=r.id, prompt_token_ids=self.prompt(r), arrival_time=arrival, priority=-r.priority,
-            sampling_params=self.SamplingParams(max_tokens=r.output_tokens, ignore_eos=True), pooling_params=None,
+            sampling_params=self.SamplingParams(max_tokens=r.output_tokens, ignore_eos=True, **extra), pooling_params=None,
             eos_token_id=None, block_hasher=self.block_hasher)))
         self.results[r.id] = result_of(r)
         self.core.scheduler.add_request(q)
@@ -287,7 +293,7 @@ class Run:
             if "scheduled_us" not in result:
                 result["scheduled_us"], result["cached_tokens"] = self.now, computed
             self.end_preemption(name, self.now)
-            if generated > 0 and tokens - computed == 1:
+            if (generated > 0 or name in self.case.remote) and tokens - computed == 1:
                 batch.decode += 1
                 batch.context += computed
             else:

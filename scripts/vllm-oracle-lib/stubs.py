@@ -19,6 +19,8 @@ REAL = [
     "vllm.envs", "vllm.multimodal.utils", "vllm.sampling_params", "vllm.utils", "vllm.utils.hashing", "vllm.utils.math_utils",
     "vllm.v1.core.*", "vllm.v1.engine", "vllm.v1.engine.core", "vllm.v1.kv_cache_interface", "vllm.v1.kv_cache_spec_registry",
     "vllm.distributed.kv_transfer.kv_connector.utils",
+    "vllm.distributed.kv_transfer.kv_connector.v1.nixl.base_scheduler",
+    "vllm.distributed.kv_transfer.kv_connector.v1.nixl.pull_scheduler", "vllm.distributed.kv_transfer.kv_connector.v1.nixl.metadata",
     "vllm.distributed.kv_transfer.kv_connector.v1.offloading.*", "vllm.v1.kv_offload.base", "vllm.v1.kv_offload.config",
     "vllm.v1.kv_offload.cpu.*", "vllm.v1.metrics.cache_hit_source", "vllm.v1.metrics.stats", "vllm.v1.outputs", "vllm.v1.request", "vllm.v1.structured_output.request", "vllm.v1.utils",
 ]
@@ -119,6 +121,8 @@ class Struct(Stub):
 
 class Platform:
     """vllm.platforms.current_platform: none of the special ones."""
+
+    device_type = "cuda"
 
     def __getattr__(self, name):
         if name.startswith("is_"):

@@ -64,6 +64,8 @@ type Config struct {
 	// Scaling is an auto-scaler, nil is none. It goes with round-robin, least-loaded, least-snapshot, power-of-two,
 	// prefix-affinity and weighted.
 	Scaling *Scaling
+	// Disaggregation computes prompts on other replicas, nil does not.
+	Disaggregation *Disaggregation
 	Choices
 	// SnapshotUS is the interval at which routers read the queues and batches of replicas: at its
 	// multiples, after all other events of that instant except the start of steps; 0 is always.
@@ -202,7 +204,11 @@ type Outcome struct {
 	Loaded         int // from the host
 	ExpectedCached int
 	Preemptions    int
-	Redirects      int
+	// Those with a prefill replica have its number, or Never, these times, and the hits on the decode replica.
+	PrefillReplica                                                    int
+	PrefillEnqueuedUS, PrefillScheduledUS, PrefilledUS, TransferredUS int64
+	TransferBlocks, DecodeCached                                      int
+	Redirects                                                         int
 	// Retried: the client sends it again. RetryOf is the first attempt, RetryUS the time since it arrived.
 	Retried bool
 	RetryOf string

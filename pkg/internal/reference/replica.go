@@ -22,7 +22,10 @@ type replica struct {
 	// their loads; orphans were aborted then.
 	host             *host
 	loading, orphans []*request
-	arrivals         int
+	// held are done, with blocks that go to another replica. asked are transfers of such blocks to this one.
+	held     []*request
+	asked    []*transfer
+	arrivals int
 	// step is the step in progress, nil between steps.
 	step *batch
 	// ahead is the batch formed when step started, which runs next; nil if there is none, and always
@@ -76,7 +79,7 @@ func (r *replica) start(now int64) {
 		}
 		r.step.Preempted += preempted
 	}
-	if len(r.step.entries) == 0 && r.host != nil && len(r.host.transfers)+len(r.step.stores) > 0 {
+	if len(r.step.entries) == 0 && r.host != nil && len(r.host.transfers)+len(r.step.stores)+len(r.held) > 0 {
 		r.askStores(r.step, now)
 		r.host.counts.Idle++
 		r.victims += r.step.Preempted
@@ -157,7 +160,7 @@ func (r *replica) finish(now int64) []*request {
 
 // holders are the requests that have blocks.
 func (r *replica) holders() []*request {
-	all := slices.Concat(r.running, r.loading, r.orphans)
+	all := slices.Concat(r.running, r.loading, r.orphans, r.held)
 	if r.host != nil {
 		all = append(all, r.host.late...)
 	}

@@ -16,6 +16,8 @@ type router struct {
 	indexes  []prefixIndex
 	// among are the numbers of the candidates in a cluster that scales.
 	among []int
+	// indexed: it keeps prefix indexes though it may not choose by them.
+	indexed bool
 	// blocks are llm-d's indexes of prompts.
 	blocks []prefixIndex
 	// reports are what replicas reported last.
@@ -118,7 +120,7 @@ func (r *router) hashes(q *request) []string {
 
 // hasIndexes reports whether the router keeps prefix indexes.
 func (r *router) hasIndexes() bool {
-	return r.config.Routing == "prefix-affinity" ||
+	return r.indexed || r.config.Routing == "prefix-affinity" ||
 		slices.ContainsFunc(r.config.Scorers, func(s Scorer) bool { return s.Name == "prefix-affinity" })
 }
 

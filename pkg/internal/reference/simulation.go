@@ -1,6 +1,9 @@
 package reference
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // stage is the stage of a request. Stages before stageQueued end at a known time.
 type stage int
@@ -11,6 +14,8 @@ const (
 	stageAdmission
 	stageRouting
 	stageFlow // until it times out there, or Never
+	stagePrefillDelay
+	stagePrefill // its twin is at a prefill replica
 	stageDelay
 	stageQueued
 	stageRunning
@@ -41,6 +46,8 @@ type request struct {
 	uncached int
 	// ghost: it has gone to another replica.
 	ghost bool
+	// twin is the request at its prefill replica, whose main request it is.
+	twin, main *request
 	// flowAt is when it entered flow control. reported: its replica has reported a queue with the request, or a queue
 	// that it had left.
 	flowAt   int64
@@ -93,6 +100,7 @@ type simulation struct {
 	router   router
 	flow     flow
 	scaler   scaler
+	prefill  disaggregation
 	// fleet are the looks of the auto-scaler and the changes of state, as text.
 	fleet []string
 	// last is the last instant with an event. snapshotRead: snapshots were read since.
@@ -103,26 +111,15 @@ type simulation struct {
 func newSimulation(c Config, requests []Request) *simulation {
 	s := &simulation{config: c, flow: flow{turns: map[float64]*turns{}, refreshAt: Never}}
 	for range c.Replicas {
-		r := &replica{config: &s.config, cache: newCache(c.usable(), c.UnhashedFirst),
-			life: life{state: "ready", killAt: Never, warmFrom: Never}}
-		if c.Host != nil {
-			r.host = &host{Host: *c.Host}
-		}
-		s.replicas = append(s.replicas, r)
+		s.replicas = append(s.replicas, newReplica(&s.config))
 	}
 	if c.Scaling != nil {
 		s.scaler = scaler{checkAt: c.Scaling.IntervalUS, lastAct: Never}
 	}
-	s.router = router{
-		config:   &s.config,
-		ties:     numberStream(c.TieSeed),
-		draws:    numberStream(c.DrawSeed),
-		inflight: make([]int, c.Replicas),
-		indexes:  make([]prefixIndex, c.Replicas),
-		blocks:   make([]prefixIndex, c.Replicas),
-		// Until the first decision there is no last replica.
-		variables: variables{last: -1, mean: 2},
-		state:     profileState{pins: map[int]map[string]pin{}, cold: map[int][]int{}},
+	s.router = newRouter(&s.config)
+	if c.Disaggregation != nil {
+		s.router.indexed = c.needsIndexes()
+		s.addPrefillReplicas()
 	}
 	for _, r := range requests {
 		first := stagePending
@@ -150,7 +147,32 @@ func newRequest(r Request, tokens sequence) *request {
 			ID: r.ID, ArrivalUS: r.ArrivalUS,
 			AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never,
 			FirstTokenUS: Never, CompletedUS: Never, Replica: Never,
+			PrefillReplica: Never, PrefillEnqueuedUS: Never, PrefillScheduledUS: Never, PrefilledUS: Never,
+			TransferredUS: Never,
 		},
+	}
+}
+
+func newReplica(c *Config) *replica {
+	r := &replica{config: c, cache: newCache(c.usable(), c.UnhashedFirst),
+		life: life{state: "ready", killAt: Never, warmFrom: Never}}
+	if c.Host != nil {
+		r.host = &host{Host: *c.Host}
+	}
+	return r
+}
+
+func newRouter(c *Config) router {
+	return router{
+		config:   c,
+		ties:     numberStream(c.TieSeed),
+		draws:    numberStream(c.DrawSeed),
+		inflight: make([]int, c.Replicas),
+		indexes:  make([]prefixIndex, c.Replicas),
+		blocks:   make([]prefixIndex, c.Replicas),
+		// Until the first decision there is no last replica.
+		variables: variables{last: -1, mean: 2},
+		state:     profileState{pins: map[int]map[string]pin{}, cold: map[int][]int{}},
 	}
 }
 
@@ -165,7 +187,7 @@ func (s *simulation) run() {
 			q.outcome.State = BeyondHorizon // not offered, so there is nothing to wait for
 		}
 	}
-	s.router.readReports(s.replicas, 0)
+	s.readReports(0)
 	s.releaseSteps()
 	for {
 		now, ok := s.nextTime()
@@ -175,7 +197,7 @@ func (s *simulation) run() {
 		s.router.settled = false
 		s.dispatchAll(now)
 		if every := s.config.SnapshotUS; every > 0 && now%every == 0 {
-			s.router.readReports(s.replicas, now)
+			s.readReports(now)
 		}
 		s.router.settled = true
 		for s.tryFlow(now) || s.startSteps(now) {
@@ -212,11 +234,12 @@ func (s *simulation) tryFlow(now int64) bool {
 // startSteps starts the steps of replicas that are idle and have work. It reports whether any replica got a request or
 // ended a step at this instant. Then flow control is tried again.
 func (s *simulation) startSteps(now int64) (changed bool) {
-	for _, r := range s.replicas {
+	for i, r := range s.replicas {
 		switch {
 		case r.step != nil:
 		case r.hasWork():
 			r.start(now)
+			s.startPulls(i, now)
 			r.changed = r.changed || r.step != nil // else its requests wait for transfers
 		case r.host != nil:
 			r.offerIdle(now)
@@ -236,7 +259,8 @@ func (s *simulation) dispatch(now int64) bool {
 		on func(q *request, now int64)
 	}{{stagePending, s.arrive}, {stageAdmission, s.admit}, {stageRouting, s.route}, {stageDelay, s.enqueue}} {
 		for _, q := range s.requests {
-			if !q.final() && q.stage == stage.at && q.until == now {
+			atPrefill := stage.at == stageDelay && q.stage == stagePrefillDelay
+			if !q.final() && (q.stage == stage.at || atPrefill) && q.until == now {
 				stage.on(q, now)
 				return true
 			}
@@ -246,7 +270,7 @@ func (s *simulation) dispatch(now int64) bool {
 		if r.step != nil && r.step.EndUS == now {
 			for _, q := range r.finish(now) {
 				if !q.ghost {
-					s.router.inflight[q.outcome.Replica]--
+					s.leftReplica(q, now)
 				}
 			}
 			s.bury(i, now)
@@ -264,6 +288,9 @@ func (s *simulation) dispatch(now int64) bool {
 			}
 			return true
 		}
+	}
+	if s.changeLinks(now) {
+		return true
 	}
 	for _, q := range s.requests {
 		if !q.final() && q.DeadlineUS == now {
@@ -303,10 +330,13 @@ func (s *simulation) nextTime() (at int64, ok bool) {
 		}
 		if r.host != nil {
 			for _, t := range r.host.transfers {
-				times = append(times, t.EndedUS)
+				if t.EndedUS < math.MaxInt64 {
+					times = append(times, t.EndedUS)
+				}
 			}
 		}
 	}
+	times = append(times, s.linkTimes()...)
 	if s.config.Scaling != nil {
 		times = append(times, s.scaler.checkAt)
 		for _, r := range s.replicas {
@@ -338,21 +368,29 @@ func (s *simulation) arrive(q *request, now int64) {
 		return
 	}
 	c := &s.config
-	slots := q.Input + q.Output - 1 // the last token is never computed
-	reason := ""
-	switch {
-	case c.MaxModelLen > 0 && q.Input+q.Output > c.MaxModelLen:
-		reason = "too_long_for_model"
-	case c.lone(slots) > c.usable():
-		reason = "too_long_for_cache"
-	case !c.Chunked && slots > c.MaxNumBatchedTokens:
-		reason = "too_long_for_budget"
+	reason := c.tooLong(q.Input, q.Output)
+	if d := c.Disaggregation; d != nil && reason == "" && !d.never() {
+		reason = d.Pool.tooLong(q.Input, 1)
 	}
 	if reason != "" {
 		q.outcome.State, q.outcome.Reason = Rejected, reason
 		return
 	}
 	q.stage, q.until = stageAdmission, now+c.AdmissionLatencyUS
+}
+
+// tooLong is why no replica could ever serve a request, "" if one could.
+func (c *Config) tooLong(input, output int) string {
+	slots := input + output - 1 // the last token is never computed
+	switch {
+	case c.MaxModelLen > 0 && input+output > c.MaxModelLen:
+		return "too_long_for_model"
+	case c.lone(slots) > c.usable():
+		return "too_long_for_cache"
+	case !c.Chunked && slots > c.MaxNumBatchedTokens:
+		return "too_long_for_budget"
+	}
+	return ""
 }
 
 func (s *simulation) admit(q *request, now int64) {
@@ -381,17 +419,25 @@ func (s *simulation) send(q *request, now int64) {
 	if s.config.Scaling != nil {
 		q.outcome.Replica, q.outcome.ExpectedCached = s.chooseServing(q)
 	} else if !s.config.isFlowIndexed() {
-		q.outcome.Replica, q.outcome.ExpectedCached = s.router.choose(q, s.replicas)
+		q.outcome.Replica, q.outcome.ExpectedCached = s.router.choose(q, s.decodeReplicas())
 	} else {
 		hashes, _ := s.router.promptBlocks(q)
 		matches := s.router.indexMatches(hashes)
 		q.outcome.Replica, q.outcome.ExpectedCached = s.router.choose(q, s.replicas)
 		s.router.count(q, hashes, matches[q.outcome.Replica])
 	}
+	if d := s.config.Disaggregation; d != nil && d.prefills(q, q.outcome.ExpectedCached) {
+		s.sendToPrefill(q, now)
+		return
+	}
 	q.stage, q.until = stageDelay, now+s.config.queueDelay(q.Input)
 }
 
 func (s *simulation) enqueue(q *request, now int64) {
+	if q.stage == stagePrefillDelay {
+		s.enqueueTwin(q, now)
+		return
+	}
 	if q.outcome.EnqueuedUS == Never {
 		q.outcome.EnqueuedUS = now
 	}
@@ -416,15 +462,19 @@ func (s *simulation) abort(q *request, now int64, state, reason string) {
 	if q.stage == stageFlow {
 		s.flow.remove(s.config.Flow, q)
 	}
-	if q.stage < stageDelay {
+	if s.abortHandoff(q, now, state) || q.stage < stageDelay || !s.abortAt(s.replicas[q.outcome.Replica], q, now) {
 		return
 	}
-	r := s.replicas[q.outcome.Replica]
+	s.router.inflight[q.outcome.Replica]--
+	s.flow.due = true
+	s.bury(q.outcome.Replica, now)
+}
+
+// abortAt ends a request at its replica, or on the way there, and reports whether it has left it.
+func (s *simulation) abortAt(r *replica, q *request, now int64) bool {
 	switch {
 	case q.stage == stageLoading:
-		if !r.abortLoad(q, now) {
-			return
-		}
+		return r.abortLoad(q, now)
 	case q.stage == stageQueued:
 		if r.host != nil {
 			r.leaveHost(q)
@@ -442,17 +492,15 @@ func (s *simulation) abort(q *request, now int64, state, reason string) {
 		if r.host != nil {
 			r.host.number(q)
 		}
-		return
+		return false
 	case q.stage == stageRunning:
 		q.outcome.DeadlineAt = "between"
 		if r.host != nil && r.keepsBlocks(q) {
-			return
+			return false
 		}
 		r.leave(q)
 	}
-	s.router.inflight[q.outcome.Replica]--
-	s.flow.due = true
-	s.bury(q.outcome.Replica, now)
+	return true
 }
 
 // result collects the outcomes; requests that are not final were cut by the horizon.
@@ -467,6 +515,7 @@ func (s *simulation) result() Result {
 			q.endPreemption(s.config.HorizonUS)
 			s.countStopped(q, s.config.HorizonUS)
 		}
+		s.addTwin(q)
 		result.Outcomes, result.Requests = append(result.Outcomes, q.outcome), append(result.Requests, q.Request)
 	}
 	for _, r := range s.replicas {

@@ -12,6 +12,7 @@ import (
 //
 //	cluster key=value…   may take several lines, before the arrivals
 //	scale key=value…     an auto-scaler, may take several lines
+//	pools key=value…     a prefill pool, may take several lines; it is like the cluster so far but for these keys
 //	arrive id=a at=0 in=512 out=3 prompt=sys:60,doc:40 deadline=90000
 //
 // Keys of cluster with their defaults: replicas=1,
@@ -54,6 +55,11 @@ func ParseStory(text string) (Config, []Request, error) {
 			switch words[0] {
 			case "cluster":
 				err = c.set(key, value)
+			case "pools":
+				if c.Disaggregation == nil {
+					c.Disaggregation = &Disaggregation{Pool: c, Decider: "always"}
+				}
+				err = c.Disaggregation.set(key, value)
 			case "scale":
 				if c.Scaling == nil {
 					c.Scaling = defaultScaling()
@@ -62,7 +68,7 @@ func ParseStory(text string) (Config, []Request, error) {
 			case "arrive":
 				err = r.set(key, value)
 			default:
-				err = fmt.Errorf("have cluster, scale, arrive")
+				err = fmt.Errorf("have cluster, pools, scale, arrive")
 			}
 			if err != nil {
 				return c, nil, fmt.Errorf("story line %d: %s %s: %w", i+1, words[0], word, err)
@@ -349,7 +355,9 @@ func (o Outcome) text() string {
 		name string
 		us   int64
 	}{
-		{"admitted", o.AdmittedUS}, {"routed", o.RoutedUS}, {"enqueued", o.EnqueuedUS},
+		{"admitted", o.AdmittedUS}, {"routed", o.RoutedUS}, {"prefill replica", int64(o.PrefillReplica)},
+		{"enqueued", o.PrefillEnqueuedUS}, {"scheduled", o.PrefillScheduledUS}, {"prefilled", o.PrefilledUS},
+		{"transferred", o.TransferredUS}, {"enqueued", o.EnqueuedUS},
 		{"scheduled", o.ScheduledUS}, {"first", o.FirstTokenUS}, {"completed", o.CompletedUS},
 		{"replica", int64(o.Replica)},
 	} {
@@ -361,7 +369,8 @@ func (o Outcome) text() string {
 		name string
 		n    int
 	}{
-		{"generated", o.Generated}, {"cached", o.Cached}, {"loaded", o.Loaded}, {"expected", o.ExpectedCached},
+		{"generated", o.Generated}, {"cached", o.Cached}, {"loaded", o.Loaded}, {"blocks", o.TransferBlocks},
+		{"cached again", o.DecodeCached}, {"expected", o.ExpectedCached},
 		{"preempted", o.Preemptions},
 		{"redirected", o.Redirects},
 	} {

@@ -406,7 +406,11 @@ func (r *replica) finishWithHost(done []*request, now int64) (left []*request) {
 	}
 	for _, q := range done {
 		r.leaveHost(q)
-		r.leave(q)
+		if q.main != nil {
+			r.keep(q)
+		} else {
+			r.leave(q)
+		}
 		left = append(left, q)
 	}
 	return append(left, r.freeOrphans(now)...)

@@ -27,6 +27,12 @@ func (r *replica) scheduleWithHost(b *batch, now int64) (tooLarge *request) {
 			continue
 		}
 		hits := r.hits(q)
+		if q.stage == stageQueued && q.twin != nil && q.outcome.TransferBlocks == 0 {
+			if !r.pull(q, hits) {
+				return q
+			}
+			continue
+		}
 		found, busy := r.lookupHost(q, hits)
 		if busy {
 			r.host.counts.Busy++
@@ -80,6 +86,9 @@ func (r *replica) admitLoaded(b *batch, q *request, now int64) bool {
 	if !q.host.reached {
 		q.host.reached = true
 		q.computed = (q.host.hit + q.host.loaded) * r.config.BlockSize
+		if q.twin != nil {
+			q.computed = q.Input
+		}
 		r.register(q, q.computed)
 		if q.computed == q.length() {
 			r.host.counts.Whole++
@@ -116,28 +125,12 @@ func (r *replica) lookupHost(q *request, hits hit) (found int, busy bool) {
 
 // load starts a load, or returns false if there is no room for it.
 func (r *replica) load(q *request, hits hit, found int, now int64) bool {
-	size, spare := r.config.BlockSize, 0
-	if len(r.running) > 0 {
-		spare = int(math.Floor(r.config.Watermark * float64(r.config.NumBlocks)))
-	}
+	size := r.config.BlockSize
 	all := hits.tokens + found*size
-	free := len(r.cache.free) - spare
-	if r.config.ReserveFull && r.blocksNeeded(q, hits, q.length(), true) > free ||
-		r.blocksNeeded(q, hits, all, false) > free-r.stillNeeded() {
-		r.host.counts.NoRoom++
+	if !r.fits(q, hits, all) {
 		return false
 	}
-	q.tables = hits.blocks
-	if q.tables == nil {
-		q.tables = make([][]int, 1)
-	}
-	q.lastState = make([]int, 1)
-	for _, b := range q.held() {
-		r.cache.pin(b)
-	}
-	for len(q.tables[0]) < all/size {
-		q.tables[0] = append(q.tables[0], r.cache.allocate())
-	}
+	r.take(q, hits, all)
 	q.host.hit, q.host.loaded, q.host.reached = hits.tokens/size, found, false
 	q.host.offered = q.host.hit + found
 	t := &transfer{request: q}
@@ -151,6 +144,41 @@ func (r *replica) load(q *request, hits hit, found int, now int64) bool {
 	r.host.record(&q.host, q.Priority, t.hashes)
 	r.host.ask(t, now)
 	q.host.loadEnd = t.EndedUS
+	r.park(q)
+	return true
+}
+
+// fits reports whether there is room for a load of the first tokens of a request.
+func (r *replica) fits(q *request, hits hit, tokens int) bool {
+	free := len(r.cache.free)
+	if len(r.running) > 0 {
+		free -= int(math.Floor(r.config.Watermark * float64(r.config.NumBlocks)))
+	}
+	fits := r.blocksNeeded(q, hits, tokens, false) <= free-r.stillNeeded() &&
+		(!r.config.ReserveFull || r.blocksNeeded(q, hits, q.length(), true) <= free)
+	if !fits {
+		r.host.counts.NoRoom++
+	}
+	return fits
+}
+
+// take gives a request its hits and blocks for the rest of its first tokens.
+func (r *replica) take(q *request, hits hit, tokens int) {
+	q.tables = hits.blocks
+	if q.tables == nil {
+		q.tables = make([][]int, 1)
+	}
+	q.lastState = make([]int, 1)
+	for _, b := range q.held() {
+		r.cache.pin(b)
+	}
+	for len(q.tables[0])*r.config.BlockSize < tokens {
+		q.tables[0] = append(q.tables[0], r.cache.allocate())
+	}
+}
+
+// park takes a waiting request to those that load.
+func (r *replica) park(q *request) {
 	r.waiting = slices.DeleteFunc(r.waiting, func(x *request) bool { return x == q })
 	at := 0
 	for at < len(r.loading) && r.config.order(r.loading[at]) <= r.config.order(q) && !r.cameBefore(q, r.loading[at]) {
@@ -158,7 +186,6 @@ func (r *replica) load(q *request, hits hit, found int, now int64) bool {
 	}
 	r.loading = slices.Insert(r.loading, at, q)
 	q.stage = stageLoading
-	return true
 }
 
 // stillNeeded returns how many blocks the prompts in chunks and the loads need for all their tokens.

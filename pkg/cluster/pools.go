@@ -1,0 +1,275 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+
+	"blis/pkg/policy"
+	"blis/pkg/strictyaml"
+)
+
+// Disaggregated is the Architecture of a deployment with a prefill and a decode pool.
+const Disaggregated = "disaggregated"
+
+// Pool are the replicas of a disaggregated deployment that compute prompts, or those that decode. A file states what
+// differs from the deployment.
+type Pool struct {
+	GPU      string         `yaml:"gpu" json:"gpu,omitempty"`
+	Replicas int            `yaml:"replicas" json:"replicas"`
+	Engine   Engine         `yaml:"engine" json:"engine"`
+	Latency  Latency        `yaml:"latency" json:"latency"`
+	Derived  *Derived       `yaml:"derived" json:"derived,omitempty"`
+	Computed *Computed      `yaml:"-" json:"computed,omitempty"`
+	Printed  map[string]any `yaml:"computed" json:"-"`
+}
+
+// UnmarshalYAML decodes a pool over the defaults.
+func (p *Pool) UnmarshalYAML(decode func(any) error) error {
+	type plain Pool
+	*p = Pool{Replicas: 1, Engine: defaultEngine()}
+	return decode((*plain)(p))
+}
+
+// PDTransfer are the links between the pools, one from each prefill replica and one to each decode replica, which their
+// transfers share evenly. Bandwidths are in 10⁹ bytes a second.
+type PDTransfer struct {
+	LatencyUS int64   `yaml:"latency_us" json:"latency_us"`
+	OutGBPerS float64 `yaml:"out_gb_per_s" json:"out_gb_per_s"`
+	InGBPerS  float64 `yaml:"in_gb_per_s" json:"in_gb_per_s"`
+	// Granularity is what moves at once: request, all blocks of a prompt when it is computed.
+	Granularity string `yaml:"granularity" json:"granularity"`
+	// HopUS is the time from the end of the prefill until the decode replica gets the request.
+	HopUS int64 `yaml:"hop_us" json:"hop_us"`
+}
+
+// Decider says which requests are computed by the prefill pool: all (always), none (never), or those of at least
+// PromptTokens of which at least NonCachedTokens are not expected in the cache of the decode replica (prefix-based;
+// none if NonCachedTokens is 0).
+type Decider struct {
+	Type            string `yaml:"type" json:"type"`
+	NonCachedTokens int64  `yaml:"non_cached_tokens" json:"non_cached_tokens"`
+	PromptTokens    int64  `yaml:"prompt_tokens" json:"prompt_tokens"`
+}
+
+// The values of Decider.Type, and llm-d's names for them (disagg-profile-handler).
+const (
+	DeciderPrefix = "prefix-based"
+	deciderAlways = "always"
+	deciderNever  = "never"
+)
+
+var deciderAliases = map[string]string{"prefix-based-pd-decider": DeciderPrefix,
+	"always-disagg-pd-decider": deciderAlways}
+
+const (
+	granularityRequest = "request"
+	decodeFirst        = "decode-first"
+)
+
+// UnmarshalYAML decodes links over the defaults.
+func (t *PDTransfer) UnmarshalYAML(decode func(any) error) error {
+	type plain PDTransfer
+	*t = defaultTransfer
+	return decode((*plain)(t))
+}
+
+// UnmarshalYAML decodes a decider over the defaults.
+func (d *Decider) UnmarshalYAML(decode func(any) error) error {
+	type plain Decider
+	*d = defaultDecider
+	return decode((*plain)(d))
+}
+
+var (
+	defaultTransfer = PDTransfer{LatencyUS: 205, OutGBPerS: 50, InGBPerS: 50, Granularity: granularityRequest}
+	defaultDecider  = Decider{Type: DeciderPrefix, NonCachedTokens: 256}
+)
+
+// Disaggregates reports whether d has a prefill pool.
+func (d *Deployment) Disaggregates() bool { return d.Architecture == Disaggregated }
+
+// Disaggregated reports whether any deployment is.
+func (c *Config) Disaggregated() bool {
+	return slices.ContainsFunc(c.Deployments, func(d Deployment) bool { return d.Disaggregates() })
+}
+
+// Disaggregates reports whether a request of this many tokens, of which cached are expected in the cache of the decode
+// replica, is computed by the prefill pool.
+func (d *Decider) Disaggregates(input, cached int64) bool {
+	switch d.Type {
+	case deciderAlways:
+		return true
+	case deciderNever:
+		return false
+	}
+	return d.NonCachedTokens > 0 && input >= d.PromptTokens && input-cached >= d.NonCachedTokens
+}
+
+// Ever reports whether any request is computed by the prefill pool.
+func (d *Decider) Ever() bool { return d.Type == deciderAlways || d.ReadsCaches() }
+
+// ReadsCaches reports whether the decision depends on the cached tokens.
+func (d *Decider) ReadsCaches() bool { return d.Type == DeciderPrefix && d.NonCachedTokens > 0 }
+
+// Pools returns the deployments, and behind them the prefill pools of those that are disaggregated, in the same order.
+func (c *Config) Pools() (all []*Deployment) {
+	var prefill []*Deployment
+	for i := range c.Deployments {
+		d := &c.Deployments[i]
+		all = append(all, d)
+		if d.Disaggregates() {
+			prefill = append(prefill, d.prefillPool())
+		}
+	}
+	return append(all, prefill...)
+}
+
+// prefillPool returns the prefill pool of d as a deployment of its own.
+func (d *Deployment) prefillPool() *Deployment {
+	p := d.Prefill
+	return &Deployment{ID: d.ID + ".prefill", Model: d.Model, ModelConfig: d.ModelConfig, Architecture: d.Architecture,
+		GPU: p.GPU, Replicas: p.Replicas, Engine: p.Engine, Latency: p.Latency, Derived: p.Derived,
+		Computed: p.Computed, Printed: p.Printed}
+}
+
+// eachPool calls f for d, at path at, and for its prefill pool as a deployment of its own.
+func (d *Deployment) eachPool(at string, f func(d *Deployment, at string) error) error {
+	if err := f(d, at); err != nil || !d.Disaggregates() {
+		return err
+	}
+	p := d.prefillPool()
+	err := f(p, at+".prefill")
+	*d.Prefill = Pool{GPU: p.GPU, Replicas: p.Replicas, Engine: p.Engine, Latency: p.Latency, Derived: p.Derived,
+		Computed: p.Computed, Printed: p.Printed}
+	return err
+}
+
+// poolKeys are what a pool may state.
+var poolKeys = []string{"gpu", "replicas", "engine", "latency"}
+
+// splitPools completes the pools of disaggregated deployments by what the deployment states, and moves the decode pool
+// into the deployment. It reports whether it changed the document. A prefill pool that --print-config has written is
+// complete.
+func (s *source) splitPools(c *Config) (changed bool) {
+	for i := range c.Deployments {
+		d := &c.Deployments[i]
+		if !d.Disaggregates() {
+			continue
+		}
+		at := deploymentPath(i)
+		if d.Prefill == nil || d.Prefill.Printed == nil {
+			s.doc.Merge(at+".prefill", at+".prefill", at, poolKeys...)
+		}
+		s.doc.Merge(at, at+".decode", at, poolKeys...)
+		s.doc.Delete(at + ".decode")
+		changed = true
+	}
+	return changed
+}
+
+// completePools sets the defaults of disaggregated deployments.
+func (c *Config) completePools() {
+	for i := range c.Deployments {
+		d := &c.Deployments[i]
+		if !d.Disaggregates() {
+			continue
+		}
+		if d.Prefill == nil { // nothing is stated
+			d.Prefill = &Pool{Replicas: 1, Engine: defaultEngine()}
+		}
+		if d.Transfer == nil {
+			t := defaultTransfer
+			d.Transfer = &t
+		}
+		if d.Decider == nil {
+			decider := defaultDecider
+			d.Decider = &decider
+		}
+		if name, isAlias := deciderAliases[d.Decider.Type]; isAlias {
+			d.Decider.Type = name
+		}
+		d.StageOrder = cmp.Or(d.StageOrder, decodeFirst)
+	}
+}
+
+// validatePool checks what only disaggregated deployments have.
+func (d *Deployment) validatePool(path string, errorf strictyaml.Errorf) error {
+	if d.Architecture == "" {
+		for _, part := range []struct {
+			name string
+			set  bool
+		}{{"prefill", d.Prefill != nil}, {"decode", d.Decode != nil}, {"transfer", d.Transfer != nil},
+			{"decider", d.Decider != nil}, {"stage_order", d.StageOrder != ""}} {
+			if part.set {
+				return errorf(path+"."+part.name, "needs architecture: %s", Disaggregated)
+			}
+		}
+		return nil
+	}
+	between := strictyaml.Between[int64](errorf, path+".")
+	switch t, deciders := d.Transfer, []string{DeciderPrefix, deciderAlways, deciderNever}; {
+	case !d.Disaggregates():
+		return errorf(path+".architecture", "must be %s, or not set, is %q", Disaggregated, d.Architecture)
+	case d.StageOrder != decodeFirst:
+		return errorf(path+".stage_order", "must be %s, is %q", decodeFirst, d.StageOrder)
+	case t.Granularity != granularityRequest:
+		return errorf(path+".transfer.granularity", "must be %s, is %q", granularityRequest, t.Granularity)
+	case !slices.Contains(deciders, d.Decider.Type):
+		return errorf(path+".decider.type", "must be one of %q, is %q", deciders, d.Decider.Type)
+	case len(d.KVTiers) > 0:
+		return errorf(path+".kv_tiers", "are not supported for a disaggregated deployment")
+	case d.MaxReplicas > 0:
+		return errorf(path+".max_replicas", "is not supported for a disaggregated deployment")
+	}
+	return cmp.Or(
+		between("transfer.latency_us", d.Transfer.LatencyUS, 0, maxLatencyUS),
+		between("transfer.hop_us", d.Transfer.HopUS, 0, maxLatencyUS),
+		checkGBPerS(path+".transfer.out_gb_per_s", d.Transfer.OutGBPerS, errorf),
+		checkGBPerS(path+".transfer.in_gb_per_s", d.Transfer.InGBPerS, errorf),
+		between("decider.non_cached_tokens", d.Decider.NonCachedTokens, 0, maxCacheTokens),
+		between("decider.prompt_tokens", d.Decider.PromptTokens, 0, maxCacheTokens),
+		strictyaml.Between[int](errorf, path)(".prefill.replicas", d.Prefill.Replicas, 1, maxReplicas),
+		strictyaml.Between[float64](errorf, path)(".prefill.latency.jitter.cv", d.Prefill.Latency.Jitter.CV, 0, maxCV))
+}
+
+// pool checks and completes a deployment that is a pool of a disaggregated one.
+func (c *resolver) pool(d *Deployment, at string) error {
+	if !d.Disaggregates() {
+		return nil
+	}
+	if len(d.Computed.KVGroups) > 0 {
+		return c.errorf(at, "disaggregation is not supported for a model with several KV cache groups or with windows")
+	}
+	return c.blockBytes(d, at, "the transfer between pools")
+}
+
+// validatePools checks that the pools of disaggregated deployments fit together, and the control plane.
+func (c *Config) validatePools(errorf strictyaml.Errorf) error {
+	for i := range c.Deployments {
+		d := &c.Deployments[i]
+		if !d.Disaggregates() {
+			continue
+		}
+		at, prefill, decode := deploymentPath(i), &d.Prefill.Engine, &d.Engine
+		switch {
+		case prefill.BlockSize != decode.BlockSize:
+			return errorf(at+".prefill.engine.block_size", "must be that of the decode pool, %d, is %d",
+				decode.BlockSize, prefill.BlockSize)
+		case d.Prefill.Computed.KVBlockBytes != d.Computed.KVBlockBytes:
+			return errorf(at+".prefill.engine",
+				"must have KV blocks as large as those of the decode pool, %d bytes, has %d",
+				d.Computed.KVBlockBytes, d.Prefill.Computed.KVBlockBytes)
+		case c.ControlPlane.FlowControl != nil:
+			return errorf("control_plane.flow_control", "is not supported with a disaggregated deployment")
+		}
+		plane, err := c.Plane(func(string) uint64 { return 0 })
+		if err != nil {
+			return err
+		}
+		if plane.Needs()&(policy.NeedPrefillTokens|policy.NeedActiveBlocks) != 0 {
+			return errorf("policies.routing", "a policy that counts tokens or blocks in flight is not supported with "+
+				"a disaggregated deployment")
+		}
+	}
+	return nil
+}

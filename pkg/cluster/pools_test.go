@@ -1,0 +1,78 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+)
+
+const pools = "model: meta-llama/Llama-3.1-8B, gpu: H100, architecture: disaggregated"
+
+// TestPools: a pool is as the deployment says, except for what it states, at any depth.
+func TestPools(t *testing.T) {
+	d, _, err := parseDeployment(pools + ", replicas: 3, " +
+		"engine: {max_num_seqs: 64, long_prefill_token_threshold: 512}, " +
+		"prefill: {replicas: 2, engine: {max_num_seqs: 8}}, decode: {engine: {max_num_batched_tokens: 300}, gpu: H200}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := d.Prefill
+	if d.Replicas != 3 || p.Replicas != 2 || d.Engine.MaxNumSeqs != 64 || p.Engine.MaxNumSeqs != 8 ||
+		d.Engine.MaxNumBatchedTokens != 300 || p.Engine.MaxNumBatchedTokens == 300 ||
+		d.Engine.LongPrefillTokenThreshold != 512 || p.Engine.LongPrefillTokenThreshold != 512 {
+		t.Errorf("the pools are %+v and %+v", d, p)
+	}
+	if !strings.HasPrefix(d.GPU, "H200") || !strings.HasPrefix(p.GPU, "H100") ||
+		d.Computed.KVBlocks <= p.Computed.KVBlocks {
+		t.Errorf("%s has %d blocks, %s has %d", d.GPU, d.Computed.KVBlocks, p.GPU, p.Computed.KVBlocks)
+	}
+	if *d.Transfer != defaultTransfer || *d.Decider != defaultDecider || d.StageOrder != decodeFirst ||
+		d.Decode != nil {
+		t.Errorf("%+v, %+v, %s, decode %+v", d.Transfer, d.Decider, d.StageOrder, d.Decode)
+	}
+}
+
+func TestPoolErrors(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"model: meta-llama/Llama-3.1-8B, gpu: H100, prefill: {replicas: 2}",
+			"prefill: needs architecture: disaggregated"},
+		{"model: meta-llama/Llama-3.1-8B, gpu: H100, architecture: split", "architecture: must be disaggregated"},
+		{pools + ", decider: {type: sometimes}", "decider.type: must be one of"},
+		{pools + ", transfer: {in_gb_per_s: 0}", "transfer.in_gb_per_s: must be above 0"},
+		{pools + ", transfer: {latency_us: 1.5}", "must be an integer, is 1.5"},
+		{pools + ", transfer: {granularity: chunk}", "transfer.granularity: must be request, is \"chunk\""},
+		{pools + ", stage_order: prefill-first", "stage_order: must be decode-first"},
+		{pools + ", prefill: {replicas: 0}", "prefill.replicas"},
+		{pools + ", prefill: {model: x}", "unknown field \"model\""},
+		{pools + ", prefill: {engine: {block_size: 32}}",
+			"prefill.engine.block_size: must be that of the decode pool, 16"},
+		{pools + ", prefill: {engine: {kv_cache_dtype: fp8}}",
+			"must have KV blocks as large as those of the decode pool"},
+		{pools + ", max_replicas: 3", "max_replicas: is not supported for a disaggregated deployment"},
+		{pools + ", " + oneTier, "kv_tiers: are not supported for a disaggregated deployment"},
+		{"model: google/gemma-3-12b-it, gpu: H100, architecture: disaggregated", "several KV cache groups"},
+		{"model: x, architecture: disaggregated, engine: {num_gpu_blocks_override: 9}, latency: {beta_us: [1, 1, 1]}",
+			"engine.kv_bytes_per_block is not in the file: must be set for the transfer between pools"},
+	} {
+		if _, _, err := parseDeployment(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", c.text, err, c.want)
+		}
+	}
+}
+
+// TestDecider: the given number of tokens is not expected in the cache.
+func TestDecider(t *testing.T) {
+	prefix := Decider{Type: DeciderPrefix, NonCachedTokens: 100, PromptTokens: 300}
+	for _, c := range []struct {
+		decider       Decider
+		input, cached int64
+		want          bool
+	}{
+		{prefix, 400, 300, true}, {prefix, 400, 301, false}, {prefix, 299, 0, false}, {prefix, 300, 200, true},
+		{Decider{Type: DeciderPrefix}, 1000, 0, false}, {Decider{Type: deciderAlways}, 1, 0, true},
+		{Decider{Type: deciderNever}, 1000, 0, false},
+	} {
+		if have := c.decider.Disaggregates(c.input, c.cached); have != c.want {
+			t.Errorf("%+v of %d tokens, %d cached: %v", c.decider, c.input, c.cached, have)
+		}
+	}
+}

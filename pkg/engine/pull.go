@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"math"
+	"slices"
+
+	"blis/pkg/des"
+	"blis/pkg/link"
+)
+
+// A request whose prompt another replica has computed pulls its blocks from there, as with vLLM's NixlConnector
+// (vllm/distributed/kv_transfer/kv_connector/v1/nixl/pull_scheduler.py in 0.33): when it is tried in the queue, the
+// blocks that the cache lacks for its prompt are allocated, the partial one too, and the caller, who has the links
+// between replicas, moves them. All that is like a load from a tier. Then the request computes the last token again.
+
+// pull starts the transfer of the prompt of the waiting request s, of which the cache has hit blocks. It returns false
+// if the prompt does not fit into the cache together with what prompts in chunks and other transfers still need.
+func (e *Engine) pull(s, hit int32) bool {
+	o, q := e.offload, &e.seqs[s]
+	if !e.holdForLoad(q, int(q.input)) {
+		return false
+	}
+	n := (q.input+o.blockSize-1)/o.blockSize - hit
+	q.remote, q.pulled = false, true
+	e.startLoading(s, hit, underWay{Transfer: Transfer{Transfer: link.Transfer{Asked: e.now, Started: e.now,
+		Ended: math.MaxInt64}, Load: true, Tag: q.tag, Blocks: n}, seq: s})
+	return true
+}
+
+// EndPull ends the transfer of the prompt of s at now, after the step that ends then. It returns the requests aborted
+// during their transfers whose blocks are now freed; while a step runs, this waits for its end.
+func (e *Engine) EndPull(s int32, now des.Time) (left []int32) {
+	o := e.offload
+	o.loading = slices.DeleteFunc(o.loading, func(t underWay) bool { return t.seq == s })
+	o.uses[s].loadEnd = now
+	if e.inFlight {
+		return nil
+	}
+	e.result.Aborted = e.result.Aborted[:0]
+	e.dropOrphans(now)
+	return e.result.Aborted
+}
+
+// Release frees the blocks of s, a request with Hold that has all its output.
+func (e *Engine) Release(s int32) {
+	e.offload.held--
+	e.drop(s)
+}
+
+// Held returns how many requests that have all their output keep their blocks.
+func (e *Engine) Held() int { return e.offload.held }
+
+// Pulling returns how many transfers from other replicas are under way.
+func (e *Engine) Pulling() int { return len(e.offload.loading) }

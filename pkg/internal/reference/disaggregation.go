@@ -1,0 +1,333 @@
+package reference
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Disaggregation computes the prompts of some requests on replicas of their own, which then send their blocks to the
+// replicas that decode. It goes with the routers of Scaling.
+type Disaggregation struct {
+	// Pool is the cluster of prefill replicas: their number, engines and step times, and the router that chooses one.
+	// They are numbered behind those that decode.
+	Pool Config
+	// Decider is always, never, or prefix: prompts of at least PromptTokens of which at least NonCached are not
+	// expected in the cache; none if NonCached is 0.
+	Decider                 string
+	NonCached, PromptTokens int
+	// A transfer has a latency, in which it needs no bandwidth, and then BlockBytes for each block. OutGBPerS is the
+	// bandwidth from a prefill replica, InGBPerS that to another one.
+	LatencyUS           int64
+	BlockBytes          int
+	OutGBPerS, InGBPerS float64
+	// HopUS is the time from a prefill replica to the other one.
+	HopUS int64
+}
+
+// never reports whether no prompt goes to a prefill replica.
+func (d *Disaggregation) never() bool {
+	return d.Decider == "never" || d.Decider == "prefix" && d.NonCached == 0
+}
+
+// prefills reports whether the prompt of a request goes to a prefill replica.
+func (d *Disaggregation) prefills(q *request, expected int) bool {
+	if d.Decider == "always" || d.never() {
+		return d.Decider == "always"
+	}
+	return q.Input >= d.PromptTokens && q.Input-expected >= d.NonCached
+}
+
+// needsIndexes reports whether any choice depends on what the router expects in caches.
+func (c *Config) needsIndexes() bool {
+	uses := func(c *Config) bool {
+		return c.Routing == "prefix-affinity" ||
+			slices.ContainsFunc(c.Scorers, func(s Scorer) bool { return s.Name == "prefix-affinity" })
+	}
+	d := c.Disaggregation
+	return uses(c) || d != nil && (uses(&d.Pool) || d.Decider == "prefix" && !d.never())
+}
+
+// pull is a transfer from a prefill replica.
+type pull struct {
+	*transfer
+	from, to int
+	left     float64 // bytes
+	movesAt  int64   // after its latency
+	moves    bool
+	endsAt   int64 // while it moves
+}
+
+// disaggregation is the state of the prefill replicas and of the links.
+type disaggregation struct {
+	router router
+	// pulls are under way, in the order in which they were asked for; settled is when their bytes were counted last.
+	pulls   []*pull
+	settled int64
+}
+
+// addPrefillReplicas adds the prefill replicas to the others.
+func (s *simulation) addPrefillReplicas() {
+	d := s.config.Disaggregation
+	pool := &d.Pool
+	s.prefill.router = newRouter(pool)
+	s.prefill.router.indexed = s.config.needsIndexes()
+	for i := range pool.Replicas {
+		s.prefill.router.among = append(s.prefill.router.among, s.config.Replicas+i)
+		s.replicas = append(s.replicas, newReplica(pool))
+	}
+	for _, r := range s.replicas {
+		r.host = &host{} // it has no blocks
+	}
+}
+
+// decodeReplicas are all replicas but the prefill ones.
+func (s *simulation) decodeReplicas() []*replica {
+	if s.config.Disaggregation == nil {
+		return s.replicas
+	}
+	return s.replicas[:s.config.Replicas]
+}
+
+func (s *simulation) prefillReplicas() []*replica { return s.replicas[s.config.Replicas:] }
+
+// readReports makes the routers read what the replicas report.
+func (s *simulation) readReports(now int64) {
+	s.router.readReports(s.decodeReplicas(), now)
+	if s.config.Disaggregation != nil {
+		s.prefill.router.readReports(s.prefillReplicas(), now)
+	}
+}
+
+// sendToPrefill chooses the prefill replica of a request.
+func (s *simulation) sendToPrefill(q *request, now int64) {
+	x := &s.prefill.router
+	x.now, x.position, x.requests, x.settled = now, s.router.position, s.requests, s.router.settled
+	chosen, expected := x.choose(q, s.prefillReplicas())
+	q.outcome.ExpectedCached, q.outcome.PrefillReplica = expected, chosen
+	short := q.Request
+	short.Output = 1
+	q.twin = &request{Request: short, sequence: q.sequence, main: q, preemptedAt: Never,
+		outcome: Outcome{ID: q.ID, EnqueuedUS: Never, ScheduledUS: Never, Replica: s.config.Replicas + chosen}}
+	q.stage, q.until = stagePrefillDelay, now+s.config.Disaggregation.Pool.queueDelay(q.Input)
+}
+
+func (s *simulation) enqueueTwin(q *request, now int64) {
+	t := q.twin
+	q.outcome.PrefillEnqueuedUS, q.stage, q.until = now, stagePrefill, Never
+	t.outcome.EnqueuedUS, t.stage, t.stoppedAt = now, stageQueued, now
+	r := s.replicas[t.outcome.Replica]
+	r.insert(t)
+	r.changed = r.step == nil
+}
+
+// leftReplica counts a request that has left a replica, and sends one on whose prompt is computed.
+func (s *simulation) leftReplica(q *request, now int64) {
+	main := q.main
+	if main == nil {
+		s.router.inflight[q.outcome.Replica]--
+		return
+	}
+	s.prefill.router.inflight[main.outcome.PrefillReplica]--
+	if main.final() {
+		return
+	}
+	main.outcome.PrefilledUS = now
+	main.stage, main.until = stageDelay, now+s.config.Disaggregation.HopUS+s.config.queueDelay(main.Input)
+}
+
+// releaseTwin frees the blocks of a prompt at its prefill replica.
+func (s *simulation) releaseTwin(q *request) {
+	r := s.replicas[q.twin.outcome.Replica]
+	r.held = slices.DeleteFunc(r.held, func(t *request) bool { return t == q.twin })
+	r.free(q.twin)
+	r.changed = r.changed || r.step == nil
+}
+
+// keep takes a request that is done from the running ones. Its blocks stay.
+func (r *replica) keep(q *request) {
+	r.running = slices.DeleteFunc(r.running, func(x *request) bool { return x == q })
+	r.held = append(r.held, q)
+}
+
+// pull gives a waiting request the blocks for a prompt that a prefill replica has computed, or returns false if there
+// is no room for them.
+func (r *replica) pull(q *request, hits hit) bool {
+	if !r.fits(q, hits, q.Input) {
+		return false
+	}
+	r.take(q, hits, q.Input)
+	t := &transfer{request: q}
+	t.Load, t.Blocks, t.Request, t.EndedUS = true, len(q.tables[0])-hits.tokens/r.config.BlockSize, q.ID, math.MaxInt64
+	t.AskedUS, t.StartedUS = r.host.formed, r.host.formed
+	q.host.hit, q.host.loaded, q.host.reached, q.host.loadEnd = hits.tokens/r.config.BlockSize, 0, false, math.MaxInt64
+	q.outcome.TransferBlocks = t.Blocks
+	r.host.transfers = append(r.host.transfers, t)
+	r.asked = append(r.asked, t)
+	r.park(q)
+	return true
+}
+
+// startPulls starts the transfers for which replica i has asked at now.
+func (s *simulation) startPulls(i int, now int64) {
+	d := s.config.Disaggregation
+	for _, t := range s.replicas[i].asked {
+		s.settle(now)
+		s.prefill.pulls = append(s.prefill.pulls, &pull{transfer: t, from: t.request.outcome.PrefillReplica, to: i,
+			left: float64(t.Blocks * d.BlockBytes), movesAt: now + d.LatencyUS})
+		if d.LatencyUS == 0 {
+			s.settle(now)
+		}
+	}
+	s.replicas[i].asked = nil
+}
+
+// settle counts the bytes that the transfers have moved by now, and when they end from here on.
+func (s *simulation) settle(now int64) {
+	x := &s.prefill
+	for _, p := range x.pulls {
+		if p.moves {
+			p.left -= float64(s.bytesPerUS(p) * float64(now-x.settled))
+		}
+	}
+	x.settled = now
+	ends := func(p *pull) bool { return p.moves && p.endsAt <= now }
+	for _, p := range slices.Clone(x.pulls) {
+		if ends(p) {
+			x.pulls = slices.DeleteFunc(x.pulls, func(other *pull) bool { return other == p })
+			s.endPull(p, now)
+		}
+		p.moves = p.moves || p.movesAt <= now
+	}
+	for _, p := range x.pulls {
+		if p.moves {
+			p.endsAt = max(p.AskedUS+1, now+int64(math.Ceil(p.left/s.bytesPerUS(p)-1e-9)))
+		}
+	}
+}
+
+// bytesPerUS is how fast a transfer moves bytes: those at each end share its bandwidth.
+func (s *simulation) bytesPerUS(p *pull) float64 {
+	d, out, in := s.config.Disaggregation, 0, 0
+	for _, x := range s.prefill.pulls {
+		if x.moves && x.from == p.from {
+			out++
+		}
+		if x.moves && x.to == p.to {
+			in++
+		}
+	}
+	return min(float64(1000*d.OutGBPerS)/float64(out), float64(1000*d.InGBPerS)/float64(in))
+}
+
+// endPull ends a transfer: the prefill replica frees its blocks, and the request can run at the other one.
+func (s *simulation) endPull(p *pull, now int64) {
+	q, r := p.request, s.replicas[p.to]
+	s.releaseTwin(q)
+	p.EndedUS, q.host.loadEnd = now, now
+	if !q.final() {
+		q.outcome.TransferredUS = now
+	}
+	_, left := r.endTransfer(now)
+	for _, q := range left {
+		s.router.inflight[q.outcome.Replica]--
+	}
+}
+
+// changeLinks performs what happens on the links at now and reports whether anything does.
+func (s *simulation) changeLinks(now int64) bool {
+	if s.config.Disaggregation == nil || !slices.Contains(s.linkTimes(), now) {
+		return false
+	}
+	s.settle(now)
+	return true
+}
+
+// linkTimes are the times at which transfers end, or begin to move bytes.
+func (s *simulation) linkTimes() (times []int64) {
+	for _, p := range s.prefill.pulls {
+		if p.moves {
+			times = append(times, p.endsAt)
+		} else {
+			times = append(times, p.movesAt)
+		}
+	}
+	return times
+}
+
+// abortHandoff ends a request whose prompt has not arrived at its decode replica, and reports whether that is all.
+func (s *simulation) abortHandoff(q *request, now int64, state string) bool {
+	t := q.twin
+	if t == nil {
+		return false
+	}
+	switch q.stage {
+	case stagePrefillDelay:
+		s.prefill.router.inflight[q.outcome.PrefillReplica]--
+		s.router.inflight[q.outcome.Replica]--
+	case stagePrefill:
+		s.router.inflight[q.outcome.Replica]--
+		t.endPreemption(now)
+		t.countStopped(s.replicas[t.outcome.Replica].stopped, now)
+		t.outcome.State = state
+		if s.abortAt(s.replicas[t.outcome.Replica], t, now) {
+			s.prefill.router.inflight[q.outcome.PrefillReplica]--
+		}
+	case stageDelay, stageQueued:
+		if slices.Contains(s.replicas[t.outcome.Replica].held, t) {
+			s.releaseTwin(q)
+		}
+		return false
+	default:
+		return false
+	}
+	return true
+}
+
+// addTwin adds to the outcome of a request what happened to it at its prefill replica.
+func (s *simulation) addTwin(q *request) {
+	t, o := q.twin, &q.outcome
+	if t == nil {
+		return
+	}
+	if q.stage == stagePrefill && o.State == Unfinished {
+		t.endPreemption(s.config.HorizonUS)
+		t.countStopped(s.replicas[t.outcome.Replica].stopped, s.config.HorizonUS)
+	}
+	o.PrefillScheduledUS = t.outcome.ScheduledUS
+	o.DecodeCached, o.Cached = o.Cached, t.outcome.Cached
+	o.Preemptions += t.outcome.Preemptions
+	o.PreemptedUS += t.outcome.PreemptedUS
+	for i, us := range t.outcome.StoppedUS {
+		o.StoppedUS[i] += us
+	}
+}
+
+// setDisaggregation sets a key of the pools command of a story.
+func (d *Disaggregation) set(key, value string) (err error) {
+	switch key {
+	case "decider":
+		var rest string
+		d.Decider, rest, _ = strings.Cut(value, ":")
+		if err = oneOf(d.Decider, "always", "never", "prefix"); err == nil && rest != "" {
+			var x []float64
+			x, err = numbers(strings.ReplaceAll(rest, ":", ","))
+			if len(x) == 2 {
+				d.NonCached, d.PromptTokens = int(x[0]), int(x[1])
+			}
+		}
+	case "link":
+		x, wrong := numbers(strings.ReplaceAll(value, ":", ","))
+		if wrong != nil || len(x) != 4 {
+			return fmt.Errorf("want latency:out:in:bytes of a block")
+		}
+		d.LatencyUS, d.OutGBPerS, d.InGBPerS, d.BlockBytes = int64(x[0]), x[1], x[2], int(x[3])
+	case "hop":
+		d.HopUS, err = strconv.ParseInt(value, 10, 64)
+	default:
+		err = d.Pool.set(key, value)
+	}
+	return err
+}

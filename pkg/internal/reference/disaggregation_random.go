@@ -1,0 +1,48 @@
+package reference
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// RandomDisaggregation is Random with prompts computed by a prefill pool. Its engines differ from those that decode. In
+// most cases transfers wait for blocks or share links.
+func RandomDisaggregation(seed uint64) (Config, []Request) {
+	c, requests := Random(seed)
+	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0x706f6f6c))}
+	c.Groups, c.States, c.HashAll, c.Sparse, c.Interval = nil, States{}, false, false, 0
+	c.KeepUntilComputed, c.ReserveWindow = false, false
+	if !slices.Contains([]string{"round-robin", "least-loaded", "least-snapshot", "power-of-two", "prefix-affinity",
+		"weighted"}, c.Routing) {
+		c.Routing = pick(d, "round-robin", "least-loaded")
+	}
+	input, slots := 1, 1
+	for _, r := range requests {
+		input, slots = max(input, r.Input), max(slots, r.Input+r.Output-1)
+	}
+	blocks := func(tokens int) int { return (tokens-1)/c.BlockSize + 1 }
+	c.NumBlocks = 1 + blocks(slots) + pick(d, -1, 0, 0, d.between(0, blocks(slots)), d.between(0, 3*blocks(slots)))
+	c.NumBlocks = max(2, c.NumBlocks)
+	p := c
+	p.Replicas = d.between(1, 3)
+	p.NumBlocks = max(2, 1+blocks(input)+pick(d, -1, 0, 0, d.between(0, blocks(input)), d.between(0, 4*blocks(input))))
+	p.MaxNumSeqs = pick(d, p.MaxNumSeqs, p.MaxNumSeqs, d.between(1, 4))
+	p.MaxNumBatchedTokens = pick(d, p.MaxNumBatchedTokens, max(1, p.MaxNumBatchedTokens*d.between(1, 3)/2))
+	p.Chunked, p.PrefixCaching = d.percent(80), c.PrefixCaching && d.percent(90)
+	p.Async, p.ReserveFull = d.percent(40), d.percent(40)
+	if p.Routing == "round-robin" && d.percent(40) {
+		p.Routing = "least-loaded"
+	}
+	step := max(1, int(p.stepTime(batchOf(min(p.MaxNumBatchedTokens, 20), 0, 0))))
+	if d.percent(50) {
+		p.Alpha = [4]float64{float64(d.between(0, 2*step)), float64(d.between(0, 2)), 0, 0}
+	}
+	us := float64(d.between(1, 2*step)) * pick(d, 0.05, 0.3, 1)
+	c.Disaggregation = &Disaggregation{Pool: p, Decider: pick(d, "always", "always", "always", "prefix", "prefix",
+		"never"),
+		NonCached: d.between(0, max(1, input/2)), PromptTokens: pick(d, 0, d.between(0, input)),
+		LatencyUS: int64(pick(d, 0, d.between(0, step), d.between(0, 3*step))), BlockBytes: 1000,
+		OutGBPerS: max(1e-6, 1/us), InGBPerS: max(1e-6, pick(d, 0.5, 1, 2)/us), HopUS: int64(pick(d, 0, 0,
+			d.between(0, step)))}
+	return c, requests
+}

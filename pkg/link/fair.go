@@ -1,0 +1,102 @@
+package link
+
+import (
+	"math"
+
+	"blis/pkg/des"
+)
+
+// Fair are the links between two groups of replicas. Each sender has a link out and each receiver a link in, and the
+// transfers in progress at an end share it evenly: one runs at the lower of the two shares, and what the other end
+// cannot use is not handed on. During its latency a transfer counts at neither end.
+type Fair struct {
+	latency  des.Time
+	out, in  float64 // bytes/µs
+	sending  []int32 // transfers in progress by sender
+	reaching []int32 // by receiver
+	flows    []flow  // in the order in which they start to move bytes
+	now      des.Time
+}
+
+// flow is a transfer that moves bytes, or will from starts on.
+type flow struct {
+	id, from, to int32
+	moving       bool
+	asked        des.Time
+	starts, ends des.Time // ends holds until the next start or end of any transfer
+	left         float64  // bytes
+}
+
+// NewFair returns idle links. Bandwidths are in 10⁹ bytes a second.
+func NewFair(latency des.Time, outGBPerS, inGBPerS float64, senders, receivers int) *Fair {
+	return &Fair{latency: latency, out: 1000 * outGBPerS, in: 1000 * inGBPerS, sending: make([]int32, senders),
+		reaching: make([]int32, receivers)}
+}
+
+// Ask begins a transfer at now, with its latency.
+func (f *Fair) Ask(now des.Time, id, from, to int32, bytes float64) {
+	f.flows = append(f.flows, flow{id: id, from: from, to: to, asked: now, starts: now + f.latency, left: bytes})
+	if f.latency == 0 {
+		f.Advance(now)
+	}
+}
+
+// Next returns when the next transfer starts to move bytes or ends, math.MaxInt64 without transfers.
+func (f *Fair) Next() des.Time {
+	next := des.Time(math.MaxInt64)
+	for i := range f.flows {
+		next = min(next, f.flows[i].next())
+	}
+	return next
+}
+
+func (w *flow) next() des.Time {
+	if w.moving {
+		return w.ends
+	}
+	return w.starts
+}
+
+// Advance moves bytes until now, which is at most Next, and returns the transfers that end then, in the order in which
+// they were asked for.
+func (f *Fair) Advance(now des.Time) (ended []int32) {
+	for i := range f.flows {
+		if w := &f.flows[i]; w.moving {
+			w.left -= float64(f.rate(w) * float64(now-f.now))
+		}
+	}
+	f.now = now
+	kept := f.flows[:0]
+	for _, w := range f.flows {
+		switch {
+		case w.moving && w.ends <= now:
+			f.count(&w, -1)
+			ended = append(ended, w.id)
+			continue
+		case !w.moving && w.starts <= now:
+			w.moving = true
+			f.count(&w, 1)
+		}
+		kept = append(kept, w)
+	}
+	f.flows = kept
+	for i := range f.flows {
+		if w := &f.flows[i]; w.moving {
+			w.ends = max(w.asked+1, now+des.Time(math.Ceil(w.left/f.rate(w)-roundingSlack)))
+		}
+	}
+	return ended
+}
+
+// roundingSlack is the part of a µs by which the rounding of a transfer's bytes may exceed a whole µs.
+const roundingSlack = 1e-9
+
+// rate is how fast a transfer moves bytes, in bytes/µs.
+func (f *Fair) rate(w *flow) float64 {
+	return min(f.out/float64(f.sending[w.from]), f.in/float64(f.reaching[w.to]))
+}
+
+func (f *Fair) count(w *flow, n int32) {
+	f.sending[w.from] += n
+	f.reaching[w.to] += n
+}

@@ -1,0 +1,107 @@
+package metrics
+
+import (
+	"slices"
+
+	"blis/pkg/stream"
+)
+
+// PD reports disaggregated deployments. Requests are those whose prompt a prefill replica was to compute, Share their
+// share of the requests that were routed. Transfers of KV blocks to decode replicas have ended; Transfer is from the
+// start to the end of each. KVWait is from the end of a prompt's computation to the end of its transfer.
+type PD struct {
+	Requests          int64         `json:"requests"`
+	Share             *float64      `json:"share,omitempty"`
+	Transfers         int64         `json:"transfers"`
+	TransferredBlocks int64         `json:"transferred_blocks"`
+	TransferredBytes  int64         `json:"transferred_bytes"`
+	Transfer          *Distribution `json:"transfer,omitempty"`
+	KVWait            *Distribution `json:"kv_wait,omitempty"`
+	Prefill           *PoolUse      `json:"prefill,omitempty"`
+	Decode            *PoolUse      `json:"decode,omitempty"`
+}
+
+// PoolUse reports the replicas of a pool together: the share of time in which steps ran, and the mean share of used
+// KV blocks in that time.
+type PoolUse struct {
+	Replicas    int64    `json:"replicas"`
+	Utilization *float64 `json:"utilization,omitempty"`
+	KVUtilMean  *float64 `json:"kv_util_mean,omitempty"`
+}
+
+// Pool is the pool of a disaggregated deployment that a replica belongs to.
+type Pool uint8
+
+// Pools.
+const (
+	NoPool Pool = iota
+	PrefillPool
+	DecodePool
+)
+
+// pd gathers PD. Times are in µs.
+type pd struct {
+	requests, routed, blocks, bytes int64
+	transfers, waits                []uint64
+}
+
+func (p *pd) add(o *stream.Outcome) {
+	if !o.RoutedUS.IsZero() {
+		p.routed++
+	}
+	if o.PrefillReplica.IsZero() {
+		return
+	}
+	p.requests++
+	if !o.TransferredUS.IsZero() {
+		p.blocks += o.TransferBlocks
+		p.waits = append(p.waits, uint64(o.TransferredUS-o.PrefilledUS))
+	}
+}
+
+// AddTransfer counts a transfer between pools that took us µs.
+func (a *Accumulator) AddTransfer(us, bytes int64) {
+	a.pd.transfers = append(a.pd.transfers, uint64(us))
+	a.pd.bytes += bytes
+}
+
+// tree returns the report, nil if no replica belongs to a pool and no request was disaggregated.
+func (p *pd) tree(replicas []ReplicaTotals) *PD {
+	x := &PD{Requests: p.requests, Share: ratio(p.requests, p.routed), Transfers: int64(len(p.waits)),
+		TransferredBlocks: p.blocks, TransferredBytes: p.bytes,
+		Prefill: poolUse(replicas, PrefillPool), Decode: poolUse(replicas, DecodePool)}
+	if x.Prefill == nil && p.requests == 0 {
+		return nil
+	}
+	for _, d := range []struct {
+		us []uint64
+		to **Distribution
+	}{{p.transfers, &x.Transfer}, {p.waits, &x.KVWait}} {
+		sorted := slices.Clone(d.us)
+		slices.Sort(sorted)
+		*d.to = microsDistribution(sorted)
+	}
+	return x
+}
+
+func poolUse(replicas []ReplicaTotals, of Pool) *PoolUse {
+	var x PoolUse
+	var up, busy int64
+	var blockUS, capacity float64
+	for i := range replicas {
+		if t := &replicas[i]; t.Pool == of {
+			x.Replicas++
+			up, busy, blockUS = up+t.UpUS, busy+t.BusyUS, blockUS+t.BlockUS
+			capacity += float64(float64(t.Blocks) * float64(t.UpUS))
+		}
+	}
+	if x.Replicas == 0 {
+		return nil
+	}
+	x.Utilization = ratio(busy, up)
+	if capacity > 0 {
+		mean := blockUS / capacity
+		x.KVUtilMean = &mean
+	}
+	return &x
+}

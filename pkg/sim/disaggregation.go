@@ -1,0 +1,302 @@
+package sim
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+
+	"blis/pkg/cluster"
+	"blis/pkg/des"
+	"blis/pkg/engine"
+	"blis/pkg/link"
+	"blis/pkg/metrics"
+	"blis/pkg/stream"
+)
+
+// In a disaggregated deployment a prefill replica may compute the prompt of a request. Its KV blocks stay there until
+// the decode replica has pulled them (pkg/engine/pull.go), through links that all transfers share.
+
+// handoff is the way of a request through a prefill replica, in whose engine it has the number seq once it is enqueued
+// there.
+type handoff struct {
+	stage        handoffStage
+	replica, seq int32
+}
+
+type handoffStage uint8
+
+const (
+	noHandoff    handoffStage = iota
+	prefilling                // on the way to the prefill replica or there
+	atPrefill                 // its prompt is computed; its blocks are at the prefill replica
+	transferring              // and move to the decode replica
+	atDecode
+)
+
+// pool is the part of a deployment that is a pool of a disaggregated one.
+type pool struct {
+	decider cluster.Decider
+	prefill int // the prefill pool, in simulation.deployments
+	link    int // in transfers.links
+	hopUS   des.Time
+}
+
+// poolLink are the links between two pools. next is the time of the first of its pending events.
+type poolLink struct {
+	fair    *link.Fair
+	next    des.Time
+	pending int
+}
+
+// connectPools connects the pools of disaggregated deployments.
+func (s *simulation) connectPools(c *cluster.Config) {
+	prefill := len(c.Deployments)
+	for i := range c.Deployments {
+		d := &c.Deployments[i]
+		if !d.Disaggregates() {
+			continue
+		}
+		t, links := d.Transfer, &s.transfers.links
+		s.deployments[i].pool = &pool{*d.Decider, prefill, len(*links), t.HopUS}
+		*links = append(*links, poolLink{next: math.MaxInt64,
+			fair: link.NewFair(t.LatencyUS, t.OutGBPerS, t.InGBPerS, d.Prefill.Replicas, d.Replicas)})
+		s.deployments[prefill].prefills = true
+		prefill++
+	}
+}
+
+// rejectReason is why no replica of d can serve a request, "" if one can.
+func (s *simulation) rejectReason(d *deployment, r *request) string {
+	reason := d.limits.rejectReason(r.out.InputTokens, r.out.OutputTokens)
+	if p := d.pool; p != nil && p.decider.Ever() {
+		reason = cmp.Or(reason, s.deployments[p.prefill].limits.rejectReason(r.out.InputTokens, 1))
+	}
+	return reason
+}
+
+// queuedAt returns the replica where the request is or goes next, missing before routing, and whether it waits there
+// for its first batch.
+func (r *request) queuedAt() (replica int32, queued bool) {
+	if r.handoff.stage == prefilling {
+		return r.handoff.replica, r.handoff.seq != missing && r.out.PrefillScheduledUS.IsZero()
+	}
+	return r.replica, r.engineSeq != missing && r.out.ScheduledUS.IsZero()
+}
+
+// sendToPrefill chooses the prefill replica of a request that was routed to a replica of d.
+func (s *simulation) sendToPrefill(slot int32, d *deployment) error {
+	r, p := s.request(slot), &s.deployments[d.pool.prefill]
+	needs := s.router.needs.prefill
+	s.telemetry.refreshAll(s, p.first, p.end, needs)
+	v := s.router.views.viewOf(s, r, needs, s.telemetry.states[p.first:p.end])
+	if err := s.observers.notify(s, onRouting, slot); err != nil {
+		return err
+	}
+	choice := s.router.policies.PrefillRouting.Route(v)
+	chosen := v.Replicas[choice.Candidate]
+	target := &s.replicas[chosen.Index]
+	s.router.prefixes.recordRouting(s, r, &chosen, needs)
+	target.requests++
+	r.handoff = handoff{prefilling, chosen.Index, missing}
+	r.out.PrefillReplica = target.index
+	decision := s.decisions.next(stream.StagePrefillRouting)
+	decision.view, decision.choice = v, choice
+	if err := s.observers.notify(s, onDecision, slot); err != nil {
+		return err
+	}
+	s.router.countSent(s, r, &chosen)
+	return s.schedule(p.model.Queueing(r.out.InputTokens), enqueue, slot)
+}
+
+// enqueuePrefill hands a request to its prefill replica, for the first of its tokens.
+func (s *simulation) enqueuePrefill(slot int32) error {
+	r := s.request(slot)
+	at := r.handoff.replica
+	s.telemetry.beforeChange(s, at, s.events.instantDone)
+	r.out.PrefillEnqueuedUS = stream.Micros(s.now)
+	order := 0.0
+	if !s.router.needs.fcfs {
+		order = s.router.policies.Scheduler.Order(s.router.views.local(s, r, at))
+	}
+	r.handoff.seq = s.replicas[at].engine.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: int(r.out.InputTokens),
+		Output: 1, Order: order, Hold: true})
+	if err := s.observers.notify(s, onEnqueue, slot); err != nil {
+		return err
+	}
+	s.telemetry.afterChange(s, at)
+	s.markReady(at)
+	return nil
+}
+
+// prefilled sends a request whose prompt is computed to its decode replica.
+func (s *simulation) prefilled(slot int32) {
+	r := s.request(slot)
+	s.replicas[r.handoff.replica].completed++
+	s.router.countLeftReplica(s, r.handoff.replica)
+	r.handoff.stage, r.out.PrefilledUS = atPrefill, stream.Micros(s.now)
+	d := &s.deployments[s.replicas[r.replica].deployment]
+	at := s.now + d.pool.hopUS + d.model.Queueing(r.out.InputTokens)
+	s.events.queue.Push(des.NewEvent(at, enqueue, r.position, slot))
+}
+
+// startPull starts the transfer in a slot, to a replica of a pool.
+func (s *simulation) startPull(slot int32, p *pool) {
+	x := &s.transfers.slots[slot]
+	r := s.request(x.Tag)
+	r.handoff.stage, x.fromPrefill = transferring, r.handoff.replica
+	r.out.TransferBlocks = int64(x.Blocks)
+	to := &s.replicas[x.replica]
+	bytes := float64(x.Blocks) * float64(s.deployments[to.deployment].blockBytes)
+	s.transfers.links[p.link].fair.Ask(s.now, slot, int32(s.replicas[x.fromPrefill].index), int32(to.index), bytes)
+	s.scheduleLink(p.link)
+}
+
+// scheduleLink schedules the next change of a link, unless an event before it is pending.
+func (s *simulation) scheduleLink(i int) {
+	l := &s.transfers.links[i]
+	if next := l.fair.Next(); next < l.next {
+		l.next = next
+		l.pending++
+		s.events.queue.Push(des.NewEvent(next, linkChange, int64(i), int32(i)))
+	}
+}
+
+// changeLink ends the transfers of a link that are done now.
+func (s *simulation) changeLink(i int32) error {
+	l := &s.transfers.links[i]
+	l.pending--
+	if l.next == s.now {
+		l.next = math.MaxInt64
+	}
+	if l.fair.Next() == s.now {
+		for _, slot := range l.fair.Advance(s.now) {
+			if err := s.endPull(slot); err != nil {
+				return err
+			}
+		}
+	}
+	s.scheduleLink(int(i))
+	return nil
+}
+
+// endPull ends the transfer in a slot. Both replicas may then have work.
+func (s *simulation) endPull(slot int32) error {
+	x := &s.transfers.slots[slot]
+	x.Ended = s.now
+	r := s.request(x.Tag)
+	r.handoff.stage = atDecode
+	if !r.isFinal {
+		r.out.TransferredUS = stream.Micros(s.now)
+	}
+	s.releaseHeld(r)
+	s.telemetry.beforeChange(s, x.replica, s.events.instantDone)
+	for _, tag := range s.replicas[x.replica].engine.EndPull(r.engineSeq, s.now) {
+		s.depart(tag)
+	}
+	s.telemetry.afterChange(s, x.replica)
+	s.markReady(x.replica)
+	s.transfers.spare = append(s.transfers.spare, slot)
+	return s.observers.notify(s, onTransfer, slot)
+}
+
+// releaseHeld frees the blocks of a request at its prefill replica.
+func (s *simulation) releaseHeld(r *request) {
+	at := r.handoff.replica
+	s.telemetry.beforeChange(s, at, s.events.instantDone)
+	s.replicas[at].engine.Release(r.handoff.seq)
+	s.telemetry.afterChange(s, at)
+	s.markReady(at)
+}
+
+// expireHandoff ends a request at its deadline before its prompt has arrived at the decode replica. Blocks in a
+// transfer stay until that ends.
+func (s *simulation) expireHandoff(slot int32) error {
+	r := s.request(slot)
+	at := r.handoff.replica
+	switch {
+	case r.handoff.stage == transferring:
+		return s.abort(slot, stream.StateTimedOut, stream.ReasonDeadline)
+	case r.handoff.stage == atPrefill:
+		s.releaseHeld(r)
+		r.handoff.stage = atDecode
+		if r.engineSeq != missing {
+			return s.abort(slot, stream.StateTimedOut, stream.ReasonDeadline)
+		}
+	case r.handoff.seq != missing:
+		return s.abortPrefill(slot)
+	default:
+		s.router.countLeftReplica(s, at)
+	}
+	s.events.stale++ // it does not enter the queue
+	s.leaveOnTheWay(slot)
+	return s.drop(slot, stream.StateTimedOut, stream.ReasonDeadline)
+}
+
+// abortPrefill ends a request that a prefill replica holds.
+func (s *simulation) abortPrefill(slot int32) error {
+	r := s.request(slot)
+	at := r.handoff.replica
+	s.telemetry.beforeChange(s, at, s.events.instantDone)
+	_, removed := s.replicas[at].engine.Abort(r.handoff.seq)
+	s.telemetry.afterChange(s, at)
+	s.markReady(at)
+	if err := s.finalize(slot, stream.StateTimedOut, stream.ReasonDeadline); err != nil {
+		return err
+	}
+	s.leaveOnTheWay(slot)
+	if removed { // else it leaves when its step ends
+		s.depart(slot)
+	}
+	return nil
+}
+
+// checkHandoffs checks that the blocks of each request are where its stage says: until its transfer ends the prefill
+// replica holds them, and while it runs the decode replica, too.
+func (s *simulation) checkHandoffs(r *replica) error {
+	held, pulled := 0, 0
+	for slot := range s.requests.slots {
+		q := &s.requests.slots[slot]
+		if q.position < 0 || q.handoff.stage == noHandoff {
+			continue
+		}
+		if stage := q.handoff.stage; &s.replicas[q.handoff.replica] == r && (stage == atPrefill ||
+			stage == transferring) {
+			held++
+		}
+		if &s.replicas[q.replica] == r && q.handoff.stage == transferring {
+			pulled++
+		}
+	}
+	if r.engine.Held() != held || r.engine.Pulling() != pulled {
+		return fmt.Errorf("the blocks of %d computed and %d arriving prompts are held, must be %d and %d",
+			r.engine.Held(), r.engine.Pulling(), held, pulled)
+	}
+	return nil
+}
+
+// isPool reports whether d is a pool of a disaggregated deployment.
+func (d *deployment) isPool() bool { return d.pool != nil || d.prefills }
+
+// poolOf returns the pool that deployment i is.
+func (s *simulation) poolOf(i int) metrics.Pool {
+	switch d := &s.deployments[i]; {
+	case d.prefills:
+		return metrics.PrefillPool
+	case d.pool != nil:
+		return metrics.DecodePool
+	}
+	return metrics.NoPool
+}
+
+// poolContradiction reports options that do not know disaggregated deployments.
+func poolContradiction(c *cluster.Config, o *Options) error {
+	switch {
+	case !c.Disaggregated():
+	case o.Counterfactual.enabled():
+		return errors.New("--counterfactual is not supported with a disaggregated deployment")
+	case o.Clairvoyant != "":
+		return errors.New("--clairvoyant is not supported with a disaggregated deployment")
+	}
+	return nil
+}

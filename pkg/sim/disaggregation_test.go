@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"testing"
+
+	"blis/pkg/cluster"
+	"blis/pkg/dist"
+	"blis/pkg/internal/reference"
+	"blis/pkg/stream"
+)
+
+// TestReferenceOnDisaggregation compares random clusters with prefill and decode pools with the plain reference: all
+// times, counts, steps and transfers must be equal.
+func TestReferenceOnDisaggregation(t *testing.T) {
+	compareSeeds(t, 400, 100, reference.RandomDisaggregation)
+}
+
+// handoffFields are what only outcomes with a prefill replica have.
+type handoffFields struct {
+	Replica, Blocks, Cached int
+	Times                   [4]int64
+}
+
+func handoffOf(o *reference.Outcome) handoffFields {
+	return handoffFields{o.PrefillReplica, o.TransferBlocks, o.DecodeCached,
+		[4]int64{o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS, o.TransferredUS}}
+}
+
+func readHandoff(o *stream.Outcome) handoffFields {
+	return handoffFields{int(o.PrefillReplica), int(o.TransferBlocks), int(o.DecodeCachedTokens),
+		[4]int64{int64(o.PrefillEnqueuedUS), int64(o.PrefillScheduledUS), int64(o.PrefilledUS), int64(o.TransferredUS)}}
+}
+
+// setPools sets the prefill pool of the reference and the links from it.
+func setPools(d *cluster.Deployment, c *reference.Config) {
+	x := c.Disaggregation
+	if x == nil {
+		return
+	}
+	p := deploymentOf(x.Pool)
+	setGroups(&p, &x.Pool)
+	p.Computed.KVBlockBytes, d.Computed.KVBlockBytes = int64(x.BlockBytes), int64(x.BlockBytes)
+	d.Architecture = cluster.Disaggregated
+	d.Prefill = &cluster.Pool{Replicas: p.Replicas, Engine: p.Engine, Latency: p.Latency, Computed: p.Computed}
+	d.Transfer = &cluster.PDTransfer{LatencyUS: x.LatencyUS, OutGBPerS: x.OutGBPerS, InGBPerS: x.InGBPerS,
+		Granularity: "request", HopUS: x.HopUS}
+	d.Decider = &cluster.Decider{Type: x.Decider, NonCachedTokens: int64(x.NonCached),
+		PromptTokens: int64(x.PromptTokens)}
+	if x.Decider == "prefix" {
+		d.Decider.Type = cluster.DeciderPrefix
+	}
+}
+
+// seedPools sets the random numbers with which the reference chooses prefill replicas.
+func seedPools(c *reference.Config, seed uint64) {
+	if c.Disaggregation == nil {
+		return
+	}
+	x := *c.Disaggregation
+	x.Pool.TieSeed = dist.NewStream(seed, "tiesprefill_routing").Uint64()
+	x.Pool.DrawSeed = dist.NewStream(seed, "policy/prefill_routing").Uint64()
+	c.Disaggregation = &x
+}
