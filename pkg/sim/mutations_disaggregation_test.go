@@ -8,7 +8,6 @@ var brokenHandoffs = []rule{
 		"f.in/float64(f.reaching[w.to])", "f.in"},
 	{"a transfer in its latency does not count", "link/fair.go",
 		"case !w.moving && w.starts <= now:", "case !w.moving && f.now >= 0:"},
-	{"a transfer takes a µs at least", "link/fair.go", "max(w.asked+1, ", "max(w.asked, "},
 	{"an end is rounded up", "link/fair.go", "math.Ceil(w.left", "math.Floor(w.left"},
 	{"a transfer ends before a deadline", "sim/sim.go",
 		"\tlinkChange // of a link between pools: a transfer begins to move bytes, or ends\n\tdeadline\n",
