@@ -67,6 +67,8 @@ func (e *engine) accepts(c lengths) bool {
 type totals struct {
 	calls                   float64
 	prefill, chunks, decode float64
+	// longest is the most tokens of a prompt that are not cached.
+	longest float64
 	// residency is the number of steps that calls spend in the batch, kv the KV tokens
 	// that they hold summed over these steps.
 	residency, kv float64
@@ -94,6 +96,7 @@ func (e *engine) add(t *totals, c lengths, cached bool, chunk float64) {
 	chunks := math.Ceil(missed / chunk)
 	t.calls++
 	t.prefill += missed
+	t.longest = max(t.longest, missed)
 	t.chunks += chunks
 	t.decode += decode
 	t.residency += chunks + decode + e.asyncBubble
@@ -186,7 +189,7 @@ func (e *engine) capacity(calls []lengths, cached bool) (perSecond float64, limi
 		}
 		r, limit = e.finishedPerStep(&t)
 		next := min(float64(e.maxChunk), max(1, math.Floor(float64(e.maxTokens)-float64(r*t.decode)/t.calls)))
-		if next == chunk {
+		if next == chunk || min(next, chunk) >= t.longest { // prompts are one chunk with both
 			break
 		}
 		chunk = next
