@@ -174,6 +174,8 @@ type Engine struct {
 	// tokens of the last step.
 	emittedTick int64
 	deliveredAt des.Time
+	// notBefore is the earliest time for tokens, after the last ones of requests that came from other replicas.
+	notBefore des.Time
 	// slow changes the lengths of steps; nil does not.
 	slow func(start, length des.Time) des.Time
 	// used is the number of used blocks during the step in flight.

@@ -39,6 +39,9 @@ func (e *Engine) Enqueue(r Request) int32 {
 		q := &e.seqs[s]
 		q.generated, q.emitted, q.gaps = int32(m.Generated), int32(m.Generated), m.Gaps
 		q.lastTokenAt, q.admitted = m.lastTokenAt, m.admitted
+		if m.Generated > 0 {
+			e.notBefore = max(e.notBefore, m.lastTokenAt+1)
+		}
 	}
 	e.wait.last++
 	if e.offload != nil {

@@ -47,4 +47,6 @@ var brokenScaling = []rule{
 	{"it leaves its replica at once", "engine/abort.go", "tag != noTag {", "tag != noTag-1 {"},
 	{"a new replica gets a turn first", "policy/routing.go",
 		"r.lastTurn = append(r.lastTurn, 0)", "r.lastTurn = append(r.lastTurn, r.turn)"},
+	{"no token overtakes those from before a redirect", "engine/finish.go",
+		"max(last+1, e.notBefore, ", "max(last+1, "},
 }

@@ -150,6 +150,9 @@ OFFLOADED = ("offload", "offload-tight")
 # Regimes with a prefill pool.
 DISAGGREGATED = ("nixl",)
 
+# The regimes of the scheduler alone.
+ROTATION = [name for name in REGIMES if name not in OFFLOADED + DISAGGREGATED]
+
 # Regimes in which many requests compete for blocks.
 PRESSED = ("tight-blocks", "priority", "victims", "deadlines", "aborts", "eviction", "reserve", "watermark", "prefixes")
 

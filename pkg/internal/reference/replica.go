@@ -34,6 +34,8 @@ type replica struct {
 	steps []Step
 	// seenUS is when clients saw the tokens of the last step.
 	seenUS int64
+	// notBefore is when clients see tokens at the earliest: they have those of requests that were redirected before.
+	notBefore int64
 	// aborted are the requests whose deadline passed during the step in progress, in deadline order.
 	aborted []*request
 	life    life
@@ -121,7 +123,7 @@ func (r *replica) start(now int64) {
 // completed ones in batch order. It returns the requests that left.
 func (r *replica) finish(now int64) []*request {
 	var left []*request
-	r.seenUS = max(r.seenUS+1, now+r.config.clientDelay(r.step.Batch))
+	r.seenUS = max(r.seenUS+1, r.notBefore, now+r.config.clientDelay(r.step.Batch))
 	for _, p := range r.step.entries {
 		q := p.request
 		if !p.emitsToken || q.final() {

@@ -443,6 +443,9 @@ func (s *simulation) enqueue(q *request, now int64) {
 	}
 	q.stage, q.stoppedAt = stageQueued, now
 	r := s.replicas[q.outcome.Replica]
+	if n := len(q.outcome.SeenUS); n > 0 {
+		r.notBefore = max(r.notBefore, q.outcome.SeenUS[n-1]+1)
+	}
 	r.insert(q)
 	r.changed = r.step == nil
 }
