@@ -52,8 +52,10 @@ func (l *anomalyMonitor) hooks() []hook { return []hook{onEnqueue, onBatch, onMo
 func (l *anomalyMonitor) observe(s *simulation, h hook, i int32) error {
 	switch h {
 	case onEnqueue:
-		at, _ := s.request(i).queuedAt()
-		l.notify(s, anomaly.Event{Kind: anomaly.Enqueued, Replica: at, Tag: i, Request: l.request(s, i)})
+		if r := s.request(i); r.out.ScheduledUS.IsZero() { // else it is redirected after its first batch
+			at, _ := r.queuedAt()
+			l.notify(s, anomaly.Event{Kind: anomaly.Enqueued, Replica: at, Tag: i, Request: l.request(s, i)})
+		}
 	case onBatch:
 		l.batchFormed(s, i, s.replicas[i].engine)
 	case onMove:
