@@ -53,8 +53,6 @@ var brokenTiers = []rule{
 		"\t\tc.noteTaken(r, x.hi, x.hi+d)\n", ""},
 	{"and of those that it hits", "kv/cache.go",
 		"\t\tc.noteTaken(r, e.lo, e.hi)\n", ""},
-	{"also of those that it hit before its load", "engine/load.go",
-		"\t\t\te.cache.Retake(q.kv)\n", ""},
 	{"but not of blocks whose owner runs", "engine/offload.go",
 		"\t\tu.stores = append(u.stores, blockStore{m.Lo, m.Hi, t.Ended})\n",
 		"\t\tu.stores = append(u.stores, blockStore{m.Lo, m.Hi, t.Ended})\n" +
