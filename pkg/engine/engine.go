@@ -224,8 +224,10 @@ type batch struct {
 	// individual holds the other sequences that get a token.
 	individual []int32
 	// stores begin at its end. It starts at notBefore at the earliest.
-	stores    []pendingStore
-	notBefore des.Time
+	stores []pendingStore
+	// storesLeft: stores of requests that have left are among these, or began.
+	storesLeft bool
+	notBefore  des.Time
 }
 
 // Step is a batch with its start and end.

@@ -225,7 +225,7 @@ func (e *Engine) offer(b *batch) {
 		return
 	}
 	o.wait = max(o.wait, e.cache.Fenced())
-	b.stores, o.offers = b.stores[:0], o.offers[:0]
+	b.stores, b.storesLeft, o.offers = b.stores[:0], false, o.offers[:0]
 	for _, s := range e.individual {
 		if q := &e.seqs[s]; q.lastBatch == b.number {
 			e.note(b, s, int64(q.computed))
@@ -321,6 +321,7 @@ func (e *Engine) offerLeft(b *batch) {
 		if !ok || len(missing) == 0 {
 			continue
 		}
+		b.storesLeft = true
 		p := pendingStore{seq: none, tag: x.tag, mark: x.mark, extents: missing}
 		if e.takes(&p) {
 			o.wait = max(o.wait, e.ask(&p, e.now))
@@ -336,11 +337,14 @@ func (e *Engine) offerLeft(b *batch) {
 	o.left = o.left[:0]
 }
 
+// asks reports whether requests that had left stored blocks when b was formed.
+func (o *offload) asks(b *batch) bool { return o != nil && o.store != nil && b.storesLeft }
+
 // takes reports whether the batch being formed takes blocks of a store.
 func (e *Engine) takes(p *pendingStore) bool {
 	for _, m := range e.cache.TakenMarks() {
 		for _, x := range p.extents {
-			if m.Mark == p.mark && m.Node == x.Node && m.Lo < x.Hi && x.Lo < m.Hi {
+			if m.Mark == p.mark && m.Lo < x.Hi && x.Lo < m.Hi {
 				return true
 			}
 		}
@@ -368,7 +372,7 @@ func (e *Engine) ask(p *pendingStore, at des.Time) des.Time {
 	o.storing = append(o.storing, underWay{x, p.seq, p.extents})
 	if x.Left {
 		for _, m := range p.extents {
-			e.cache.Resolve(p.mark, m.Node, m.Lo, m.Hi, t.Ended)
+			e.cache.Resolve(p.mark, m.Lo, m.Hi, t.Ended)
 		}
 		return t.Ended
 	}
@@ -444,10 +448,10 @@ func (e *Engine) endUse(s int32) {
 	if q.state != waiting && q.state != loading {
 		tokens := e.known(q) - 1
 		if q.aborted {
-			tokens = min(int64(q.computed), tokens+1)
+			// A token in flight may fill a block that is not hashed yet. The step in flight gave no token.
+			tokens = min(int64(q.computed), int64(q.input)+int64(q.emitted))
 		}
-		// The block that the token in flight of an aborted request fills has no hash. vLLM offers it, too.
-		x.lo, x.hi = u.offered, min(int32(tokens/int64(o.blockSize)), int32(e.cache.HashedBlocks(q.kv)))
+		x.lo, x.hi = u.offered, int32(tokens/int64(o.blockSize))
 	}
 	if x.Used() || x.lo < x.hi {
 		x.path = o.store.Keep(e.cache.Path(q.kv))

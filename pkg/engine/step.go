@@ -25,10 +25,10 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 			return false, nil
 		}
 		// A sequence that preempts itself may leave the batch empty. The next batch is formed at once, as
-		// vLLM calls its scheduler again at once.
+		// vLLM calls its scheduler again at once. If stores began, requests that did not fit may now wait for them.
 		e.earlierPreempted = e.earlierPreempted[:0]
 		for !e.form(e.current) {
-			if len(e.current.Preempted) == 0 {
+			if len(e.current.Preempted) == 0 && !e.offload.asks(e.current) {
 				if e.offload != nil && e.offload.busy() {
 					e.waitForTransfer()
 					return false, nil

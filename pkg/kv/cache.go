@@ -34,6 +34,7 @@ type sequence struct {
 	blocks      int32 // the number of held blocks
 	hashed      int32 // how many of these are hashed: the first ones
 	publishSpan int   // the index in path of the span with the first unhashed block, or of an earlier one
+	fence       int64 // of the first unhashed block
 
 	// A growing sequence has base + tick tokens. The newest lag of them are not known yet (see Extend). The
 	// fields above are as of the last catchUp.
@@ -48,7 +49,7 @@ type Cache struct {
 	blockSize int32
 	total     int32 // blocks
 	caching   bool  // prefix caching is on
-	// unhashedFirst: see Config. If it is set, the only unhashed blocks in the queue are in its first run.
+	// unhashedFirst: see Config. If it is set, the only unhashed blocks in the queue are in its first runs.
 	unhashedFirst bool
 	// groups has the blocks of a cache with groups, and the runs are not used then. Otherwise it is nil.
 	groups *groupStore
@@ -85,6 +86,9 @@ type Cache struct {
 	fenced int64
 	marks  int64
 	marked []Marked
+	// marking are the runs with marks, and maybe others. markedSeqs are the sequences that have one in fence.
+	marking    []int32
+	markedSeqs []Seq
 }
 
 // extent is blocks lo to hi of node.
@@ -169,14 +173,6 @@ func (c *Cache) HeldBlocks(s Seq) int {
 		return int(c.groups.seqs[s].held)
 	}
 	return int(c.seqs[s].blocks)
-}
-
-// HashedBlocks returns how many blocks of s are hashed: the first ones.
-func (c *Cache) HashedBlocks(s Seq) int {
-	if c.seqs[s].growing {
-		c.catchUp(s)
-	}
-	return int(c.seqs[s].hashed)
 }
 
 // Lookup finds the hits of s among the blocks that its first n tokens fill, and returns how many tokens they
@@ -394,6 +390,10 @@ func (c *Cache) Release(s Seq) {
 	}
 	q := &c.seqs[s]
 	unhashed := q.blocks - q.hashed
+	if q.fence != 0 && unhashed > 0 {
+		c.freeFenced(q, unhashed)
+		unhashed = 0
+	}
 	if len(q.held) == 0 || c.unhashedFirst {
 		c.freeUnhashed(unhashed)
 		unhashed = 0
@@ -415,7 +415,7 @@ func (c *Cache) Release(s Seq) {
 			unhashed = 0 // they were freed with the last run
 		}
 	}
-	q.held, q.blocks, q.hashed, q.publishSpan = q.held[:0], 0, 0, 0
+	q.held, q.blocks, q.hashed, q.publishSpan, q.fence = q.held[:0], 0, 0, 0, 0
 }
 
 // freeUnhashed adds n unhashed blocks to the free queue.

@@ -23,6 +23,7 @@ func (c *Cache) Clone(tree *Tree) *Cache {
 		s.path, s.held = slices.Clone(s.path), slices.Clone(s.held)
 	}
 	d.fences, d.marked = slices.Clone(c.fences), slices.Clone(c.marked)
+	d.marking, d.markedSeqs = slices.Clone(c.marking), slices.Clone(c.markedSeqs)
 	d.growingByPhase, d.writers = slices.Clone(c.growingByPhase), maps.Clone(c.writers)
 	d.hitExtents, d.chain = nil, nil
 	d.freeHits, d.hits = 0, 0

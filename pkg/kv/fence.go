@@ -4,9 +4,8 @@ package kv
 // it does. A step that takes such a block or hits it must wait (_block_id_to_pending_jobs in
 // vllm/distributed/kv_transfer/kv_connector/v1/offloading/scheduler.py). A mark is a fence whose time is not known yet.
 
-// Marked are blocks Lo to Hi of a node, with a mark, that were taken or hit.
+// Marked are blocks Lo to Hi of a sequence, with its mark, that were taken or hit.
 type Marked struct {
-	Node   Node
 	Lo, Hi int32
 	Mark   int64
 }
@@ -27,15 +26,24 @@ func (c *Cache) Fence(s Seq, lo, hi int32, until int64) {
 	})
 }
 
-// Mark returns a mark for blocks lo to hi of s that may be read from now on. Those with a fence do not get it.
+// Mark returns a mark for blocks lo to hi of s that may be read from now on. Those with a fence do not get it. The
+// last one may be the first block of s that is not hashed.
 func (c *Cache) Mark(s Seq, lo, hi int32, now int64) (mark int64) {
 	c.marks++
 	mark = minMark + c.marks
 	c.eachRun(s, lo, hi, func(r int32) {
 		if c.fences[r] <= now {
 			c.fences[r] = mark
+			c.marking = append(c.marking, r)
 		}
 	})
+	if c.seqs[s].growing {
+		c.catchUp(s)
+	}
+	if q := &c.seqs[s]; hi > q.hashed {
+		q.fence = mark
+		c.markedSeqs = append(c.markedSeqs, s)
+	}
 	return mark
 }
 
@@ -59,36 +67,42 @@ func (c *Cache) eachRun(s Seq, lo, hi int32, f func(r int32)) {
 	}
 }
 
-// Resolve gives those of blocks lo to hi of a node that have a mark a fence instead.
-func (c *Cache) Resolve(mark int64, n Node, lo, hi int32, until int64) {
-	for r := int32(0); int(r) < len(c.runs); r++ {
-		x := c.runs[r]
-		if c.fences[r] != mark || x.node != n || x.hi <= lo || hi <= x.lo {
+// Resolve gives those of blocks lo to hi that have a mark a fence instead.
+func (c *Cache) Resolve(mark int64, lo, hi int32, until int64) {
+	for i := 0; i < len(c.marking); i++ {
+		r := c.marking[i]
+		x := &c.runs[r]
+		if c.fences[r] != mark || x.hi <= lo || hi <= x.lo {
 			continue
 		}
-		k := r
 		if x.lo < lo {
-			k = c.split(k, lo)
+			r = c.split(r, lo)
 		}
-		if hi < x.hi {
-			c.split(k, hi)
+		if hi < c.runs[r].hi {
+			c.split(r, hi)
 		}
-		c.fences[k] = until
+		c.fences[r] = until
+	}
+	for _, s := range c.markedSeqs {
+		if q := &c.seqs[s]; q.fence == mark && hi > q.hashed {
+			q.fence = until
+		}
 	}
 }
 
 // DropMarks removes all marks and the blocks that TakenMarks returns.
 func (c *Cache) DropMarks() {
-	if c.marks == 0 {
-		return
-	}
-	c.marks = 0
-	for r, f := range c.fences {
-		if f > minMark {
+	for _, r := range c.marking {
+		if c.fences[r] > minMark {
 			c.fences[r] = 0
 		}
 	}
-	c.marked = c.marked[:0]
+	for _, s := range c.markedSeqs {
+		if q := &c.seqs[s]; q.fence > minMark {
+			q.fence = 0
+		}
+	}
+	c.marks, c.marking, c.markedSeqs, c.marked = 0, c.marking[:0], c.markedSeqs[:0], c.marked[:0]
 }
 
 // TakenMarks returns the blocks with marks that were taken or hit since the last call of DropMarks.
@@ -109,7 +123,7 @@ func (c *Cache) Retake(s Seq) {
 // noteTaken notes that blocks lo to hi of run r were taken or hit.
 func (c *Cache) noteTaken(r, lo, hi int32) {
 	if f := c.fences[r]; f > minMark {
-		c.marked = append(c.marked, Marked{c.runs[r].node, lo, hi, f})
+		c.marked = append(c.marked, Marked{lo, hi, f})
 	} else {
 		c.fenced = max(c.fenced, f)
 	}
@@ -124,6 +138,22 @@ func (c *Cache) taken(r, d int32) {
 	if c.watcher != nil {
 		c.notify(c.watcher.Evicted, x.node, x.hi, x.hi+d)
 	}
+}
+
+// freeFenced adds unhashed blocks that s has released to the free queue. The first of them is read.
+func (c *Cache) freeFenced(q *sequence, unhashed int32) {
+	r := c.newRun(run{node: noNode, lo: q.hashed, hi: q.hashed + 1, unhashed: unhashed - 1})
+	c.fences[r] = q.fence
+	if q.fence > minMark {
+		c.marking = append(c.marking, r)
+	}
+	c.free += unhashed
+	if c.unhashedFirst && c.freeHead != none {
+		c.queueBefore(r, c.freeHead)
+	} else {
+		c.queueBack(r)
+	}
+	q.fence = 0
 }
 
 // sameFence reports whether two runs may become one.

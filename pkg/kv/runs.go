@@ -133,6 +133,9 @@ func (c *Cache) split(r, m int32) int32 {
 	x.hi, x.unhashed = m, 0
 	if c.fences != nil {
 		c.fences[second] = c.fences[r]
+		if c.fences[r] > minMark {
+			c.marking = append(c.marking, second)
+		}
 	}
 	c.tree.ref(x.node)
 	c.insertInNode(r, second, c.firstRun.get(x.node))

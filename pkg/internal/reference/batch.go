@@ -72,6 +72,8 @@ type batch struct {
 	// notBefore is when the step starts at the earliest. stores begin when it ends.
 	notBefore int64
 	stores    []*transfer
+	// storesLeft: stores of requests that have left begin with it.
+	storesLeft bool
 }
 
 // entry is the work of a step for one request.

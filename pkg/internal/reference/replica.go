@@ -71,9 +71,9 @@ func (r *replica) start(now int64) {
 	if r.step == nil {
 		r.step = r.form(now)
 		// A request that preempts itself as the lowest may leave the batch empty. The scheduler runs
-		// again at once.
+		// again at once. Then, and if stores began, it may find something else.
 		preempted := 0
-		for len(r.step.entries) == 0 && r.step.Preempted > 0 {
+		for len(r.step.entries) == 0 && (r.step.Preempted > 0 || r.step.storesLeft) {
 			r.askStores(r.step, now)
 			preempted += r.step.Preempted
 			r.step = r.form(now)

@@ -307,6 +307,7 @@ func (r *replica) offerLeft(b *batch, now int64) {
 			continue
 		}
 		h.counts.Last++
+		b.storesLeft = true
 		if slices.ContainsFunc(t.blocks, func(k int) bool { return slices.Contains(r.cache.taken, k) }) {
 			h.counts.Flushed++
 			h.ask(t, now)
@@ -366,9 +367,6 @@ func (r *replica) leaveHost(q *request) {
 			tokens = q.visible() - 1
 		}
 		x.full, x.blocks = tokens/r.config.BlockSize, slices.Clone(q.tables[0])
-		for x.full > 0 && r.cache.blocks[x.blocks[x.full-1]].hash == "" { // choice: it is not offered
-			x.full--
-		}
 		for i := range x.full {
 			x.hashes = append(x.hashes, q.hash((i+1)*r.config.BlockSize))
 		}
