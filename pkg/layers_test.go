@@ -80,7 +80,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/calibrate", "pkg/cluster pkg/des pkg/dist pkg/hardware pkg/latency pkg/leastsq pkg/model " +
 		"pkg/recording pkg/registry pkg/sim pkg/stat pkg/stream pkg/strictyaml pkg/textio"},
 	{"pkg/cli", "pkg/calibrate pkg/limits pkg/strictyaml pkg/diff pkg/report pkg/gen pkg/attribution pkg/stream " +
-		"pkg/recording pkg/sim pkg/summarize pkg/parquet"},
+		"pkg/recording pkg/sim pkg/summarize pkg/parquet pkg/metrics"},
 	{"cmd/blis-gen", "pkg/cli"},
 	{"cmd/blis-sim", "pkg/cli"},
 	{"cmd/blis-summarize", "pkg/cli"},
@@ -106,7 +106,7 @@ var testOnly = []string{
 // compared with the types of records and files.
 var testsMay = map[string][]string{
 	"pkg/calibrate": {"pkg/dist"},
-	"pkg/cli":       {"pkg/metrics", "pkg/stat", "pkg/workloadstats"},
+	"pkg/cli":       {"pkg/stat", "pkg/workloadstats"},
 	"pkg/diff":      {"pkg/dist"},
 	"pkg/gen":       {"pkg/workloadstats"},
 	"pkg/latency":   {"pkg/hardware", "pkg/operators", "pkg/stream"},

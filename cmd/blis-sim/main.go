@@ -32,9 +32,10 @@
 //
 // The stream goes to stdout, compressed with zstd. It is plain text on a terminal, with
 // --plain or with BLIS_PLAIN=1. -o FILE writes a file, which appears only when it is
-// complete. Its name selects the format: .jsonl is plain text, .parquet is a table of the
-// outcomes, and a name that ends in a slash is a folder with the tables of outcomes and
-// decisions (schemas/tables.md lists the columns).
+// complete. Its name selects the format: .jsonl is plain text, .jsonl.zst or no suffix is
+// compressed, .parquet and .csv are tables of the outcomes, and a name that ends in a slash is a
+// folder with Parquet tables of outcomes, decisions, steps, sessions, anomalies and metrics
+// (docs/tables.md). Another suffix is an error.
 //
 // The main job, with built-in defaults:
 //

@@ -11,6 +11,7 @@
 //	-, or no STREAM    stdin
 //	FORMAT:FILE        a recording; by default, its FORMAT (blis-gen --list importers) is detected
 //	FILE#NAME          one of several recordings in a file
+//	FOLDER, X.parquet  the tables of a run, written by blis-sim -o FOLDER/ or -o X.parquet
 //
 // Metrics that a recording lacks, such as cache hits, are missing. The metrics of a run come from blis-sim. These
 // flags compute them again, from the outcomes of selected requests (recorded by blis-sim --trace decisions or full):

@@ -233,6 +233,9 @@ func (t Tool) do(ctx context.Context, cmd command, std standardStreams) (err err
 		return err
 	}
 	defer in.Close()
+	if cmd.writesDocument() {
+		t.stream = "" // no tool reads the document as a stream
+	}
 	out, plain, err := t.openOutput(cmd.options().Output, cmd.plain(), std.Out)
 	if err != nil {
 		return err
@@ -242,9 +245,6 @@ func (t Tool) do(ctx context.Context, cmd command, std standardStreams) (err err
 	if name := cmd.options().Output; (name == "" || name == "-") && mayBeClosed(std.Out) {
 		t.printError(std.Err, "warning: stdout is closed, or is the null device opened also for reading: "+
 			"the output is lost")
-	}
-	if cmd.writesDocument() {
-		t.stream = "" // no tool reads the document as a stream
 	}
 	err = cmd.run(ctx, stdio{in: in, out: out, stdin: std.In, plain: plain, progress: show.hook(),
 		color: cmd.options().Output == "" && isTerminal(std.Out),

@@ -104,7 +104,7 @@ func TestErrorStreamIsComplete(t *testing.T) {
 
 func TestOutputFile(t *testing.T) {
 	dir := t.TempDir()
-	name := filepath.Join(dir, "out.txt")
+	name := filepath.Join(dir, "out.jsonl")
 	if code, stdout, _ := call(t, "text", "-o", name); code != 0 || stdout != "" {
 		t.Errorf("exit %d, stdout %q", code, stdout)
 	}

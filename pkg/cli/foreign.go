@@ -10,12 +10,15 @@ import (
 	"blis/pkg/stream"
 )
 
-// openStream opens a BLIS stream, or the recording of another benchmark tool as such a
+// openStream opens a BLIS stream, the tables of a run, or the recording of another benchmark tool as such a
 // stream. The name may begin with the recording's format (FORMAT:FILE), which is detected
 // by content otherwise, and may end with the run to read (FILE#RUN). Problems of the
 // recording go to warn; an error from warn ends the call.
 func openStream(ctx context.Context, name string, warn func(string) error) (io.ReadCloser, error) {
 	format, path := recording.Split(name)
+	if format == "" && tablesIn(name) != "" {
+		return openTables(ctx, name)
+	}
 	if format == "" && !recording.IsForeign(name) {
 		return openInput(ctx, name, nil)
 	}

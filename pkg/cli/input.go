@@ -95,6 +95,9 @@ func (r *inputSpool) open(name string) (io.ReadCloser, error) {
 	if name == "-" && isTerminal(r.stdin) {
 		return nil, errors.New("stdin is a terminal: name a file or use a pipe")
 	}
+	if tablesIn(name) != "" {
+		return openTables(r.ctx, name)
+	}
 	in, err := openInput(r.ctx, name, r.stdin)
 	if err != nil {
 		return nil, err

@@ -29,10 +29,15 @@ func (t Tool) openOutput(name string, asked bool, stdout io.Writer) (p outputSin
 		plain = plain || isTerminal(stdout)
 		return &standardOutput{w: stdout, plain: plain}, plain, nil
 	}
-	if isTable(name) {
+	if t.stream != "" {
+		if err := checkSuffix(name); err != nil {
+			return nil, false, err
+		}
+	}
+	if isTable(name) && (t.stream != "" || !isCSV(name)) {
 		if !t.tables {
 			return nil, false, usageError{
-				"this output has no table form; name a file that does not end in .parquet or /"}
+				"this output has no table form; name a file that does not end in .parquet, .csv or /"}
 		}
 		p, err = newTables(name)
 		return p, true, err

@@ -44,7 +44,7 @@ func (c *simCommand) input() string {
 
 // Validate is called by kong.
 func (c *simCommand) Validate() error {
-	if isTable(c.Output) && c.Trace == "minimal" {
+	if isTable(c.Output) && c.Trace == "minimal" && !c.isListing() {
 		return errors.New("--trace=minimal writes no outcomes for a table")
 	}
 	for _, set := range c.Set {
@@ -96,7 +96,11 @@ func (c *simCommand) run(ctx context.Context, j stdio) error {
 	o := c.Options
 	if isTable(c.Output) {
 		if c.Trace == "full" && slices.Contains(c.givenFlags, "trace") {
-			j.warn("tables hold no steps, preemptions or snapshots; write a run to get those of --trace full")
+			if isFolder(c.Output) {
+				j.warn("tables hold no preemptions, transfers or snapshots; write a run to get those of --trace full")
+			} else {
+				j.warn("this table holds only outcomes; write a folder (-o DIR/) to get the steps of --trace full")
+			}
 		}
 		if c.Plain {
 			j.warn("--plain has no effect on tables")

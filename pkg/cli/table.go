@@ -1,20 +1,38 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"blis/pkg/parquet"
 	"blis/pkg/stream"
 )
 
-// isTable reports whether an output of that name is a Parquet table or a folder of tables.
-func isTable(name string) bool { return strings.HasSuffix(name, ".parquet") || isFolder(name) }
+// isTable reports whether an output of that name is a Parquet or CSV table or a folder of tables.
+func isTable(name string) bool {
+	return strings.HasSuffix(name, ".parquet") || isCSV(name) || isFolder(name)
+}
+
+// isCSV reports whether an output of that name is a table in CSV.
+func isCSV(name string) bool { return strings.HasSuffix(name, ".csv") }
+
+// checkSuffix returns an error about an output of a stream with a suffix that selects no format.
+func checkSuffix(name string) error {
+	suffix := filepath.Ext(name)
+	if isTable(name) || suffix == "" || slices.Contains([]string{".jsonl", ".zst"}, suffix) {
+		return nil
+	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return nil
+	}
+	return usageError{fmt.Sprintf("-o %s: unknown suffix %s; a stream has .jsonl, .jsonl.zst or none, "+
+		"and tables of a run have .parquet, .csv or a slash at the end", name, suffix)}
+}
 
 // isFolder reports whether an output of that name is a folder of tables.
 func isFolder(name string) bool {
@@ -24,10 +42,11 @@ func isFolder(name string) bool {
 // tables is an output that receives a run as a stream and writes its Parquet tables.
 type tables struct {
 	*io.PipeWriter
+	name  string
 	files []*stream.File
 	// folder is the new folder of the tables; nil if it existed.
 	folder *stream.Folder
-	// old is the table of an earlier run in a folder that existed, whose other table is replaced first.
+	// old is a folder that existed. Tables of an earlier run there are removed or replaced.
 	old  string
 	done chan error
 }
@@ -36,23 +55,20 @@ type tables struct {
 // name, which is created if needed.
 func newTables(name string) (*tables, error) {
 	in, pipe := io.Pipe()
-	t := &tables{PipeWriter: pipe, done: make(chan error, 1)}
-	names := []string{name}
+	t := &tables{PipeWriter: pipe, name: name, done: make(chan error, 1)}
 	if isFolder(name) {
 		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
 			if t.folder, err = stream.CreateFolder(name); err != nil {
 				return nil, err
 			}
-			name = t.folder.Name()
+			t.name = t.folder.Name()
 		} else {
-			t.old = filepath.Join(name, "outcomes.parquet")
+			t.old = name
 		}
-		names = []string{filepath.Join(name, "decisions.parquet"), filepath.Join(name, "outcomes.parquet")}
-	}
-	for _, name := range names {
+	} else {
 		file, err := stream.Create(name)
 		if err != nil {
-			return nil, errors.Join(err, t.remove())
+			return nil, err
 		}
 		t.files = append(t.files, file)
 	}
@@ -71,8 +87,11 @@ func (t *tables) commit() error {
 	}
 	// The tables of two runs must not be mixed: a folder without outcomes is incomplete.
 	if t.old != "" {
-		if err := os.Remove(t.old); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(err, t.remove())
+		for _, name := range []string{outcomesFile, decisionsFile, stepsFile, sessionsFile, anomaliesFile,
+			metricsFile} {
+			if err := os.Remove(filepath.Join(t.old, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return errors.Join(err, t.remove())
+			}
 		}
 	}
 	for _, f := range t.files {
@@ -99,38 +118,6 @@ func (t *tables) remove() (err error) {
 	}
 	if t.folder != nil {
 		err = errors.Join(err, t.folder.Close())
-	}
-	return err
-}
-
-// write writes the tables of a stream: outcomes and, if there are two files, decisions in the first.
-func (t *tables) write(in io.Reader) (err error) {
-	outcomes := parquet.WriteOutcomes(t.files[len(t.files)-1])
-	var decisions parquet.Writer[stream.Decision]
-	if len(t.files) > 1 {
-		decisions = parquet.WriteDecisions(t.files[0])
-	}
-	var o stream.Outcome
-	var d stream.Decision
-	r := stream.NewReader(in)
-	defer r.Close()
-	for err == nil && r.Next() {
-		switch {
-		case r.Kind() == stream.KindOutcome:
-			if err = r.Outcome(&o); err == nil {
-				err = outcomes.Write(&o)
-			}
-		case r.Kind() == stream.KindDecision && decisions != nil:
-			if err = r.Decision(&d); err == nil {
-				err = decisions.Write(&d)
-			}
-		}
-	}
-	if err = cmp.Or(err, r.Err()); err == nil && decisions != nil {
-		err = decisions.Close()
-	}
-	if err == nil {
-		err = outcomes.Close()
 	}
 	return err
 }

@@ -43,13 +43,16 @@ func (s *side) load(ctx context.Context) error {
 // exist or is not in our format is left to the reader of recordings.
 func (s *side) isRun() (bool, error) {
 	f, err := s.open(s.name)
-	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(s.name, "#:") || isFolder(s.name) {
+	if err == nil {
+		defer f.Close()
+	}
+	if _, isFile := f.(interface{ IsTables() }); errors.Is(err, fs.ErrNotExist) &&
+		strings.ContainsAny(s.name, "#:") || isFolder(s.name) && !isFile {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	defer f.Close()
 	text, release := stream.Decompress(f)
 	defer release()
 	start := make([]byte, len(streamPrefix))

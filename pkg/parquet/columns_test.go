@@ -27,6 +27,9 @@ var tables = []struct {
 }{
 	{"outcomes", reflect.TypeFor[outcomeRow](), reflect.TypeFor[stream.Outcome]()},
 	{"decisions", reflect.TypeFor[decisionRow](), reflect.TypeFor[stream.Decision]()},
+	{"steps", reflect.TypeFor[stepRow](), reflect.TypeFor[stream.Step]()},
+	{"sessions", reflect.TypeFor[sessionOutcomeRow](), reflect.TypeFor[stream.SessionOutcome]()},
+	{"anomalies", reflect.TypeFor[anomalyRow](), reflect.TypeFor[stream.Anomaly]()},
 }
 
 // Columns are the fields on the wire, also in nested lists, and nullable if the field
@@ -34,7 +37,17 @@ var tables = []struct {
 func TestColumnsEqualWireFields(t *testing.T) {
 	for _, table := range tables {
 		schema := parquet.SchemaOf(reflect.New(table.row).Interface())
-		compareFields(t, table.name, schema.Fields(), table.record)
+		columns := schema.Fields()
+		if table.name == "outcomes" {
+			n := len(columns) - len(derivedDocs)
+			for i, c := range columns[n:] {
+				if c.Name() != derivedDocs[i].name || !c.Optional() {
+					t.Errorf("column %s is not %s", c.Name(), derivedDocs[i].name)
+				}
+			}
+			columns = columns[:n]
+		}
+		compareFields(t, table.name, columns, table.record)
 	}
 }
 
@@ -46,7 +59,8 @@ func compareFields(t *testing.T, at string, columns []parquet.Field, typ reflect
 		fields = fields[1:]
 	}
 	for i, f := range fields {
-		if i == len(columns) || columns[i].Name() != f.Name || columns[i].Optional() == f.Required {
+		if i == len(columns) ||
+			columns[i].Name() != f.Name || columns[i].Optional() == f.Required && !isList(columns[i]) {
 			t.Fatalf("%s: field %s (required %v) is not column %d: run go generate ./pkg/stream",
 				at, f.Name, f.Required, i)
 		}
@@ -97,9 +111,13 @@ func element(list parquet.Node) parquet.Node { return list.Fields()[0].Fields()[
 func TestPageOfColumnsIsCurrent(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Columns of the tables\n\nWritten by `go test ./pkg/parquet -update`. " +
-		"`blis-sim -o DIR/` writes both tables, `-o FILE.parquet` only the outcomes.\n" +
+		"`blis-sim -o DIR/` writes all tables, `-o FILE.parquet` and `-o FILE.csv` only the outcomes.\n" +
 		"Each row is a record of the stream and has the same field names. " +
-		"A field that may be absent there is null here.\n")
+		"A field that may be absent there is null here, and so is an empty list.\n" +
+		"metrics.parquet has the columns `path` and `value`: a row for each metric, " +
+		"such as `ttft.p99`.\nsteps.parquet exists with `--trace full`.\n\n" +
+		"The metadata of a table are `blis.stream_version`, and records of the run as JSON: `blis.header` and " +
+		"`blis.end`; in outcomes.parquet also `blis.metrics`.\n")
 	for _, table := range tables {
 		o := object(t, table.record)
 		fmt.Fprintf(&b, "\n## %s.parquet\n\n%s\n\n", table.name, o.Doc)
@@ -128,6 +146,11 @@ func describe(t *testing.T, b *strings.Builder, at string, columns []parquet.Fie
 	t.Helper()
 	for _, c := range columns {
 		doc := gapDocs[c.Name()]
+		for _, d := range derivedDocs {
+			if at == "" && d.name == c.Name() {
+				doc = d.doc
+			}
+		}
 		if typ != nil {
 			for _, f := range object(t, typ).Fields {
 				if f.Name == c.Name() {

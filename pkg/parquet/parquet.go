@@ -1,7 +1,8 @@
-// Package parquet writes outcomes and decisions as Parquet files and reads them
-// back. A table has one row per record and one column per field except kind, under the
+// Package parquet writes the outcomes, decisions, steps, sessions, anomalies and metrics of runs as Parquet
+// files and reads them back. A table has one row per record and one column per field except kind, under the
 // field's name on the wire. A field that may be absent on the wire is nullable. itl_us
-// is a list of {gap_us, count}.
+// is a list of {gap_us, count}. Outcomes also have latencies in ms. The metadata of a table contain the
+// header of its run.
 //
 // Tables are files, not streams: a Parquet file ends with its index.
 package parquet
@@ -30,6 +31,8 @@ const (
 type Writer[T any] interface {
 	// Write adds a row for v. It keeps no reference to v.
 	Write(v *T) error
+	// Metadata adds an entry to the metadata of the table. It can be called until Close.
+	Metadata(key, value string)
 	// Close writes the remaining rows and the index, without which the table is not
 	// readable. It does not close the underlying writer.
 	Close() error
@@ -79,6 +82,8 @@ func (w *writer[R, T]) Write(v *T) error {
 	return w.flush()
 }
 
+func (w *writer[R, T]) Metadata(key, value string) { w.out.SetKeyValueMetadata(key, value) }
+
 func (w *writer[R, T]) flush() error {
 	_, err := w.out.Write(w.rows)
 	w.rows = w.rows[:0]
@@ -93,6 +98,15 @@ func (w *writer[R, T]) Close() error {
 }
 
 func read[R, T any](r io.ReaderAt, size int64, record func(*R) T) ([]T, error) {
+	if _, err := open[R](r, size); err != nil {
+		return nil, err
+	}
+	rows, err := parquet.Read[R](r, size)
+	return convert(rows, record), wrap("reading", err)
+}
+
+// open opens a table with rows of type R.
+func open[R any](r io.ReaderAt, size int64) (*parquet.File, error) {
 	file, err := parquet.OpenFile(r, size)
 	if err != nil {
 		return nil, wrap("opening", err)
@@ -100,8 +114,7 @@ func read[R, T any](r io.ReaderAt, size int64, record func(*R) T) ([]T, error) {
 	if want := parquet.SchemaOf(new(R)); !parquet.EqualNodes(file.Schema(), want) {
 		return nil, errors.New("opening a table: its columns differ from those of this version")
 	}
-	rows, err := parquet.Read[R](r, size)
-	return convert(rows, record), wrap("reading", err)
+	return file, nil
 }
 
 func wrap(doing string, err error) error {

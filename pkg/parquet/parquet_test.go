@@ -171,7 +171,7 @@ func TestAbsentIsNull(t *testing.T) {
 	}
 	want := strings.Fields(`reason transfer_blocks scheduled_us slot_wait_us budget_wait_us block_wait_us deployment
 		replica tenant slo_class model session step iteration decision decode_cached_tokens loaded_tokens preempted_us
-		redirects retry_of retry_us retried itl_us itl_us slo_met`)
+		redirects retry_of retry_us retried itl_us itl_us slo_met tpot_ms queue_ms`)
 	if !reflect.DeepEqual(null, want) {
 		t.Errorf("null: %q\nwant  %q", null, want)
 	}
@@ -229,5 +229,76 @@ func TestAbsentIsNullInManyRows(t *testing.T) {
 			(r.DelayUS != nil) != present || r.Rule != nil || r.Verdict != nil {
 			t.Fatalf("row %d: %+v", i, r)
 		}
+	}
+}
+
+// A run that is written as tables is read back record by record.
+func TestRunRoundTrip(t *testing.T) {
+	var outcomes, decisions, steps bytes.Buffer
+	o, d, s := WriteOutcomes(&outcomes), WriteDecisions(&decisions), WriteSteps(&steps)
+	o.Metadata(HeaderKey, `{"kind":"header","stream":"recording","stream_version":2,"tool":"x","version":"1","seed":3}`)
+	o.Metadata(MetricsKey, `{"kind":"metrics"}`)
+	var want []string
+	for i := range 3000 {
+		out := &stream.Outcome{Kind: stream.KindOutcome, ID: fmt.Sprint("r", i), State: stream.StateRejected,
+			Reason: stream.ReasonAdmission, ArrivalUS: stream.Micros(i), AdmittedUS: stream.Never,
+			EndedUS: stream.Micros(i), RoutedUS: stream.Never, EnqueuedUS: stream.Never,
+			ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never,
+			Replica: stream.NoIndex, ITLMaxUS: stream.Never}
+		out.ClearPrefill()
+		must(t, o.Write(out))
+		must(t, d.Write(&stream.Decision{ID: fmt.Sprint(i), Stage: stream.StageRouting, Replica: 1}))
+		must(t, s.Write(&stream.Step{Deployment: "main", StartUS: stream.Micros(i), Batch: []stream.BatchEntry{
+			{Request: "r", Tokens: int64(i)}}}))
+		want = append(want, out.ID)
+	}
+	must(t, o.Close())
+	must(t, d.Close())
+	must(t, s.Close())
+	source := func(b *bytes.Buffer) *Source { return &Source{bytes.NewReader(b.Bytes()), int64(b.Len())} }
+	var text bytes.Buffer
+	run := Run{Outcomes: source(&outcomes), Decisions: source(&decisions), Steps: source(&steps)}
+	must(t, run.WriteStream(&text))
+	counts := map[string]int{}
+	r := stream.NewReader(&text)
+	for r.Next() {
+		if r.Kind() == stream.KindOutcome {
+			var got stream.Outcome
+			must(t, r.Outcome(&got))
+			if got.ID != want[counts[stream.KindOutcome]] {
+				t.Fatalf("outcome %d is %s", counts[stream.KindOutcome], got.ID)
+			}
+		}
+		counts[r.Kind()]++
+	}
+	must(t, r.Err())
+	if r.Header().Seed != 3 || counts["outcome"] != 3000 || counts["decision"] != 3000 || counts["step"] != 3000 ||
+		counts["metrics"] != 1 {
+		t.Errorf("seed %d, records %v", r.Header().Seed, counts)
+	}
+	err := (&Run{Outcomes: source(&decisions)}).WriteStream(io.Discard)
+	if err == nil || !strings.Contains(err.Error(), HeaderKey) {
+		t.Errorf("a table without a header: %v", err)
+	}
+}
+
+// The latencies of a request that completed after a retry count from its first attempt.
+func TestDerivedLatencies(t *testing.T) {
+	o := stream.Outcome{ArrivalUS: 5000, RetryUS: 1000, EnqueuedUS: 6000, ScheduledUS: 8500, FirstTokenUS: 10000,
+		CompletedUS: 16000, OutputTokens: 4}
+	o.ClearPrefill()
+	// It began at 4 ms: the first token came 6 ms and the last 12 ms later, 3 gaps in 6 ms; it queued for 2.5 ms.
+	row := rowOfOutcome(&o)
+	if *row.TTFTMS != 6 || *row.E2EMS != 12 || *row.TPOTMS != 2 || *row.QueueMS != 2.5 {
+		t.Errorf("ttft %v, e2e %v, tpot %v, queue %v", *row.TTFTMS, *row.E2EMS, *row.TPOTMS, *row.QueueMS)
+	}
+	var b bytes.Buffer
+	w := WriteOutcomesCSV(&b)
+	must(t, w.Write(&o))
+	must(t, w.Close())
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	if len(lines) != 2 || !strings.HasSuffix(lines[0], "ttft_ms,tpot_ms,e2e_ms,queue_ms") ||
+		!strings.HasSuffix(lines[1], ",6,2,12,2.5") {
+		t.Errorf("CSV:\n%s", b.String())
 	}
 }

@@ -53,6 +53,10 @@ type outcomeRow struct {
 	ITLUS                []gapRow         `parquet:"itl_us,optional,list"`
 	ITLMaxUS             *stream.Micros   `parquet:"itl_max_us"`
 	SLOMet               *bool            `parquet:"slo_met"`
+	TTFTMS               *float64         `parquet:"ttft_ms"`
+	TPOTMS               *float64         `parquet:"tpot_ms"`
+	E2EMS                *float64         `parquet:"e2e_ms"`
+	QueueMS              *float64         `parquet:"queue_ms"`
 }
 
 func rowOfOutcome(v *stream.Outcome) outcomeRow {
@@ -104,6 +108,10 @@ func rowOfOutcome(v *stream.Outcome) outcomeRow {
 		ITLUS:                convert(v.ITLUS, rowOfGap),
 		ITLMaxUS:             present(v.ITLMaxUS),
 		SLOMet:               v.SLOMet,
+		TTFTMS:               ttftMS(v),
+		TPOTMS:               tpotMS(v),
+		E2EMS:                e2eMS(v),
+		QueueMS:              queueMS(v),
 	}
 }
 
@@ -305,5 +313,190 @@ func (r *candidateRow) record() stream.Candidate {
 		Matched:      valueOr(r.Matched, stream.NoIndex),
 		Cached:       valueOr(r.Cached, stream.NoIndex),
 		AgeUS:        valueOf(r.AgeUS),
+	}
+}
+
+// stepRow is a row, or a part of one, for a stream.Step.
+type stepRow struct {
+	Deployment    string          `parquet:"deployment,dict"`
+	Replica       stream.Index    `parquet:"replica"`
+	StartUS       stream.Micros   `parquet:"start_us"`
+	EndUS         stream.Micros   `parquet:"end_us"`
+	PrefillTokens int64           `parquet:"prefill_tokens"`
+	DecodeTokens  int64           `parquet:"decode_tokens"`
+	Running       int64           `parquet:"running"`
+	Waiting       int64           `parquet:"waiting"`
+	UsedBlocks    int64           `parquet:"used_blocks"`
+	Preempted     int64           `parquet:"preempted"`
+	Batch         []batchEntryRow `parquet:"batch,optional,list"`
+}
+
+func rowOfStep(v *stream.Step) stepRow {
+	return stepRow{
+		Deployment:    v.Deployment,
+		Replica:       v.Replica,
+		StartUS:       v.StartUS,
+		EndUS:         v.EndUS,
+		PrefillTokens: v.PrefillTokens,
+		DecodeTokens:  v.DecodeTokens,
+		Running:       v.Running,
+		Waiting:       v.Waiting,
+		UsedBlocks:    v.UsedBlocks,
+		Preempted:     v.Preempted,
+		Batch:         convert(v.Batch, rowOfBatchEntry),
+	}
+}
+
+func (r *stepRow) record() stream.Step {
+	return stream.Step{
+		Kind:          "step",
+		Deployment:    r.Deployment,
+		Replica:       r.Replica,
+		StartUS:       r.StartUS,
+		EndUS:         r.EndUS,
+		PrefillTokens: r.PrefillTokens,
+		DecodeTokens:  r.DecodeTokens,
+		Running:       r.Running,
+		Waiting:       r.Waiting,
+		UsedBlocks:    r.UsedBlocks,
+		Preempted:     r.Preempted,
+		Batch:         convert(r.Batch, (*batchEntryRow).record),
+	}
+}
+
+// batchEntryRow is a row, or a part of one, for a stream.BatchEntry.
+type batchEntryRow struct {
+	Request string `parquet:"request,dict"`
+	Tokens  int64  `parquet:"tokens"`
+}
+
+func rowOfBatchEntry(v *stream.BatchEntry) batchEntryRow {
+	return batchEntryRow{
+		Request: v.Request,
+		Tokens:  v.Tokens,
+	}
+}
+
+func (r *batchEntryRow) record() stream.BatchEntry {
+	return stream.BatchEntry{
+		Request: r.Request,
+		Tokens:  r.Tokens,
+	}
+}
+
+// sessionOutcomeRow is a row, or a part of one, for a stream.SessionOutcome.
+type sessionOutcomeRow struct {
+	ID                string         `parquet:"id,dict"`
+	State             string         `parquet:"state,dict"`
+	Step              *string        `parquet:"step,optional,dict"`
+	Reason            *string        `parquet:"reason,optional,dict"`
+	Tenant            *string        `parquet:"tenant,optional,dict"`
+	SLOClass          *string        `parquet:"slo_class,optional,dict"`
+	Workflow          *string        `parquet:"workflow,optional,dict"`
+	ArrivalUS         stream.Micros  `parquet:"arrival_us"`
+	CompletedUS       *stream.Micros `parquet:"completed_us"`
+	Calls             int64          `parquet:"calls"`
+	Offered           int64          `parquet:"offered"`
+	Completed         int64          `parquet:"completed"`
+	Tools             int64          `parquet:"tools"`
+	ToolUS            int64          `parquet:"tool_us"`
+	CriticalUS        int64          `parquet:"critical_us"`
+	Parallel          *int64         `parquet:"parallel,optional"`
+	ParallelCompleted *int64         `parquet:"parallel_completed,optional"`
+	Iterations        *int64         `parquet:"iterations,optional"`
+	SLOMet            *bool          `parquet:"slo_met"`
+}
+
+func rowOfSessionOutcome(v *stream.SessionOutcome) sessionOutcomeRow {
+	return sessionOutcomeRow{
+		ID:                v.ID,
+		State:             v.State,
+		Step:              optional(v.Step),
+		Reason:            optional(v.Reason),
+		Tenant:            optional(v.Tenant),
+		SLOClass:          optional(v.SLOClass),
+		Workflow:          optional(v.Workflow),
+		ArrivalUS:         v.ArrivalUS,
+		CompletedUS:       present(v.CompletedUS),
+		Calls:             v.Calls,
+		Offered:           v.Offered,
+		Completed:         v.Completed,
+		Tools:             v.Tools,
+		ToolUS:            v.ToolUS,
+		CriticalUS:        v.CriticalUS,
+		Parallel:          optional(v.Parallel),
+		ParallelCompleted: optional(v.ParallelCompleted),
+		Iterations:        optional(v.Iterations),
+		SLOMet:            v.SLOMet,
+	}
+}
+
+func (r *sessionOutcomeRow) record() stream.SessionOutcome {
+	return stream.SessionOutcome{
+		Kind:              "session_outcome",
+		ID:                r.ID,
+		State:             r.State,
+		Step:              valueOf(r.Step),
+		Reason:            valueOf(r.Reason),
+		Tenant:            valueOf(r.Tenant),
+		SLOClass:          valueOf(r.SLOClass),
+		Workflow:          valueOf(r.Workflow),
+		ArrivalUS:         r.ArrivalUS,
+		CompletedUS:       valueOr(r.CompletedUS, stream.Never),
+		Calls:             r.Calls,
+		Offered:           r.Offered,
+		Completed:         r.Completed,
+		Tools:             r.Tools,
+		ToolUS:            r.ToolUS,
+		CriticalUS:        r.CriticalUS,
+		Parallel:          valueOf(r.Parallel),
+		ParallelCompleted: valueOf(r.ParallelCompleted),
+		Iterations:        valueOf(r.Iterations),
+		SLOMet:            r.SLOMet,
+	}
+}
+
+// anomalyRow is a row, or a part of one, for a stream.Anomaly.
+type anomalyRow struct {
+	Type       string        `parquet:"type,dict"`
+	StartUS    stream.Micros `parquet:"start_us"`
+	EndUS      stream.Micros `parquet:"end_us"`
+	Severity   float64       `parquet:"severity"`
+	Count      int64         `parquet:"count"`
+	RequestIDs []string      `parquet:"request_ids,optional,list"`
+	Deployment *string       `parquet:"deployment,optional,dict"`
+	Replica    *stream.Index `parquet:"replica"`
+	SLOClass   *string       `parquet:"slo_class,optional,dict"`
+	Text       string        `parquet:"text,dict"`
+}
+
+func rowOfAnomaly(v *stream.Anomaly) anomalyRow {
+	return anomalyRow{
+		Type:       v.Type,
+		StartUS:    v.StartUS,
+		EndUS:      v.EndUS,
+		Severity:   v.Severity,
+		Count:      v.Count,
+		RequestIDs: append([]string(nil), v.RequestIDs...),
+		Deployment: optional(v.Deployment),
+		Replica:    present(v.Replica),
+		SLOClass:   optional(v.SLOClass),
+		Text:       v.Text,
+	}
+}
+
+func (r *anomalyRow) record() stream.Anomaly {
+	return stream.Anomaly{
+		Kind:       "anomaly",
+		Type:       r.Type,
+		StartUS:    r.StartUS,
+		EndUS:      r.EndUS,
+		Severity:   r.Severity,
+		Count:      r.Count,
+		RequestIDs: r.RequestIDs,
+		Deployment: valueOf(r.Deployment),
+		Replica:    valueOr(r.Replica, stream.NoIndex),
+		SLOClass:   valueOf(r.SLOClass),
+		Text:       r.Text,
 	}
 }

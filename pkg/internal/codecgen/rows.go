@@ -7,7 +7,17 @@ import (
 )
 
 // tables are the types of the records that have a table, and of their parts.
-var tables = []string{"Outcome", "LoadedTokens", "Decision", "Candidate"}
+var tables = []string{"Outcome", "LoadedTokens", "Decision", "Candidate", "Step", "BatchEntry", "SessionOutcome",
+	"Anomaly"}
+
+// derived are columns of a table that follow from the fields of the record: the name of a function in package
+// parquet that computes it from the record, by column.
+var derived = map[string][]struct{ goName, column, function string }{
+	"Outcome": {
+		{"TTFTMS", "ttft_ms", "ttftMS"}, {"TPOTMS", "tpot_ms", "tpotMS"},
+		{"E2EMS", "e2e_ms", "e2eMS"}, {"QueueMS", "queue_ms", "queueMS"},
+	},
+}
 
 // rows generates, for each type with a table, the type of its rows and the conversions in both
 // directions.
@@ -27,6 +37,10 @@ func (g *generator) rows(objects []*object) {
 			fmt.Fprintf(&fields, "%s %s `parquet:\"%s%s\"`\n", f.goName, column, f.name, options)
 			fmt.Fprintf(&toRow, "%s: %s,\n", f.goName, f.expand(to, "v."+f.goName, ""))
 			fmt.Fprintf(&fromRow, "%s: %s,\n", f.goName, f.expand(from, "r."+f.goName, ""))
+		}
+		for _, d := range derived[typ] {
+			fmt.Fprintf(&fields, "%s *float64 `parquet:\"%s\"`\n", d.goName, d.column)
+			fmt.Fprintf(&toRow, "%s: %s(v),\n", d.goName, d.function)
 		}
 		g.printf("// %s is a row, or a part of one, for a stream.%s.\n", row, typ)
 		g.printf("type %s struct {\n%s}\n\n", row, &fields)
