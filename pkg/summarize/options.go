@@ -34,6 +34,8 @@ type Options struct {
 	Report   report.Options    `embed:""`
 	Try      string            `placeholder:"WORKLOAD" help:"Simulate the first hints on the workload of the run, and report their measured gains."`
 
+	Perfetto string `placeholder:"FILE" help:"Also write the run as a timeline for ui.perfetto.dev: FILE.json or FILE.json.gz."`
+
 	// Open opens the named streams, if there is more than one.
 	Open func(name string) (io.ReadCloser, error) `kong:"-"`
 	// WhatIf simulates a run again on its workload, with settings as in blis-sim --set.
@@ -66,6 +68,9 @@ func (o *Options) Validate() error {
 		}
 	}
 	if err := o.checkTry(); err != nil {
+		return err
+	}
+	if err := o.checkFiles(); err != nil {
 		return err
 	}
 	if err := o.Report.Validate(); err != nil {

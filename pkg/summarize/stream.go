@@ -52,6 +52,8 @@ type summary struct {
 	workload *workloadDoc
 	digest   string // of the records of the workload
 	warnings []string
+	// watchers receive all records.
+	watchers []watcher
 	// integrity is that of the stream; integrityText says what is wrong with it, "" if nothing is.
 	integrity     stream.Integrity
 	integrityText string
@@ -65,6 +67,11 @@ func (s *summary) read(ctx context.Context, in io.Reader) error {
 	for n := 1; r.Next(); n++ {
 		if err := s.addRecord(r, &o); err != nil {
 			return err
+		}
+		for _, w := range s.watchers {
+			if err := w.Record(r, &o); err != nil {
+				return err
+			}
 		}
 		if n%4096 == 0 {
 			if ctx.Err() != nil {
@@ -121,7 +128,7 @@ func (s *summary) addRecord(r *stream.Reader, o *stream.Outcome) error {
 		s.ownMetrics = &metrics.Record{Raw: metrics.Raw{FromUS: stream.Never, UntilUS: stream.Never}}
 		return r.Decode(s.ownMetrics)
 	case stream.KindOutcome:
-		if s.computed == nil && s.narrative == nil && s.rows == nil {
+		if s.computed == nil && s.narrative == nil && s.rows == nil && len(s.watchers) == 0 {
 			return nil
 		}
 		if err := r.Outcome(o); err != nil {

@@ -33,9 +33,18 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 		return err
 	}
 	r := &analysis{options: &o}
-	err := r.read(ctx, in)
+	timeline, err := o.createTimeline()
+	if err != nil {
+		return err
+	}
+	defer timeline.discard()
+	r.timeline = timeline
+	err = r.read(ctx, in)
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if err == nil {
+		err = timeline.commit()
 	}
 	if err != nil && o.Format != "json" {
 		return err
@@ -72,6 +81,8 @@ type analysis struct {
 	// references are the baselines and the parents; see referenceKinds.
 	references [2][]*runDoc
 	warnings   []string
+	// timeline is nil unless one is written.
+	timeline *timeline
 }
 
 // runDoc is one stream: its name, its contents, and its score.
@@ -142,6 +153,9 @@ func (r *analysis) readAll(ctx context.Context, streams []string, in io.Reader, 
 			from = opened
 		}
 		x := &runDoc{name: name, summary: &summary{options: r.options, fitness: r.fitness, reference: references}}
+		if r.timeline != nil && i == 0 && !references {
+			x.watchers = append(x.watchers, r.timeline)
+		}
 		if x.err = x.summary.read(ctx, from); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

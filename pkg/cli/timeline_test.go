@@ -1,0 +1,277 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"blis/pkg/stream"
+)
+
+// timelineEvent is an entry of Chrome's Trace Event Format, as the format is published: times in µs, X a slice with a
+// duration, i an instant, C a counter, M a name; bind_id with flow_out and flow_in connects slices.
+type timelineEvent struct {
+	Name    string         `json:"name"`
+	Phase   string         `json:"ph"`
+	TS      int64          `json:"ts"`
+	Dur     int64          `json:"dur"`
+	PID     int            `json:"pid"`
+	TID     int            `json:"tid"`
+	Cat     string         `json:"cat"`
+	Scope   string         `json:"s"`
+	BindID  int64          `json:"bind_id"`
+	FlowIn  bool           `json:"flow_in"`
+	FlowOut bool           `json:"flow_out"`
+	Args    map[string]any `json:"args"`
+}
+
+// readTimeline reads a file as a viewer would and checks what the format demands.
+func readTimeline(t *testing.T, name string) []timelineEvent {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasSuffix(name, ".gz") {
+		zip, err := gzip.NewReader(bytes.NewReader(data))
+		if err == nil {
+			data, err = io.ReadAll(zip)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var file struct {
+		DisplayTimeUnit string          `json:"displayTimeUnit"`
+		TraceEvents     []timelineEvent `json:"traceEvents"`
+	}
+	read := json.NewDecoder(bytes.NewReader(data))
+	read.DisallowUnknownFields()
+	if err := read.Decode(&file); err != nil {
+		t.Fatal(err)
+	}
+	checkNesting(t, file.TraceEvents)
+	checkFlows(t, file.TraceEvents)
+	return file.TraceEvents
+}
+
+// checkNesting checks that slices on a track nest or do not overlap, and that tracks and processes have names.
+func checkNesting(t *testing.T, events []timelineEvent) {
+	t.Helper()
+	tracks, named := map[[2]int][]timelineEvent{}, map[[2]int]bool{}
+	for _, e := range events {
+		switch {
+		case e.Phase == "X":
+			tracks[[2]int{e.PID, e.TID}] = append(tracks[[2]int{e.PID, e.TID}], e)
+		case e.Phase == "M" && e.Name == "thread_name":
+			named[[2]int{e.PID, e.TID}] = true
+		case e.Phase == "M" && e.Name == "process_name":
+			named[[2]int{e.PID, 0}] = true
+		}
+	}
+	for k, all := range tracks {
+		if !named[k] || !named[[2]int{k[0], 0}] {
+			t.Errorf("track %v has no name", k)
+		}
+		slices.SortStableFunc(all, func(a, b timelineEvent) int {
+			return cmp.Or(cmp.Compare(a.TS, b.TS), cmp.Compare(b.Dur, a.Dur))
+		})
+		var open []int64
+		for _, e := range all {
+			for len(open) > 0 && open[len(open)-1] <= e.TS && e.Dur > 0 {
+				open = open[:len(open)-1]
+			}
+			if len(open) > 0 && e.TS+e.Dur > open[len(open)-1] && e.TS < open[len(open)-1] {
+				t.Fatalf("track %v: %s at %d us overlaps the slice around it", k, e.Name, e.TS)
+			}
+			if e.Dur > 0 {
+				open = append(open, e.TS+e.Dur)
+			}
+		}
+	}
+}
+
+// checkFlows checks that each flow begins once, ends once and does not go back in time.
+func checkFlows(t *testing.T, events []timelineEvent) {
+	t.Helper()
+	flows := map[int64][]timelineEvent{}
+	for _, e := range events {
+		if e.BindID != 0 {
+			flows[e.BindID] = append(flows[e.BindID], e)
+		}
+	}
+	for id, all := range flows {
+		for i, e := range all {
+			if e.FlowIn != (i > 0) && e.FlowOut != (i < len(all)-1) || len(all) < 2 {
+				t.Fatalf("flow %d: slice %d of %d: %+v", id, i, len(all), e)
+			}
+		}
+		if !slices.IsSortedFunc(all, func(a, b timelineEvent) int { return cmp.Compare(a.TS, b.TS) }) {
+			// Slices are written in the order of time by track, so the order of the file may differ.
+			slices.SortFunc(all, func(a, b timelineEvent) int { return cmp.Compare(a.TS, b.TS) })
+		}
+		if all[0].Cat != "request" {
+			t.Fatalf("flow %d begins at %+v", id, all[0])
+		}
+	}
+}
+
+// tally counts and sums durations by category.
+type tally struct{ Count, DurUS int64 }
+
+// fromRecords is what a timeline of a run must contain.
+func fromRecords(t *testing.T, name string) (want map[string]tally, running map[string]int64) {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	want, running = map[string]tally{}, map[string]int64{}
+	add := func(cat string, us int64) {
+		n := want[cat]
+		want[cat] = tally{n.Count + 1, n.DurUS + us}
+	}
+	r := stream.NewReader(f)
+	for r.Next() {
+		switch r.Kind() {
+		case stream.KindOutcome:
+			var o stream.Outcome
+			if err := r.Outcome(&o); err != nil {
+				t.Fatal(err)
+			}
+			end := max(o.CompletedUS, o.EndedUS)
+			if o.RoutedUS.IsZero() {
+				add("request", int64(end-o.ArrivalUS))
+				continue
+			}
+			add("request", int64(o.RoutedUS-o.ArrivalUS))
+			if o.ScheduledUS.IsZero() {
+				add("queue", int64(end-o.EnqueuedUS))
+				continue
+			}
+			add("queue", int64(o.ScheduledUS-o.EnqueuedUS))
+			add("slot", int64(end-o.ScheduledUS))
+			if o.FirstTokenUS.IsZero() {
+				add("prefill", int64(end-o.ScheduledUS))
+				continue
+			}
+			add("prefill", int64(o.FirstTokenUS-o.ScheduledUS))
+			add("decode", int64(end-o.FirstTokenUS))
+		case stream.KindDecision:
+			add("decision", 0)
+		case stream.KindStep:
+			var s stream.Step
+			if err := r.Decode(&s); err != nil {
+				t.Fatal(err)
+			}
+			add("step", int64(s.EndUS-s.StartUS))
+			running[fmt.Sprint(s.Deployment, "/", s.Replica)] += s.Running
+		case stream.KindAnomaly:
+			var a stream.Anomaly
+			if err := r.Decode(&a); err != nil {
+				t.Fatal(err)
+			}
+			add("anomaly", int64(a.EndUS-a.StartUS))
+		case stream.KindPreemption:
+			add("preemption", 0)
+		}
+	}
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	return want, running
+}
+
+// The timeline has the slices, instants and counters of the records, by number and by duration.
+func TestTimelineEqualsRecords(t *testing.T) {
+	folder := t.TempDir()
+	in := func(name string) string { return filepath.Join(folder, name) }
+	call := func(tool Tool, args ...string) (complaints bytes.Buffer, code int) {
+		code = tool.run(t.Context(), args, standardStreams{Out: io.Discard, Err: &complaints})
+		return complaints, code
+	}
+	must := func(tool Tool, args ...string) {
+		t.Helper()
+		if complaints, code := call(tool, args...); code != exitOK {
+			t.Fatalf("%s %q: %s", tool.name, args, &complaints)
+		}
+	}
+	must(Gen, "--scenario", "mixed-slo", "--requests", "600", "-o", in("w.jsonl"))
+	for i, level := range []string{"full", "decisions"} {
+		run := in(level + ".jsonl")
+		must(Sim, "--trace", level, "--set", "deployments.main.replicas=2",
+			"--set", "deployments.main.engine.max_num_seqs=32",
+			"--set", "admission={type: rate-limit, params: {limit: 60, action: reject}}", in("w.jsonl"), "-o", run)
+		file := in(level + []string{".json.gz", ".json"}[i])
+		must(Summarize, "--perfetto", file, run)
+		want, running := fromRecords(t, run)
+		got, counted, counters := map[string]tally{}, map[string]int64{}, map[string]int{}
+		processes := map[int]string{}
+		events := readTimeline(t, file)
+		for _, e := range events {
+			if e.Phase == "M" && e.Name == "process_name" {
+				processes[e.PID] = e.Args["name"].(string)
+			}
+		}
+		for _, e := range events {
+			switch e.Phase {
+			case "X", "i":
+				n := got[e.Cat]
+				got[e.Cat] = tally{n.Count + 1, n.DurUS + e.Dur}
+			case "C":
+				counters[e.Name]++
+				if e.Name == "running" {
+					counted[processes[e.PID]] += int64(e.Args["value"].(float64))
+				}
+			}
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: timeline %v\nrecords  %v", level, got, want)
+		}
+		if want["request"].Count != 600 || want["queue"].DurUS == 0 || want["decision"].Count == 0 {
+			t.Errorf("%s: the run is too easy: %v", level, want)
+		}
+		if level == "full" && (!maps.Equal(counted, running) || counters["used KV blocks"] != int(want["step"].Count)) {
+			t.Errorf("counters %v, sums of running %v, want %v", counters, counted, running)
+		}
+		if level == "decisions" && (counters["running"] == 0 || counters["waiting"] == 0 ||
+			counters["used KV blocks"] != 0) {
+			t.Errorf("counters %v", counters)
+		}
+	}
+	must(Summarize, "--perfetto", in("part.json"), "--from", "2s", "--to", "3s", in("full.jsonl"))
+	for _, e := range readTimeline(t, in("part.json")) {
+		if (e.Cat == "step" || e.Cat == "request") && (e.TS < 2e6 || e.TS >= 3e6) {
+			t.Fatalf("outside of the window: %+v", e)
+		}
+	}
+	must(Sim, "--trace", "minimal", in("w.jsonl"), "-o", in("minimal.jsonl"))
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"--perfetto needs --trace decisions, or full", []string{"--perfetto", in("x.json"), in("minimal.jsonl")}},
+		{"the name must end in .json or .json.gz", []string{"--perfetto", in("x.txt"), in("full.jsonl")}},
+		{"--perfetto shows one run", []string{"--perfetto", in("x.json"), in("full.jsonl"), in("decisions.jsonl")}},
+		{"this is a workload", []string{"--perfetto", in("x.json"), in("w.jsonl")}},
+		{"--where has no effect", []string{"--perfetto", in("x.json"), "--where", "ttft_ms > 1", in("full.jsonl")}},
+	} {
+		complaints, code := call(Summarize, c.args...)
+		if code == exitOK || !strings.Contains(complaints.String(), c.want) {
+			t.Errorf("%q: exit code %d: %s", c.args, code, &complaints)
+		}
+	}
+	if _, err := os.Stat(in("x.json")); err == nil {
+		t.Error("a file of a failed call exists")
+	}
+}
