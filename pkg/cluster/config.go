@@ -19,6 +19,8 @@ type Config struct {
 	Deployments  []Deployment  `yaml:"deployments" json:"deployments"`
 	ControlPlane ControlPlane  `yaml:"control_plane" json:"control_plane"`
 	Policies     policy.Bundle `yaml:"policies" json:"policies"`
+	// Failures are those of replicas, nil if there are none.
+	Failures *Failures `yaml:"failures" json:"failures,omitempty"`
 }
 
 // Deployment is a group of identical replicas of one model.

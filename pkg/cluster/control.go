@@ -29,6 +29,8 @@ type ControlPlane struct {
 	Snapshots Snapshots `yaml:"snapshots" json:"snapshots"`
 	// FlowControl is a queue in front of routing; nil disables it.
 	FlowControl *FlowControl `yaml:"flow_control" json:"flow_control,omitempty"`
+	// HealthCheck finds replicas that are down; nil disables it.
+	HealthCheck *HealthCheck `yaml:"health_check" json:"health_check,omitempty"`
 }
 
 // defaultControlPlane returns the defaults of a file.
@@ -260,6 +262,7 @@ func (c *Config) warnUnused(plane *policy.Plane, warn func(string)) {
 		}
 	}
 	c.warnUnusedScaling(report)
+	c.warnUnusedFailures(report)
 	p := &c.ControlPlane
 	if p.MaxDelays != defaultControlPlane().MaxDelays && !plane.Delays {
 		report("control_plane.max_delays", "admission never delays")

@@ -81,6 +81,7 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 		}
 	}
 	c.completeBounds()
+	c.completeFailures()
 	c.ControlPlane.Snapshots.SetDefaults(c.HasTiers())
 	if err := c.validate(s.errorf); err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 
 // validateComplete checks what depends on several parts of a complete configuration.
 func (c *Config) validateComplete(errorf strictyaml.Errorf) error {
-	return cmp.Or(c.validateScaling(errorf), c.validatePools(errorf))
+	return cmp.Or(c.validateScaling(errorf), c.validatePools(errorf), c.validateFailures(errorf))
 }
 
 // tablesOf returns overrides that make a folder of tables, relative to the working directory, the
@@ -285,6 +286,9 @@ func (c *Config) Plane(seed func(stream string) uint64) (*policy.Plane, error) {
 		if p := c.Deployments[i].Prefill; p != nil {
 			env.PrefillReplicas += p.Replicas
 		}
+	}
+	if c.Failures != nil { // replicas that are down for good remain candidates, and an auto-scaler replaces them
+		env.Candidates += len(c.Failures.Events)
 	}
 	p, err := policy.Build(&c.Policies, env)
 	if err != nil {

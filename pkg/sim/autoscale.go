@@ -111,7 +111,7 @@ func (s *simulation) look(d *deployment) {
 		switch s.fleet.members[i].phase {
 		case provisioning:
 			f.Provisioning++
-		case loading:
+		case loading, failed: // one that is down comes back
 			f.Loading++
 		default:
 			s.telemetry.refreshAll(s, int(i), int(i)+1, needs)

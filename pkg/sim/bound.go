@@ -41,7 +41,7 @@ func (s *simulation) bound(c *cluster.Config, w workload) (*metrics.Bound, error
 	}
 	for i := range w {
 		for q := range w[i].calls() {
-			for _, span := range b.prompts.resolvePrompt(b.tree, nil, q) {
+			for _, span := range b.prompts.resolvePrompt(b.tree, nil, q, false) {
 				b.users[span.Node]++
 			}
 		}
@@ -91,7 +91,7 @@ func (b *bounds) add(q *stream.Request) error {
 
 // shared returns the path of a prompt, and how many of its tokens may be cached since another prompt has them.
 func (b *bounds) shared(q *stream.Request) (path kv.Path, tokens int) {
-	path = b.prompts.resolvePrompt(b.tree, nil, q)
+	path = b.prompts.resolvePrompt(b.tree, nil, q, false)
 	for _, span := range path {
 		if b.users[span.Node] < 2 {
 			break

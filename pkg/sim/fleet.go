@@ -8,7 +8,7 @@ import (
 	"blis/pkg/stream"
 )
 
-// phase is the state of a replica of a deployment that scales.
+// phase is the state of a replica of a deployment that scales, or whose replicas fail.
 type phase uint8
 
 // The phases, in the order of stream.ReplicaStates.
@@ -19,13 +19,15 @@ const (
 	ready
 	draining
 	gone
+	failed
 )
 
 // fleet has what replicas have that come and go; it is nil if none does.
 type fleet struct {
 	members []member // by replica
 	// last is the look that was taken last.
-	last look
+	last    look
+	numbers []int32 // 0, 1, 2 and so on
 }
 
 // member is the part of a replica that changes with its phase. Replicas of deployments that do not scale are ready.
@@ -33,7 +35,8 @@ type member struct {
 	phase phase
 	// createdAt is when it began to be provisioned, goneAt when it was gone, stream.Never before.
 	createdAt, goneAt des.Time
-	loadUS            int64 // the time that it takes to load
+	loadUS            int64    // the time that it takes to load
+	due               des.Time // of its next phase
 }
 
 // setUpFleet adds the auto-scaler's part to the deployments that scale.
@@ -69,18 +72,22 @@ func (s *simulation) setPhase(i int32, p phase) error {
 	m := &s.fleet.members[i]
 	before := m.phase
 	m.phase = p
-	switch {
-	case p == ready, p == warming && e.plan.RouteWhileWarming:
-		if at, found := slices.BinarySearch(e.serving, i); !found {
-			e.serving = slices.Insert(e.serving, at, i)
-		}
-		s.router.flow.schedule(s)
-	case p >= draining:
+	if e != nil && (p == draining) != (before == draining) {
 		if p == draining {
 			e.draining++
-		} else if before == draining {
+		} else {
 			e.draining--
 		}
+	}
+	switch {
+	case p == ready, p == warming && s.planOf(i).RouteWhileWarming:
+		if e != nil {
+			if at, found := slices.BinarySearch(e.serving, i); !found {
+				e.serving = slices.Insert(e.serving, at, i)
+			}
+		}
+		s.router.flow.schedule(s)
+	case e != nil && (p == draining || p == gone):
 		is := func(k int32) bool { return k == i }
 		e.serving, e.present = slices.DeleteFunc(e.serving, is), slices.DeleteFunc(e.present, is)
 	}
@@ -103,6 +110,7 @@ func (s *simulation) addReplica(i int32) error {
 	s.fleet.members = append(s.fleet.members, member{createdAt: s.now, goneAt: des.Time(stream.Never),
 		loadUS: e.plan.Load.Draw(random)})
 	e.present = append(e.present, at)
+	s.failures.addReplica(s, at)
 	s.scheduleReplica(provisionUS, replicaReady, at)
 	return s.setPhase(at, provisioning)
 }
@@ -110,29 +118,50 @@ func (s *simulation) addReplica(i int32) error {
 // scheduleReplica schedules an event of a replica.
 func (s *simulation) scheduleReplica(delay des.Time, kind uint8, i int32) {
 	s.events.queue.Push(des.NewEvent(s.now+delay, kind, int64(i), i))
+	if kind == replicaReady {
+		s.fleet.members[i].due = s.now + delay
+	}
 }
 
-// advanceReplica takes a new replica to its next phase.
+// advanceReplica takes a new replica, or one that was down, to its next phase.
 func (s *simulation) advanceReplica(i int32) error {
-	m, e := &s.fleet.members[i], s.elasticOf(i)
+	if s.failures.isStale(s, i) {
+		return nil
+	}
+	m, plan := &s.fleet.members[i], s.planOf(i)
 	switch m.phase {
+	case failed:
+		s.scheduleReplica(plan.Load.Draw(s.failures.replicas[i].random), replicaReady, i)
+		return s.setPhase(i, loading)
 	case provisioning:
 		s.scheduleReplica(m.loadUS, replicaReady, i)
 		return s.setPhase(i, loading)
 	case loading:
-		if e.plan.Warmup.DurationUS == 0 {
-			return s.setPhase(i, ready)
+		if plan.Warmup.DurationUS == 0 {
+			return s.becomeReady(i)
 		}
-		s.replicas[i].engine.Slow(slowdown(&e.plan.Warmup, s.now))
-		s.scheduleReplica(e.plan.Warmup.DurationUS, replicaReady, i)
+		s.replicas[i].engine.Slow(slowdown(&plan.Warmup, s.now))
+		s.scheduleReplica(plan.Warmup.DurationUS, replicaReady, i)
+		if s.failures != nil && plan.RouteWhileWarming {
+			s.failures.back(s, i)
+		}
 		return s.setPhase(i, warming)
 	case warming:
 		s.replicas[i].engine.Slow(nil)
-		return s.setPhase(i, ready)
+		return s.becomeReady(i)
 	case draining:
 		s.replicas[i].engine.Slow(nil)
 	}
 	return nil
+}
+
+// becomeReady makes a replica ready, after it has loaded or warmed up.
+func (s *simulation) becomeReady(i int32) error {
+	if s.failures != nil {
+		s.failures.back(s, i)
+		s.failures.drawFailure(s, i)
+	}
+	return s.setPhase(i, ready)
 }
 
 // slowdown returns the lengths of the steps of a replica that warms up since a time.
@@ -144,7 +173,7 @@ func slowdown(w *scale.Warmup, since des.Time) func(start, length des.Time) des.
 
 // removeReplica removes a replica: at once if it does not serve yet, else when its requests have left.
 func (s *simulation) removeReplica(i int32) error {
-	if s.fleet.members[i].phase <= loading {
+	if p := s.fleet.members[i].phase; p <= loading || p == failed {
 		return s.setPhase(i, gone)
 	}
 	if err := s.setPhase(i, draining); err != nil {
@@ -193,23 +222,35 @@ func (s *simulation) redirectRequests(i int32) error {
 	})
 	s.telemetry.beforeChange(s, i, s.events.instantDone)
 	for _, slot := range slots {
-		if err := s.observers.notify(s, onMove, slot); err != nil {
+		if err := s.moveAway(slot); err != nil {
 			return err
 		}
-		r := s.request(slot)
-		s.events.queue.Push(des.NewEvent(s.now, routing, r.position, slot))
-		s.router.countLeft(s, r)
-		s.router.flow.recordDeparture(r)
-		if r.engineSeq != missing {
-			r.moved = s.replicas[i].engine.Move(r.engineSeq)
-			r.recordResult(&r.moved.Result)
-			r.endPreemption(s.now)
-		}
-		r.replica, r.engineSeq = missing, missing
-		r.out.Redirects++
 	}
 	s.telemetry.afterChange(s, i)
 	return s.fleet.settle(s, i)
+}
+
+// moveAway takes a request from its replica, or from the way there, and sends it back to routing.
+func (s *simulation) moveAway(slot int32) error {
+	if err := s.observers.notify(s, onMove, slot); err != nil {
+		return err
+	}
+	r := s.request(slot)
+	s.events.queue.Push(des.NewEvent(s.now, routing, r.position, slot))
+	s.router.countLeft(s, r)
+	s.router.flow.recordDeparture(r)
+	if r.engineSeq != missing {
+		r.moved = s.replicas[r.replica].engine.Move(r.engineSeq)
+		r.recordResult(&r.moved.Result)
+		r.endPreemption(s.now)
+	}
+	if r.flowTimeout >= s.now { // flow control may queue it again, for as long as at first
+		s.events.queue.Keep(func(e des.Event) bool { return e.Kind() != flowTimeout || e.Slot != slot })
+		r.flowTimeout = des.Time(stream.Never)
+	}
+	r.replica, r.engineSeq = missing, missing
+	r.out.Redirects++
+	return nil
 }
 
 // lose ends a request whose replica goes.

@@ -86,7 +86,19 @@ func (f *flowControl) drain(s *simulation, model int) error {
 	f.draining = true
 	defer func() { f.draining = false }()
 	for queue.Len() > 0 {
-		v := s.router.views.view(s, s.request(queue.Peek()), f.gate.Needs())
+		first := s.request(queue.Peek())
+		if !s.failures.reaches(s, first) {
+			if s.failures.hopes(s, first) {
+				return nil
+			}
+			slot := queue.Peek()
+			f.remove(s, first, slot)
+			if err := s.failUnreached(slot); err != nil {
+				return err
+			}
+			continue
+		}
+		v := s.router.views.view(s, first, f.gate.Needs())
 		saturation := f.gate.Saturation(v, func(r *policy.Replica) int32 { return f.sent[r.Index].unread })
 		slot, ok := queue.Pop(f.gate, saturation)
 		if !ok {

@@ -491,6 +491,7 @@ func clusterOf(c reference.Config) *cluster.Config {
 	setNamedRouter(one, &c)
 	setFlow(one, c.Flow)
 	setScaling(one, c.Scaling)
+	setFailures(one, c.Failures)
 	if a := c.Admission; a != nil {
 		one.Policies.Admission = policy.Spec{Type: "probabilistic-admitter", Params: map[string]any{
 			"queueDepthThreshold": a.Queue, "kvCacheUtilThreshold": a.KV, "power": a.Power, "k": a.K}}

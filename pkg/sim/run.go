@@ -162,7 +162,7 @@ func simulate(ctx context.Context, c *cluster.Config, specs []replicaSpec, reade
 	if err := o.Contradiction(); err != nil {
 		return err
 	}
-	if err := cmp.Or(scalingContradiction(c, &o), poolContradiction(c, &o)); err != nil {
+	if err := cmp.Or(scalingContradiction(c, &o), poolContradiction(c, &o), failureContradiction(c, &o)); err != nil {
 		return err
 	}
 	arrivals, workload, err := openArrivals(reader)

@@ -30,10 +30,12 @@ const (
 	linkChange // of a link between pools: a transfer begins to move bytes, or ends
 	deadline
 	flowTimeout // of a request in flow control
-	scaleCheck  // of a deployment; the kinds from here on belong to no request
+	failure     // of a replica; the kinds from here on belong to no request
+	scaleCheck  // of a deployment
 	scaleAction
 	drainTimeout // of a replica
 	replicaReady // it goes on to its next phase
+	probe        // of all replicas
 	flowDrain    // of the flow-control queues
 )
 
@@ -83,7 +85,8 @@ type simulation struct {
 	tree      *kv.Tree
 	router    *router
 	telemetry *telemetry
-	fleet     *fleet // nil if no deployment scales
+	fleet     *fleet    // nil if no replicas come, go or fail
+	failures  *failures // nil if none fail
 
 	feed      feed
 	requests  requestTable
@@ -230,8 +233,11 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 	for i := range s.replicas {
 		s.telemetry.start(s, int32(i))
 	}
-	if slices.ContainsFunc(s.deployments, func(d deployment) bool { return d.elastic != nil }) {
+	if c.Fails() || slices.ContainsFunc(s.deployments, func(d deployment) bool { return d.elastic != nil }) {
 		s.setUpFleet(&fleet{})
+	}
+	if c.Fails() {
+		return s, s.setUpFailures(c, o.Seed)
 	}
 	return s, nil
 }
@@ -392,6 +398,11 @@ func (s *simulation) dispatch(e des.Event) error {
 		return s.changeLink(e.Slot)
 	case flowDrain:
 		return s.router.flow.drainAll(s)
+	case failure:
+		return s.fail(e.Slot)
+	case probe:
+		s.probeAll()
+		return nil
 	case scaleCheck:
 		return s.checkScale(e.Slot)
 	case scaleAction:

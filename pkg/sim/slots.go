@@ -42,7 +42,7 @@ func (s *simulation) addRequest(in *stream.Request, position int64) int32 {
 	slot := s.requests.newSlot()
 	s.fill(slot, in, position)
 	if r := s.request(slot); r.rejectReason == "" {
-		r.path = s.requests.resolvePrompt(s.tree, r.path[:0], in)
+		r.path = s.requests.resolvePrompt(s.tree, r.path[:0], in, s.failures != nil)
 	}
 	return slot
 }
@@ -72,15 +72,16 @@ func (s *simulation) fill(slot int32, in *stream.Request, position int64) {
 // uniquePrefix precedes the id of a request in the name of the unique part of its prompt. Ids do not begin with it.
 const uniquePrefix = "\x00"
 
-// resolvePrompt maps the tokens of a prompt to nodes of the prefix tree.
-func (t *requestTable) resolvePrompt(tree *kv.Tree, path kv.Path, in *stream.Request) kv.Path {
+// resolvePrompt maps the tokens of a prompt to nodes of the prefix tree. again: the request may be routed again, and
+// further attempts at it have the same tokens, too.
+func (t *requestTable) resolvePrompt(tree *kv.Tree, path kv.Path, in *stream.Request, again bool) kv.Path {
 	segments := t.segments[:0]
 	unique := int(in.InputTokens)
 	for _, p := range in.Prompt {
 		segments = append(segments, kv.Segment{ID: p.ID, Tokens: int(p.Tokens)})
 		unique -= int(p.Tokens)
 	}
-	if in.Retry != nil && unique > 0 { // further attempts have these tokens too
+	if (again || in.Retry != nil) && unique > 0 {
 		segments = append(segments, kv.Segment{ID: uniquePrefix + in.ID, Tokens: unique})
 	}
 	t.segments = segments
@@ -120,7 +121,7 @@ func (s *simulation) release(slot int32) {
 func (s *simulation) countStale(n int) {
 	if s.events.stale += n; s.events.stale > 1024 && s.events.stale > s.events.queue.Len()/2 {
 		s.events.queue.Keep(func(e des.Event) bool {
-			return e.Kind() >= scaleCheck || e.Kind() == sessionStart || e.Kind() == transferEnd ||
+			return e.Kind() >= failure || e.Kind() == sessionStart || e.Kind() == transferEnd ||
 				e.Kind() == linkChange ||
 				s.requests.slots[e.Slot].position == e.Seq()
 		})

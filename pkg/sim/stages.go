@@ -166,6 +166,9 @@ func (policyChooser) observe(*simulation, hook, int32) error { return nil }
 // send routes a request and sends it to its replica.
 func (s *simulation) send(slot int32) error {
 	r := s.request(slot)
+	if !s.failures.reaches(s, r) {
+		return s.failUnreached(slot)
+	}
 	v := s.router.views.view(s, r, s.router.needs.routing)
 	choice, err := s.router.chooser.choose(s, slot, v)
 	if err != nil {
@@ -193,6 +196,9 @@ func (s *simulation) send(slot int32) error {
 	s.router.flow.recordSend(chosen.Index)
 	if err := s.observers.notify(s, onSend, slot); err != nil {
 		return err
+	}
+	if s.failures != nil && !s.accepts(chosen.Index) {
+		return s.refuseSent(slot)
 	}
 	if d.pool != nil && d.pool.decider.Disaggregates(r.out.InputTokens, r.out.ExpectedCachedTokens) {
 		return s.sendToPrefill(slot, d)

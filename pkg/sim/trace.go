@@ -57,6 +57,10 @@ func (o *traceWriter) observe(s *simulation, h hook, i int32) error {
 	case onScale:
 		return o.scaling(s)
 	case onPhase:
+		if s.fleet.members[i].phase == failed && int(i) < len(o.batches) { // its steps do not end
+			o.spare = append(o.spare, o.batches[i]...)
+			o.batches[i] = nil
+		}
 		return o.replicaState(s, i)
 	case onSnapshot:
 		o.snapshot(s, &s.telemetry.read)

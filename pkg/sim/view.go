@@ -93,12 +93,21 @@ func (w *views) reachable(s *simulation, r *request, needs policy.Needs) []polic
 	w.candidates = w.candidates[:0]
 	for _, i := range deployments {
 		if d := &s.deployments[i]; s.rejectReason(d, r) == "" {
+			if s.failures != nil {
+				w.addHealthy(s, d, r, needs, false)
+				continue
+			}
 			if d.elastic != nil {
 				w.addServing(s, d.elastic, needs)
 				continue
 			}
 			s.telemetry.refreshAll(s, d.first, d.end, needs)
 			w.candidates = append(w.candidates, s.telemetry.states[d.first:d.end]...)
+		}
+	}
+	if s.failures != nil && len(w.candidates) == 0 { // admission sees all
+		for _, i := range deployments {
+			w.addHealthy(s, &s.deployments[i], r, needs, true)
 		}
 	}
 	return w.candidates

@@ -262,7 +262,7 @@ var objectScaling = describe[Scaling]("scaling", "One look of the auto-scaler at
 	Field{Name: "reason", Doc: "What decided, in a few words."},
 )
 
-var objectReplicaState = describe[ReplicaState]("replica_state", "A change of the state of a replica of a deployment that scales.",
+var objectReplicaState = describe[ReplicaState]("replica_state", "A change of the state of a replica of a deployment that scales, or whose replicas fail.",
 	Field{Name: "kind", Doc: "Always replica_state.", Required: true, OneOf: []string{"replica_state"}},
 	Field{Name: "at_us", Doc: "Time of the change, in µs since the workload's origin.", Required: true, Max: maxExact},
 	Field{Name: "deployment", Doc: "Deployment of the replica.", Required: true},

@@ -23,6 +23,7 @@ const (
 	ReasonDeadline         = "deadline"
 	ReasonHorizon          = "horizon"
 	ReasonReplicaLost      = "replica_lost"
+	ReasonNoReplica        = "no_replica"
 )
 
 // Outcome is the result of one request. Times are µs since the workload's origin,

@@ -39,7 +39,7 @@ type Scaling struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// States of a replica, in the order in which it has them.
+// States of a replica, in the order in which it has them. One that has failed then loads, if it comes back.
 const (
 	ReplicaProvisioning = "provisioning"
 	ReplicaLoading      = "loading"
@@ -47,13 +47,14 @@ const (
 	ReplicaReady        = "ready"
 	ReplicaDraining     = "draining"
 	ReplicaGone         = "gone"
+	ReplicaFailed       = "failed"
 )
 
 // ReplicaStates are the states of a replica.
 var ReplicaStates = []string{ReplicaProvisioning, ReplicaLoading, ReplicaWarming, ReplicaReady, ReplicaDraining,
-	ReplicaGone}
+	ReplicaGone, ReplicaFailed}
 
-// ReplicaState is a change of the state of a replica of a deployment that scales.
+// ReplicaState is a change of the state of a replica of a deployment that scales, or whose replicas fail.
 //
 //wire:record replica_state
 type ReplicaState struct {

@@ -49,7 +49,7 @@ func (s *simulation) queueUp(q *request, now int64) {
 	f.join(c, q)
 	s.drain(now)
 	switch {
-	case q.stage != stageFlow:
+	case q.stage != stageFlow, q.final():
 	case c.Capacity > 0 && len(f.waiting) > c.Capacity:
 		f.remove(c, q)
 		q.outcome.State, q.outcome.Reason, q.outcome.AdmittedUS = Rejected, "admission", Never
@@ -109,7 +109,24 @@ func (f *flow) of(c *Flow, band float64) []*request {
 func (s *simulation) drain(now int64) {
 	c, f := s.config.Flow, &s.flow
 	for len(f.waiting) > 0 {
-		q := f.next(c, s.saturation(now))
+		among := s.replicas
+		if s.config.hasFleet() {
+			first := f.next(c, math.Inf(-1))
+			candidates := s.candidates(first, now)
+			if len(candidates) == 0 && s.hopes(first, now) {
+				return
+			}
+			if len(candidates) == 0 {
+				f.remove(c, first)
+				first.outcome.State, first.outcome.Reason = failed, "no_replica"
+				continue
+			}
+			among = nil
+			for _, i := range candidates {
+				among = append(among, s.replicas[i])
+			}
+		}
+		q := f.next(c, s.saturation(now, among))
 		if q == nil {
 			if c.Detector == nil || c.Detector.Name == "utilization-detector" {
 				f.refreshAt = s.nextRead(now)
@@ -233,15 +250,18 @@ func (f *flow) limits(c *Flow, saturation float64) []float64 {
 	return limits
 }
 
-// saturation is how busy the replicas are.
-func (s *simulation) saturation(now int64) float64 {
-	r, n := &s.router, float64(len(s.replicas))
+// saturation is how busy these replicas are.
+func (s *simulation) saturation(now int64, among []*replica) float64 {
+	r, n := &s.router, float64(len(among))
 	if s.config.SnapshotUS == 0 {
 		r.readReports(s.replicas, now)
 	}
 	r.now, r.requests = now, s.requests
 	p, sum := s.config.Flow.Detector, 0.0
 	for i, x := range s.replicas {
+		if !slices.Contains(among, x) {
+			continue
+		}
 		tokens, _ := r.load(i, x)
 		switch {
 		case p == nil:
@@ -258,10 +278,10 @@ func (s *simulation) saturation(now int64) float64 {
 				float64(tokens)/p.Numbers["maxTokenConcurrency"])
 		case p.says("concurrencyMode", "tokens"):
 			sum += float64(tokens)
-			n = p.Numbers["maxTokenConcurrency"] * float64(len(s.replicas))
+			n = p.Numbers["maxTokenConcurrency"] * float64(len(among))
 		default:
 			sum += float64(r.inflight[i])
-			n = p.Numbers["maxConcurrency"] * float64(len(s.replicas))
+			n = p.Numbers["maxConcurrency"] * float64(len(among))
 		}
 	}
 	return sum / n
@@ -273,7 +293,7 @@ func (s *simulation) unreported(replica int) int {
 	n := 0
 	for _, q := range s.requests {
 		left := q.final() && !slices.Contains(s.replicas[replica].running, q)
-		if q.outcome.Replica == replica && !q.reported && !left {
+		if q.outcome.Replica == replica && !q.reported && !left && q.stage > stageFlow {
 			n++
 		}
 	}

@@ -64,6 +64,8 @@ type Config struct {
 	// Scaling is an auto-scaler, nil is none. It goes with round-robin, least-loaded, least-snapshot, power-of-two,
 	// prefix-affinity and weighted.
 	Scaling *Scaling
+	// Failures are replicas that fail, nil are none.
+	Failures *Failures
 	// Disaggregation computes prompts on other replicas, nil does not.
 	Disaggregation *Disaggregation
 	Choices

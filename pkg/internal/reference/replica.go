@@ -100,7 +100,7 @@ func (r *replica) start(now int64) {
 		r.step.Shares = append(r.step.Shares, Share{p.request.ID, p.tokens})
 	}
 	r.step.StartUS = max(now, r.step.notBefore)
-	r.step.EndUS = r.step.StartUS + r.config.Scaling.warm(&r.life, r.step.StartUS, r.config.stepTime(r.step.Batch))
+	r.step.EndUS = r.step.StartUS + r.config.starts().warm(&r.life, r.step.StartUS, r.config.stepTime(r.step.Batch))
 	r.askStores(r.step, r.step.EndUS)
 	if !r.config.Async {
 		return

@@ -63,12 +63,13 @@ type life struct {
 	// nextAt is when a new replica goes on to its next state, killAt when the requests of one that drains fail.
 	nextAt, killAt int64
 	warmFrom       int64 // Never before
+	health
 }
 
 // next is when the state changes by itself.
 func (l *life) next() []int64 {
 	switch {
-	case slices.Contains([]string{"provisioning", "loading", "warming"}, l.state):
+	case l.isStarting():
 		return []int64{l.nextAt}
 	case l.state == "draining" && l.killAt != Never:
 		return []int64{l.killAt}
@@ -102,30 +103,23 @@ func (s *simulation) inStates(states ...string) (all []int) {
 	return all
 }
 
-// serving lists the replicas that get requests.
-func (s *simulation) serving() []int {
-	if s.config.Scaling.WarmingWaits {
-		return s.inStates("ready")
-	}
-	return s.inStates("warming", "ready")
-}
-
 // enter puts a replica into a state.
 func (s *simulation) enter(i int, state string, now int64) {
-	s.replicas[i].life.state = state
+	l := &s.replicas[i].life
+	l.state = state
 	s.fleet = append(s.fleet, fmt.Sprintf("%d replica %d %s with %d", now, i, state, s.router.inflight[i]))
-	if state == "ready" || state == "warming" && !s.config.Scaling.WarmingWaits {
-		s.flow.due = true
+	if state == "ready" || state == "warming" && !s.config.starts().WarmingWaits {
+		l.known, s.flow.due = true, true
+	}
+	if state == "draining" || state == "gone" {
+		l.known = false
 	}
 }
 
 // dispatchScaling performs the first pending event of auto-scaling and reports whether there was one.
 func (s *simulation) dispatchScaling(now int64) bool {
 	c := s.config.Scaling
-	if c == nil {
-		return false
-	}
-	if s.scaler.checkAt == now {
+	if c != nil && s.scaler.checkAt == now {
 		s.scaler.checkAt += c.IntervalUS
 		s.checkScale(now)
 		return true
@@ -143,7 +137,7 @@ func (s *simulation) dispatchScaling(now int64) bool {
 		}
 	}
 	for i, r := range s.replicas {
-		if slices.Contains([]string{"provisioning", "loading", "warming"}, r.life.state) && r.life.nextAt == now {
+		if r.life.isStarting() && r.life.nextAt == now {
 			s.advance(i, now)
 			return true
 		}
@@ -152,9 +146,9 @@ func (s *simulation) dispatchScaling(now int64) bool {
 }
 
 func (s *simulation) advance(i int, now int64) {
-	c, l := s.config.Scaling, &s.replicas[i].life
+	c, l := s.config.starts(), &s.replicas[i].life
 	switch {
-	case l.state == "provisioning":
+	case l.state == "provisioning" || l.state == "failed":
 		l.nextAt = now + c.LoadUS
 		s.enter(i, "loading", now)
 	case l.state == "loading" && c.WarmupUS > 0:
@@ -171,7 +165,7 @@ func (s *simulation) checkScale(now int64) {
 	if s.config.SnapshotUS == 0 {
 		s.router.readReports(s.replicas, now)
 	}
-	current := len(s.inStates("provisioning", "loading", "warming", "ready"))
+	current := len(s.present())
 	advice := s.advice(current)
 	if len(x.advised) == 0 {
 		x.advised = append(x.advised, numberAt{now, current})
@@ -272,7 +266,8 @@ func (s *simulation) advice(current int) int {
 		}
 		return roundUp(total / c.Target)
 	}
-	return c.forMean(values, len(s.inStates("loading")), len(s.inStates("provisioning")))
+	provisioning := len(s.inStates("provisioning"))
+	return c.forMean(values, current-len(running)-provisioning, provisioning)
 }
 
 // forMean is Kubernetes' rule for a mean.
@@ -356,7 +351,7 @@ func (s *simulation) signal(i int) float64 {
 // changeReplicas adds or removes replicas.
 func (s *simulation) changeReplicas(now int64) {
 	c := s.config.Scaling
-	for len(s.inStates("provisioning", "loading", "warming", "ready")) < s.scaler.desired {
+	for len(s.present()) < s.scaler.desired {
 		s.replicas = append(s.replicas, &replica{config: &s.config,
 			cache: newCache(s.config.usable(), s.config.UnhashedFirst),
 			life:  life{nextAt: now + c.ProvisionUS, killAt: Never, warmFrom: Never}})
@@ -364,8 +359,9 @@ func (s *simulation) changeReplicas(now int64) {
 		s.router.indexes, s.router.blocks = append(s.router.indexes, nil), append(s.router.blocks, nil)
 		s.enter(len(s.replicas)-1, "provisioning", now)
 	}
-	for len(s.inStates("provisioning", "loading", "warming", "ready")) > s.scaler.desired {
-		starting, running := s.inStates("provisioning", "loading", "warming"), s.inStates("ready")
+	for len(s.present()) > s.scaler.desired {
+		isReady := func(i int) bool { return s.replicas[i].life.state == "ready" }
+		starting, running := slices.DeleteFunc(s.present(), isReady), s.inStates("ready")
 		if len(starting) > 0 {
 			s.remove(starting[len(starting)-1], now)
 			continue
@@ -383,7 +379,7 @@ func (s *simulation) changeReplicas(now int64) {
 // remove removes a replica.
 func (s *simulation) remove(i int, now int64) {
 	c, l := s.config.Scaling, &s.replicas[i].life
-	if l.state == "provisioning" || l.state == "loading" {
+	if l.state == "provisioning" || l.state == "loading" || l.state == "failed" {
 		s.enter(i, "gone", now)
 		return
 	}
@@ -436,7 +432,7 @@ func (s *simulation) redirectAll(i int, now int64) {
 		}
 		q.tables, q.lastState, q.computed, q.inFlight, q.junction = nil, nil, 0, 0, 0
 		q.outcome.Redirects++
-		q.stage, q.until = stageRouting, now
+		q.stage, q.until, q.reported = stageRouting, now, false
 	}
 	s.flow.due = true
 	s.bury(i, now)
@@ -477,8 +473,7 @@ func (s *simulation) bury(i int, now int64) {
 }
 
 // chooseServing lets the router choose among the replicas that serve.
-func (s *simulation) chooseServing(q *request) (chosen, expected int) {
-	among := s.serving()
+func (s *simulation) chooseServing(q *request, among []int) (chosen, expected int) {
 	if s.config.Routing == "round-robin" {
 		return s.nextTurn(among), 0
 	}

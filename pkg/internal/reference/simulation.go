@@ -57,6 +57,9 @@ type request struct {
 	// preemptedAt is the time of the preemption that the request has not recovered from, or Never.
 	preemptedAt int64
 	stoppedAt   int64 // see countStopped
+	// refusedBy are the replicas that refused it at refusedAt.
+	refusedAt int64
+	refusedBy []int
 	attempt
 }
 
@@ -106,10 +109,14 @@ type simulation struct {
 	// last is the last instant with an event. snapshotRead: snapshots were read since.
 	last         int64
 	snapshotRead bool
+	// failed are the failures that have happened. probedAt is the time of the last probe.
+	failed   map[int]bool
+	probedAt int64
 }
 
 func newSimulation(c Config, requests []Request) *simulation {
-	s := &simulation{config: c, flow: flow{turns: map[float64]*turns{}, refreshAt: Never}}
+	s := &simulation{config: c, flow: flow{turns: map[float64]*turns{}, refreshAt: Never}, failed: map[int]bool{},
+		probedAt: Never}
 	for range c.Replicas {
 		s.replicas = append(s.replicas, newReplica(&s.config))
 	}
@@ -143,6 +150,7 @@ func newRequest(r Request, tokens sequence) *request {
 		sequence:    tokens,
 		until:       r.ArrivalUS,
 		preemptedAt: Never,
+		refusedAt:   Never,
 		outcome: Outcome{
 			ID: r.ID, ArrivalUS: r.ArrivalUS,
 			AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never,
@@ -155,7 +163,7 @@ func newRequest(r Request, tokens sequence) *request {
 
 func newReplica(c *Config) *replica {
 	r := &replica{config: c, cache: newCache(c.usable(), c.UnhashedFirst),
-		life: life{state: "ready", killAt: Never, warmFrom: Never}}
+		life: life{state: "ready", killAt: Never, warmFrom: Never, health: health{known: true}}}
 	if c.Host != nil {
 		r.host = &host{Host: *c.Host}
 	}
@@ -208,9 +216,10 @@ func (s *simulation) run() {
 
 // dispatchAll performs all pending events of this instant.
 func (s *simulation) dispatchAll(now int64) {
-	for s.dispatch(now) {
+	for more := true; more; { // what flow control sent before may have failed
 		s.retry(now)
 		s.releaseSteps()
+		more = s.dispatch(now)
 	}
 }
 
@@ -304,7 +313,7 @@ func (s *simulation) dispatch(now int64) bool {
 			return true
 		}
 	}
-	return s.dispatchScaling(now)
+	return s.dispatchFailures(now) || s.dispatchScaling(now) || s.probe(now)
 }
 
 // nextTime returns the next instant with an event; there is none once every request is final.
@@ -337,8 +346,11 @@ func (s *simulation) nextTime() (at int64, ok bool) {
 		}
 	}
 	times = append(times, s.linkTimes()...)
+	times = append(times, s.failureTimes()...)
 	if s.config.Scaling != nil {
 		times = append(times, s.scaler.checkAt)
+	}
+	if s.config.hasFleet() {
 		for _, r := range s.replicas {
 			times = append(times, r.life.next()...)
 		}
@@ -412,12 +424,16 @@ func (s *simulation) route(q *request, now int64) {
 
 // send chooses a replica and sends the request there.
 func (s *simulation) send(q *request, now int64) {
+	if s.config.Failures != nil && len(s.candidates(q, now)) == 0 {
+		q.outcome.State, q.outcome.Reason = failed, "no_replica"
+		return
+	}
 	if q.outcome.Redirects == 0 {
 		q.outcome.RoutedUS = now
 	}
 	s.router.now, s.router.position, s.router.requests = now, s.rank(q), s.requests
-	if s.config.Scaling != nil {
-		q.outcome.Replica, q.outcome.ExpectedCached = s.chooseServing(q)
+	if s.config.hasFleet() {
+		q.outcome.Replica, q.outcome.ExpectedCached = s.chooseServing(q, s.candidates(q, now))
 	} else if !s.config.isFlowIndexed() {
 		q.outcome.Replica, q.outcome.ExpectedCached = s.router.choose(q, s.decodeReplicas())
 	} else {
@@ -425,6 +441,10 @@ func (s *simulation) send(q *request, now int64) {
 		matches := s.router.indexMatches(hashes)
 		q.outcome.Replica, q.outcome.ExpectedCached = s.router.choose(q, s.replicas)
 		s.router.count(q, hashes, matches[q.outcome.Replica])
+	}
+	if s.config.Failures != nil && !s.accepts(q.outcome.Replica) {
+		s.refuseSent(q, now)
+		return
 	}
 	if d := s.config.Disaggregation; d != nil && d.prefills(q, q.outcome.ExpectedCached) {
 		s.sendToPrefill(q, now)

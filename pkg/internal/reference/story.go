@@ -13,6 +13,9 @@ import (
 //	cluster key=value…   may take several lines, before the arrivals
 //	scale key=value…     an auto-scaler, may take several lines
 //	pools key=value…     a prefill pool, may take several lines; it is like the cluster so far but for these keys
+//	flow                 flow control, with the defaults of a file
+//	failures key=value…  how replicas that fail come back, and health checks
+//	fail at=1000 for=500 replica=1 inflight=redirect
 //	arrive id=a at=0 in=512 out=3 prompt=sys:60,doc:40 deadline=90000
 //
 // Keys of cluster with their defaults: replicas=1,
@@ -24,7 +27,8 @@ import (
 // beta=… (three or four numbers, required), admission=0 and
 // host=blocks:bytes of a block:min_load_blocks (default none), load=µs:gb_per_s, store=µs:gb_per_s,
 // routing_latency=0 (µs), routing=round-robin, scorers=prefix-affinity:3,queue-depth:2
-// (default none), shadow=31250 and horizon=… (µs, default none). Those of scale are in story_scaling.go. Of arrive,
+// (default none), shadow=31250 and horizon=… (µs, default none). Those of scale are in story_scaling.go, those of
+// failures and fail in story_failures.go. Of arrive,
 // prompt, deadline, priority=0, predicted=0, retry_on=timed_out,failed and backoff=100,200 (µs) are optional.
 //
 // A story in a file is one datadriven directive, run, whose input is this text
@@ -49,6 +53,10 @@ func ParseStory(text string) (Config, []Request, error) {
 			continue
 		}
 		r := Request{DeadlineUS: Never}
+		failing := Failure{ForUS: Never}
+		if c.Failures == nil && (words[0] == "failures" || words[0] == "fail") {
+			c.Failures = defaultFailures()
+		}
 		for _, word := range words[1:] {
 			key, value, _ := strings.Cut(word, "=")
 			var err error
@@ -65,17 +73,26 @@ func ParseStory(text string) (Config, []Request, error) {
 					c.Scaling = defaultScaling()
 				}
 				err = c.Scaling.set(key, value)
+			case "failures":
+				err = c.Failures.set(key, value)
+			case "fail":
+				err = failing.set(key, value)
 			case "arrive":
 				err = r.set(key, value)
 			default:
-				err = fmt.Errorf("have cluster, pools, scale, arrive")
+				err = fmt.Errorf("have cluster, pools, scale, flow, failures, fail, arrive")
 			}
 			if err != nil {
 				return c, nil, fmt.Errorf("story line %d: %s %s: %w", i+1, words[0], word, err)
 			}
 		}
-		if words[0] == "arrive" {
+		switch words[0] {
+		case "flow":
+			c.Flow = &Flow{Order: "fifo", Fairness: "none", Saturation: 1}
+		case "arrive":
 			requests = append(requests, r)
+		case "fail":
+			c.Failures.Events = append(c.Failures.Events, failing)
 		}
 	}
 	if err := check(c, requests); err != nil {

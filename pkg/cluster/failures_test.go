@@ -1,0 +1,61 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+)
+
+// failingCluster is a cluster with failures.
+func failingCluster(deployment, failures string) string {
+	return `version: 1
+deployments:
+  - {id: main, model: m, replicas: 2, ` + deployment + `engine: {num_gpu_blocks_override: 100, kv_bytes_per_block: 9},
+     latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [1, 1, 1]}}
+` + failures + "\n"
+}
+
+func TestFailureErrors(t *testing.T) {
+	const down, load = "{at: 1s, kind: down}", "restart: {load: 1s}"
+	for _, c := range []struct{ failures, want string }{
+		{"failures: {events: [" + down + "]}", "failures.restart.load"},
+		{"failures: {events: [{kind: down}], " + load + "}", "failures.events[0].at"},
+		{"failures: {events: [{at: 1, kind: down}], " + load + "}", `must be a duration in whole µs`},
+		{"failures: {events: [{at: 1s, kind: burn}], " + load + "}", `unknown kind "burn"`},
+		{"failures: {events: [{at: 1s, kind: down, deployment: x}], " + load + "}", `unknown deployment "x"`},
+		{"failures: {events: [{at: 1s, kind: down, replica: 2}], " + load + "}", "must be between 0 and 1, is 2"},
+		{"failures: {events: [{at: 1s, kind: down, for: 0s}], " + load + "}", "must be above 0; without it"},
+		{"failures: {events: [{at: 1s, kind: down, inflight: keep}], " + load + "}", `unknown choice "keep"`},
+		{"failures: {events: [{at: 1s, kind: down, until: 2s}], " + load + "}", "until"},
+		{"failures: {random: {mtbf: 1h}, " + load + "}", "failures.random.mttr"},
+		{"failures: {random: {mtbf: 1us, mttr: 1s}, " + load + "}", "must be at least 1ms, is 1us"},
+		{"failures: {random: {mtbf: 1s, mttr: 1s, inflight: keep}, " + load + "}", `unknown choice "keep"`},
+		{"failures: {restart: {load: 1s, warmup: {factor: 0}}, events: [" + down + "]}",
+			"failures.restart.warmup.factor"},
+		{"control_plane: {health_check: {interval: 0s}}", "health_check.interval: must be above 0"},
+		{"control_plane: {health_check: {failures: 0}}", "must be between 1 and 1000, is 0"},
+	} {
+		_, err := parse(failingCluster("", c.failures), Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", c.failures, err, c.want)
+		}
+	}
+	tiers := "kv_tiers: [{tier: cpu, blocks: 9, load: {gb_per_s: 1}, store: {gb_per_s: 1}}], "
+	_, err := parse(failingCluster(tiers, "failures: {events: ["+down+"], "+load+"}"), Options{})
+	if want := "is not supported with kv_tiers"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
+func TestFailureWarnings(t *testing.T) {
+	for _, c := range []struct{ failures, want string }{
+		{"failures: {events: []}", "failures has no effect: it has no events and no random"},
+		{"control_plane: {health_check: {}}", "control_plane.health_check has no effect: there are no failures"},
+	} {
+		var warnings []string
+		warn := func(w string) { warnings = append(warnings, w) }
+		_, err := parse(failingCluster("", c.failures), Options{Warn: warn})
+		if all := strings.Join(warnings, "\n"); err != nil || !strings.Contains(all, c.want) {
+			t.Errorf("%s: error %v, warnings %q, want %q", c.failures, err, all, c.want)
+		}
+	}
+}

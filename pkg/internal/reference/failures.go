@@ -1,0 +1,233 @@
+package reference
+
+import "slices"
+
+// Failures are replicas that fail. They go with the routers of Scaling.
+type Failures struct {
+	Events []Failure
+	// Start has the times and the curve by which replicas come back, and whether they get requests while they warm up.
+	// A Scaling replaces it.
+	Start Scaling
+	// ProbeUS is the interval of health checks, 0 is none. A replica that fails this many in a row gets no requests
+	// until it passes one.
+	ProbeUS int64
+	Probes  int
+}
+
+// Failure is a failure of a replica at AtUS. It is down for ForUS until it begins to load, or Never comes back.
+type Failure struct {
+	AtUS, ForUS int64
+	Replica     int
+	// Redirect: its requests, and those sent to it while it is down, go to other replicas. Otherwise they fail.
+	Redirect bool
+}
+
+// health is what a replica that may fail has.
+type health struct {
+	known     bool // to the router
+	redirect  bool
+	failed    int // probes in a row
+	unhealthy bool
+}
+
+// starts is how replicas start.
+func (c *Config) starts() *Scaling {
+	switch {
+	case c.Scaling != nil:
+		return c.Scaling
+	case c.Failures != nil:
+		return &c.Failures.Start
+	}
+	return nil
+}
+
+// hasFleet reports whether replicas come, go or fail.
+func (c *Config) hasFleet() bool { return c.starts() != nil }
+
+// present lists the replicas that count for an auto-scaler.
+func (s *simulation) present() (all []int) {
+	for i, r := range s.replicas {
+		if r.life.isStarting() || r.life.state == "ready" {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// isDown reports whether a replica is down and comes back.
+func (l *life) isDown() bool { return l.state == "failed" && l.nextAt != Never }
+
+// isStarting reports whether a replica will be ready.
+func (l *life) isStarting() bool {
+	return slices.Contains([]string{"provisioning", "loading", "warming"}, l.state) || l.isDown()
+}
+
+// accepts reports whether a replica takes requests.
+func (s *simulation) accepts(i int) bool {
+	state := s.replicas[i].life.state
+	return state == "ready" || state == "draining" || state == "warming" && !s.config.starts().WarmingWaits
+}
+
+// candidates lists the replicas to which the router may send a request.
+func (s *simulation) candidates(q *request, now int64) (all []int) {
+	for i, r := range s.replicas {
+		refused := q.refusedAt == now && slices.Contains(q.refusedBy, i)
+		if r.life.known && !r.life.unhealthy && !refused {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// hopes reports whether there may be a candidate for a request later.
+func (s *simulation) hopes(q *request, now int64) bool {
+	if q.refusedAt == now && len(q.refusedBy) > 0 {
+		return false
+	}
+	return s.config.Scaling != nil || slices.ContainsFunc(s.replicas, func(r *replica) bool {
+		return r.life.state != "failed" || r.life.isDown()
+	})
+}
+
+// dispatchFailures performs the first pending failure of this instant and reports whether there was one.
+func (s *simulation) dispatchFailures(now int64) bool {
+	if s.config.Failures == nil {
+		return false
+	}
+	for k, f := range s.config.Failures.Events {
+		if f.AtUS != now || s.failed[k] {
+			continue
+		}
+		s.failed[k] = true
+		if f.Replica < len(s.replicas) {
+			s.fail(f, now)
+		}
+		return true
+	}
+	return false
+}
+
+// fail takes a replica down.
+func (s *simulation) fail(f Failure, now int64) {
+	r := s.replicas[f.Replica]
+	l := &r.life
+	until := int64(Never)
+	if f.ForUS != Never {
+		until = now + f.ForUS
+	}
+	switch {
+	case l.state == "gone", l.state == "failed" && l.nextAt == Never:
+		return
+	case l.state == "failed":
+		if until == Never || until > l.nextAt {
+			l.nextAt, l.redirect, s.flow.due = until, f.Redirect, true
+		}
+		return
+	}
+	drained := l.state == "draining"
+	s.enter(f.Replica, "failed", now)
+	l.nextAt, l.redirect, l.warmFrom = until, f.Redirect, Never
+	for _, q := range s.requests {
+		if !q.final() && q.stage >= stageDelay && q.outcome.Replica == f.Replica {
+			if f.Redirect {
+				q.refuse(f.Replica, now)
+			} else {
+				s.abort(q, now, failed, "replica_lost")
+			}
+		}
+	}
+	if f.Redirect {
+		s.redirectAll(f.Replica, now)
+	}
+	for _, q := range r.aborted {
+		if !q.ghost {
+			s.router.inflight[f.Replica]--
+		}
+	}
+	empty := newCache(s.config.usable(), s.config.UnhashedFirst)
+	empty.duplicates, empty.evictions = r.cache.duplicates, r.cache.evictions
+	r.cache, r.step, r.ahead, r.aborted, r.running, r.waiting, r.fresh = empty, nil, nil, nil, nil, nil, nil
+	r.victims = 0
+	s.flow.due = true
+	if drained {
+		s.enter(f.Replica, "gone", now)
+	}
+}
+
+func (q *request) refuse(replica int, now int64) {
+	if q.refusedAt != now {
+		q.refusedAt, q.refusedBy = now, nil
+	}
+	q.refusedBy = append(q.refusedBy, replica)
+}
+
+// refuseSent ends the way of a request to a replica that does not accept it.
+func (s *simulation) refuseSent(q *request, now int64) {
+	i := q.outcome.Replica
+	if !s.replicas[i].life.redirect {
+		q.stage = stageDelay
+		s.abort(q, now, failed, "replica_lost")
+		return
+	}
+	s.router.inflight[i]--
+	q.refuse(i, now)
+	q.outcome.Redirects++
+	q.stage, q.until = stageRouting, now
+}
+
+// probe lets the router probe the replicas, and reports whether it was due.
+func (s *simulation) probe(now int64) bool {
+	c := s.config.Failures
+	if c == nil || c.ProbeUS == 0 || now%c.ProbeUS != 0 || s.probedAt == now || !s.probing() {
+		return false
+	}
+	s.probedAt = now
+	for i, r := range s.replicas {
+		l := &r.life
+		switch {
+		case !l.known:
+		case s.accepts(i):
+			s.flow.due = s.flow.due || l.unhealthy
+			l.failed, l.unhealthy = 0, false
+		default:
+			if l.failed++; l.failed >= c.Probes {
+				s.flow.due = s.flow.due || !l.unhealthy
+				l.unhealthy = true
+			}
+		}
+	}
+	return true
+}
+
+// probing reports whether a probe can change anything.
+func (s *simulation) probing() bool {
+	for i, r := range s.replicas {
+		l := &r.life
+		forGood := l.state == "failed" && !l.isDown()
+		if l.known && !(s.accepts(i) && !l.unhealthy && l.failed == 0) && !(forGood && l.unhealthy) {
+			return true
+		}
+	}
+	return false
+}
+
+// failureTimes are when replicas fail, start or are probed.
+func (s *simulation) failureTimes() (times []int64) {
+	c := s.config.Failures
+	if c == nil {
+		return nil
+	}
+	for k, f := range c.Events {
+		if !s.failed[k] {
+			times = append(times, f.AtUS)
+		}
+	}
+	if c.ProbeUS > 0 && s.probing() {
+		at := (s.last + c.ProbeUS - 1) / c.ProbeUS * c.ProbeUS
+		if at == s.probedAt {
+			at += c.ProbeUS
+		}
+		times = append(times, at)
+	}
+	return times
+}

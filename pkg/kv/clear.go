@@ -1,0 +1,11 @@
+package kv
+
+// Clear evicts all blocks, none of which a sequence may hold: the memory of the cache is lost.
+func (c *Cache) Clear() {
+	if c.groups != nil {
+		c.groups.release(c.groups.take(nil, int(c.total)))
+		return
+	}
+	c.takeFree(c.total)
+	c.freeUnhashed(c.total)
+}
