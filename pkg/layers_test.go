@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +29,7 @@ var layers = []struct{ pkg, may string }{
 	{"schemas", ""},
 	{"hardware/operators", ""},
 	{"pkg/limits", ""},
+	{"pkg/portable", ""},
 	{"pkg/registry", ""},
 	{"pkg/stat", ""},
 	{"pkg/texttab", ""},
@@ -37,41 +39,41 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/tier", "pkg/kv"},
 	{"pkg/model", "pkg/limits pkg/registry"},
 	{"pkg/strictyaml", "pkg/limits pkg/registry"},
-	{"pkg/expr", "pkg/registry"},
-	{"pkg/dist", "pkg/des pkg/registry"},
-	{"pkg/scale", "pkg/dist pkg/registry"},
+	{"pkg/expr", "pkg/portable pkg/registry"},
+	{"pkg/dist", "pkg/des pkg/portable pkg/registry"},
+	{"pkg/scale", "pkg/dist pkg/portable pkg/registry"},
 	{"pkg/anomaly", "pkg/registry"},
-	{"pkg/latency", "pkg/des pkg/model pkg/registry"},
+	{"pkg/latency", "pkg/des pkg/model pkg/portable pkg/registry"},
 	{"pkg/hardware", "pkg/strictyaml pkg/latency pkg/registry"},
 	{"pkg/stream", "schemas pkg/anomaly pkg/registry"},
 	{"pkg/filter", "pkg/expr pkg/stream"},
 	{"pkg/parquet", "pkg/stream"},
-	{"pkg/operators", "hardware/operators pkg/latency pkg/model pkg/parquet pkg/registry"},
+	{"pkg/operators", "hardware/operators pkg/latency pkg/model pkg/parquet pkg/portable pkg/registry"},
 	{"pkg/metrics", "pkg/stream pkg/stat"},
 	{"pkg/resample", "pkg/dist pkg/metrics pkg/stat pkg/stream"},
 	{"pkg/perfetto", "pkg/stream"},
 	{"pkg/llmtext", ""},
 	{"pkg/attribution", "pkg/llmtext pkg/metrics pkg/registry pkg/stream"},
 	// The two planes of the simulator, and the reference simulator of the tests.
-	{"pkg/engine", "pkg/des pkg/kv pkg/latency pkg/link pkg/tier"},
-	{"pkg/policy", "pkg/expr pkg/kv pkg/registry pkg/scale"},
+	{"pkg/engine", "pkg/des pkg/kv pkg/latency pkg/link pkg/portable pkg/tier"},
+	{"pkg/policy", "pkg/expr pkg/kv pkg/portable pkg/registry pkg/scale"},
 	{"pkg/internal/codecgen", ""},
 	{"pkg/internal/fixedseed", ""},
 	{"pkg/internal/mutation", ""},
-	{"pkg/internal/reference", ""},
+	{"pkg/internal/reference", "pkg/portable"},
 	{"pkg/cluster", "pkg/hardware pkg/strictyaml pkg/kv pkg/latency pkg/model pkg/operators pkg/registry pkg/policy " +
 		"pkg/scale pkg/tier"},
 	{"pkg/workloadstats", "pkg/stream pkg/stat"},
 	{"pkg/textio", "pkg/limits pkg/stream"},
 	{"pkg/recording", "pkg/limits pkg/registry pkg/stream pkg/textio"},
 	{"pkg/capacity", "pkg/cluster pkg/kv pkg/latency"},
-	{"pkg/fitness", "pkg/anomaly pkg/strictyaml pkg/expr pkg/metrics pkg/registry pkg/stat pkg/stream"},
+	{"pkg/fitness", "pkg/anomaly pkg/portable pkg/strictyaml pkg/expr pkg/metrics pkg/registry pkg/stat pkg/stream"},
 	// The tools.
 	{"pkg/trace", "pkg/dist pkg/limits pkg/registry pkg/stream pkg/recording pkg/textio"},
 	{"pkg/gen", "pkg/strictyaml pkg/des pkg/dist pkg/filter pkg/limits pkg/registry pkg/stream pkg/trace"},
 	{"pkg/sim", "pkg/anomaly pkg/hardware pkg/cluster pkg/strictyaml pkg/des pkg/dist pkg/engine pkg/kv " +
-		"pkg/latency pkg/link pkg/tier pkg/capacity pkg/metrics pkg/model pkg/registry pkg/policy pkg/scale " +
-		"pkg/stream pkg/stat pkg/parquet"},
+		"pkg/latency pkg/link pkg/tier pkg/capacity pkg/metrics pkg/model pkg/portable pkg/registry pkg/policy " +
+		"pkg/scale pkg/stream pkg/stat pkg/parquet"},
 	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/recording pkg/registry pkg/resample pkg/stat " +
 		"pkg/stream pkg/textio pkg/texttab"},
 	{"pkg/report", "pkg/attribution pkg/fitness pkg/llmtext pkg/metrics pkg/registry pkg/stream pkg/texttab"},
@@ -133,10 +135,35 @@ var owners = map[string]string{
 
 // pure packages only decide and compute. They use no clock, process, randomness of their
 // own or concurrency.
-var pure = []string{"pkg/des", "pkg/kv", "pkg/link", "pkg/tier", "pkg/latency", "pkg/engine", "pkg/policy",
-	"pkg/anomaly"}
+var pure = []string{"pkg/portable", "pkg/des", "pkg/kv", "pkg/link", "pkg/tier", "pkg/latency", "pkg/engine",
+	"pkg/policy", "pkg/anomaly"}
 
 var impure = []string{"time", "os", "log", "math/rand", "math/rand/v2", "sync"}
+
+// Functions of package math whose last digit differs between processors: pkg/portable has others.
+var unportable = regexp.MustCompile(`\bmath\.(Acosh?|Asinh?|Atan[2h]?|Cbrt|Cosh?|Erf\w*|Exp\w*|Gamma|Hypot|Lgamma|` +
+	`Log\w*|Pow|Sin|Sincos|Sinh|Tanh?)\(`)
+
+// TestPortable holds the packages that a run depends on to functions with the same bits on every processor. The
+// arrival processes of pkg/dist are rounded to whole microseconds, and may use others.
+func TestPortable(t *testing.T) {
+	for _, name := range []string{"anomaly", "capacity", "cluster", "des", "engine", "expr", "fitness", "kv", "latency",
+		"link", "metrics", "model", "operators", "policy", "scale", "sim", "stream", "tier"} {
+		files, err := filepath.Glob(name + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatal("no files in", name, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := unportable.Find(text); found != nil && !strings.HasSuffix(file, "_test.go") {
+				t.Errorf("%s has %s…), whose last digit differs between processors", file, found)
+			}
+		}
+	}
+}
 
 // packages parses the imports of all packages of the module. It reads the files itself
 // instead of asking the go command, so that a change of a file invalidates the cached

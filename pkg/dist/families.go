@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"blis/pkg/portable"
 	"blis/pkg/registry"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -81,8 +82,8 @@ func lognormal(b *builder) distribution {
 
 // lognormalOf returns mean and standard deviation of the logarithms for the given mean and cv.
 func lognormalOf(mean, cv float64) (mu, sigma float64) {
-	variance := math.Log1p(cv * cv)
-	return math.Log(mean) - float64(variance/2), math.Sqrt(variance)
+	variance := portable.Log1p(cv * cv)
+	return portable.Log(mean) - float64(variance/2), math.Sqrt(variance)
 }
 
 // Limits of a tail index: at 1 the mean is infinite, and far above there is no variation.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"blis/pkg/portable"
+
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -41,7 +43,7 @@ func weibull(p *params) variate {
 // weibullShape solves 1 + cv² = Γ(1 + 2/k) / Γ(1 + 1/k)² for k by bisection; the right side falls
 // as k rises. The bracket covers every cv from minCV to maxCV.
 func weibullShape(cv float64) float64 {
-	want := math.Log1p(cv * cv)
+	want := portable.Log1p(cv * cv)
 	low, high := 0.05, 1000.0
 	for {
 		k := (low + high) / 2
@@ -158,5 +160,5 @@ func Bursts(probability float64, size, interval *Length) Times {
 // Noise returns a generator of lognormal factors of mean 1 and the given cv; 1 if cv is 0.
 func Noise(cv float64) func(*rand.Rand) float64 {
 	mu, sigma := lognormalOf(1, cv)
-	return func(r *rand.Rand) float64 { return math.Exp(mu + float64(sigma*r.NormFloat64())) }
+	return func(r *rand.Rand) float64 { return portable.Exp(mu + float64(sigma*r.NormFloat64())) }
 }

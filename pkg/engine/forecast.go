@@ -2,12 +2,12 @@ package engine
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"blis/pkg/des"
 	"blis/pkg/kv"
 	"blis/pkg/latency"
+	"blis/pkg/portable"
 )
 
 // Forecast is the load that a new request meets at a replica, true or estimated: the numbers that
@@ -90,7 +90,7 @@ func (o *Forecast) concurrent(steps int64, usual float64) int64 {
 	}
 	x := float64(steps) / float64(o.RemainingSteps)
 	usual = min(usual, float64(o.MaxSeqs-1))
-	return int64(usual + (now-usual)*(1-math.Exp(-x))/x)
+	return int64(usual + (now-usual)*(1-portable.Exp(-x))/x)
 }
 
 // InTransit is a request on its way to a replica: its prompt has Input tokens.

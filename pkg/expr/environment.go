@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"blis/pkg/portable"
+
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/checker"
 	"github.com/google/cel-go/common/ast"
@@ -15,8 +17,9 @@ import (
 
 // Functions of numbers in addition to CEL's, by number of arguments.
 var (
-	unary  = map[string]func(float64) float64{"abs": math.Abs, "exp": math.Exp, "log": math.Log, "sqrt": math.Sqrt}
-	binary = map[string]func(a, b float64) float64{"pow": math.Pow, modulo: remainder,
+	unary = map[string]func(float64) float64{"abs": math.Abs, "exp": portable.Exp, "log": portable.Log,
+		"sqrt": math.Sqrt}
+	binary = map[string]func(a, b float64) float64{"pow": portable.Pow, modulo: remainder,
 		"min": func(a, b float64) float64 { return min(a, b) }, "max": func(a, b float64) float64 { return max(a, b) }}
 	ternary = map[string]func(a, b, c float64) float64{
 		"clamp": func(x, lo, hi float64) float64 { return min(max(x, lo), hi) },

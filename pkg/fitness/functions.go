@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"blis/pkg/expr"
+	"blis/pkg/portable"
 	"blis/pkg/registry"
 )
 
@@ -43,10 +44,10 @@ var functions = registry.Table[function]{
 	{Name: "min", Doc: "the smaller of two", Value: binary(func(x, y float64) float64 { return min(x, y) })},
 	{Name: "max", Doc: "the larger of two", Value: binary(func(x, y float64) float64 { return max(x, y) })},
 	{Name: "abs", Doc: "absolute value", Value: unary(math.Abs)},
-	{Name: "exp", Doc: "e to the power of x", Value: unary(math.Exp)},
-	{Name: "log", Doc: "natural logarithm", Value: unary(math.Log)},
+	{Name: "exp", Doc: "e to the power of x", Value: unary(portable.Exp)},
+	{Name: "log", Doc: "natural logarithm", Value: unary(portable.Log)},
 	{Name: "sqrt", Doc: "square root", Value: unary(math.Sqrt)},
-	{Name: "pow", Doc: "pow(x, y) = x to the power of y", Value: binary(math.Pow)},
+	{Name: "pow", Doc: "pow(x, y) = x to the power of y", Value: binary(portable.Pow)},
 }
 
 func numbers(n int) []expr.Type { return slices.Repeat([]expr.Type{expr.Number}, n) }
@@ -96,7 +97,7 @@ func soft(x []float64) float64 {
 	if value <= limit {
 		return 1
 	}
-	return math.Exp(-k * (value/limit - 1))
+	return portable.Exp(-k * (value/limit - 1))
 }
 
 // weighted makes a function of alternating weights and values from one of two lists.
@@ -125,10 +126,10 @@ func wgeo(w, x []float64) float64 {
 	for i := range x {
 		weight += w[i]
 		if w[i] > 0 {
-			sum += float64(w[i] * math.Log(max(x[i], 0)))
+			sum += float64(w[i] * portable.Log(max(x[i], 0)))
 		}
 	}
-	return math.Exp(sum / weight)
+	return portable.Exp(sum / weight)
 }
 
 // lexStep is the resolution of lex for all but its last argument.

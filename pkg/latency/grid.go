@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"blis/pkg/portable"
 )
 
 // maxPoints is the most points of a grid's axis: more are no grid.
@@ -51,7 +53,7 @@ func TableOf(steps []MeasuredStep) *Table {
 		return nil
 	}
 	for i := range contextPoints - 1 {
-		at := int64(math.Round(float64(most) / math.Pow(1.6, float64(contextPoints-2-i))))
+		at := int64(math.Round(float64(most) / portable.Pow(1.6, float64(contextPoints-2-i))))
 		if at > t.ContextTokens[len(t.ContextTokens)-1] {
 			t.ContextTokens = append(t.ContextTokens, at)
 		}

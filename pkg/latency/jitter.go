@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"blis/pkg/des"
+	"blis/pkg/portable"
 )
 
 // Jitter returns a model that multiplies each step time of m by a lognormal factor of mean 1 and
@@ -12,7 +13,7 @@ func Jitter(m Model, cv float64, normal func() float64) Model {
 	if cv == 0 {
 		return m
 	}
-	variance := math.Log1p(cv * cv)
+	variance := portable.Log1p(cv * cv)
 	return &jitter{Model: m, sigma: math.Sqrt(variance), shift: variance / 2, normal: normal}
 }
 
@@ -24,6 +25,6 @@ type jitter struct {
 }
 
 func (j *jitter) Step(b Batch) des.Time {
-	factor := math.Exp(float64(j.sigma*j.normal()) - j.shift)
+	factor := portable.Exp(float64(j.sigma*j.normal()) - j.shift)
 	return max(1, micros(float64(j.Model.Step(b))*factor))
 }

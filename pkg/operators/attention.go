@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"blis/pkg/model"
+	"blis/pkg/portable"
 )
 
 // attention adds the attention block of a group of layers: projections, attention, and the sum over
@@ -120,7 +121,7 @@ func (c *compiler) nearestAttention(operator string, window, heads, kv, dim int)
 		}
 	}
 	nearest := math.Inf(1)
-	ratio := func(a, b int) float64 { return math.Abs(math.Log(float64(a) / float64(b))) }
+	ratio := func(a, b int) float64 { return math.Abs(portable.Log(float64(a) / float64(b))) }
 	for _, f := range c.tables.fields(operator) {
 		d, w, k, h := atoi(f[1]), atoi(f[2]), atoi(f[3]), atoi(f[4])
 		if w != window && w != 0 {

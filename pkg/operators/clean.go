@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"blis/pkg/portable"
 )
 
 // cleanProducts cleans the raw grids of matrix products. Kernels for some sizes are slower than those
@@ -75,7 +77,7 @@ func rising(times []float64) {
 	}
 	var pools []pool
 	for _, us := range times {
-		pools = append(pools, pool{math.Log(us), 1})
+		pools = append(pools, pool{portable.Log(us), 1})
 		for k := len(pools) - 1; k > 0 && pools[k].log < pools[k-1].log; k-- {
 			a, b := pools[k-1], pools[k]
 			pools[k-1] = pool{(float64(a.log*float64(a.n)) + float64(b.log*float64(b.n))) / float64(a.n+b.n), a.n + b.n}
@@ -85,7 +87,7 @@ func rising(times []float64) {
 	i := 0
 	for _, p := range pools {
 		for range p.n {
-			times[i] = math.Exp(p.log)
+			times[i] = portable.Exp(p.log)
 			i++
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"blis/pkg/portable"
 )
 
 // Distilled tables are a sequence of integers in bytes, compressed: the axes, then each series with
@@ -20,7 +22,7 @@ const logStep = 0.004
 // shortestUS is the time of level 0.
 const shortestUS = 0.5
 
-func timeOf(level int64) float64 { return shortestUS * math.Exp(float64(level)*logStep) }
+func timeOf(level int64) float64 { return shortestUS * portable.Exp(float64(level)*logStep) }
 
 // decoder reads the distilled form; the first error stays.
 type decoder struct {

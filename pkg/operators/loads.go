@@ -1,10 +1,11 @@
 package operators
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"blis/pkg/portable"
 )
 
 // sameLaw corrects a size at which the tables' loads change. Tokens of experts are drawn in proportion to x
@@ -32,8 +33,8 @@ func (x experts) sameLaw(g *grid, distribution string) *grid {
 // chosen is the share of experts with at least half a token, where x is from 1 to 0.8 times the tokens.
 func (x experts) chosen(tokens, a float64) float64 {
 	most := 0.8 * tokens
-	tail := math.Pow(most, 1-a)
-	mean := (a - 1) / (2 - a) * (math.Pow(most, 2-a) - 1) / (1 - tail)
+	tail := portable.Pow(most, 1-a)
+	mean := (a - 1) / (2 - a) * (portable.Pow(most, 2-a) - 1) / (1 - tail)
 	half := mean * float64(x.experts) / (2 * tokens * float64(x.topK))
-	return (math.Pow(max(1, half), 1-a) - tail) / (1 - tail)
+	return (portable.Pow(max(1, half), 1-a) - tail) / (1 - tail)
 }

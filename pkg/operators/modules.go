@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"blis/pkg/model"
+	"blis/pkg/portable"
 )
 
 // module adds attention blocks that the tables have as a whole, with their projections: MLA, and
@@ -85,7 +86,7 @@ func (c *compiler) nearestModule(operator string, t *model.Attention, heads int)
 			continue
 		}
 		have := atoi(f[len(f)-1])
-		distance += math.Abs(math.Log(float64(have) / float64(heads)))
+		distance += math.Abs(portable.Log(float64(have) / float64(heads)))
 		if f[1] != kv {
 			distance += 4
 		}
@@ -170,7 +171,8 @@ func (c *compiler) nearestLinear(operator, phase string, keys, values int) *grid
 	nearest := math.Inf(1)
 	for _, f := range c.tables.fields(key(operator, phase)) {
 		k, v := float64(atoi(f[0])), float64(atoi(f[1]))
-		if d := math.Abs(math.Log(v/float64(values))) + float64(0.1*math.Abs(math.Log(k/float64(keys)))); d < nearest {
+		keys, values := portable.Log(k/float64(keys)), portable.Log(v/float64(values))
+		if d := math.Abs(values) + float64(0.1*math.Abs(keys)); d < nearest {
 			nearest, best = d, c.tables.series[key(operator, phase, int(k), int(v))]
 		}
 	}

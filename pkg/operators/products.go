@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"blis/pkg/model"
+	"blis/pkg/portable"
 )
 
 // gemmDType is the name of a format in the tables of products.
@@ -183,7 +184,7 @@ func (c *compiler) routed(count float64, m *model.MLP) error {
 	share := float64(want.experts) / float64(want.ep)
 	hit := 1 - float64(want.topK)/float64(want.experts)
 	c.experts = append(c.experts, kernel{count, func(tokens float64) float64 {
-		active := share * (1 - math.Pow(hit, tokens))
+		active := share * (1 - portable.Pow(hit, tokens))
 		return active * max(1, one(tokens*float64(want.topK)/float64(want.experts))-launchUS)
 	}})
 	return nil
@@ -247,7 +248,7 @@ func (x experts) weights() float64 {
 
 // distance is how far a kernel is from the wanted one.
 func (x experts) distance(want experts) float64 {
-	ratio := func(a, b float64) float64 { return math.Abs(math.Log(a / b)) }
+	ratio := func(a, b float64) float64 { return math.Abs(portable.Log(a / b)) }
 	return ratio(x.weights(), want.weights()) + ratio(float64(x.hidden), float64(want.hidden)) +
 		ratio(float64(x.topK)/float64(x.experts), float64(want.topK)/float64(want.experts)) +
 		ratio(float64(x.inner)/float64(x.tp), float64(want.inner)/float64(want.tp)) + ratio(float64(x.ep),

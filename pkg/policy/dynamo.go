@@ -3,6 +3,8 @@ package policy
 import (
 	"math"
 	"slices"
+
+	"blis/pkg/portable"
 )
 
 // dynamoKV is the KV router of Dynamo 1.6.1 for a pool that both prefills and decodes
@@ -131,7 +133,7 @@ func (d *dynamoKV) softmax(costs []float64) (sum float64) {
 	for i, c := range costs {
 		d.weights[i] = 1
 		if high > low {
-			d.weights[i] = math.Exp((low - c) / ((high - low) * d.temperature))
+			d.weights[i] = portable.Exp((low - c) / ((high - low) * d.temperature))
 		}
 		sum += d.weights[i]
 	}

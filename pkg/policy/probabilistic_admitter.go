@@ -1,6 +1,6 @@
 package policy
 
-import "math"
+import "blis/pkg/portable"
 
 // probabilisticAdmitter is probabilistic-admitter of llm-d-router v0.10.0
 // (pkg/epp/framework/plugins/requestcontrol/admitter/probabilisticadmitter): it rejects a request of
@@ -39,7 +39,7 @@ func (p *probabilisticAdmitter) Admit(v *View) Verdict {
 
 // probability returns the probability of a rejection.
 func (p *probabilisticAdmitter) probability(v *View) float64 {
-	return min(math.Pow(utilization(v, p.queue, p.kv), p.power)*p.k, 1)
+	return min(portable.Pow(utilization(v, p.queue, p.kv), p.power)*p.k, 1)
 }
 
 // utilization is the mean over the replicas of max(queue depth / its limit, KV usage / its limit).

@@ -1,6 +1,6 @@
 package scale
 
-import "math"
+import "blis/pkg/portable"
 
 // Curve is the shape in which a replica becomes warm.
 type Curve uint8
@@ -33,7 +33,7 @@ func (w *Warmup) At(ageUS int64) float64 {
 	case linear:
 		return 1 + float64((w.Factor-1)*(1-x))
 	case exponential:
-		return 1 + float64((w.Factor-1)*math.Exp(-exponentialRate*x))
+		return 1 + float64((w.Factor-1)*portable.Exp(-exponentialRate*x))
 	}
 	return w.Factor
 }

@@ -1,12 +1,12 @@
 package sim
 
 import (
-	"math"
 	"slices"
 
 	"blis/pkg/des"
 	"blis/pkg/engine"
 	"blis/pkg/policy"
+	"blis/pkg/portable"
 )
 
 // oracle estimates how a request would fare on each replica, from the true state and from what the
@@ -136,7 +136,7 @@ func (p *rateEWMA) update(now des.Time, prefill, decode int64) {
 	if d == 0 {
 		return
 	}
-	decay := math.Exp(-float64(d) / rateWindowUS)
+	decay := portable.Exp(-float64(d) / rateWindowUS)
 	weight := (1 - decay) / float64(d) // weight of a new token
 	p.prefillRate = float64(p.prefillRate*decay) + float64(weight*float64(prefill-p.prefillTokens))
 	p.decodeRate = float64(p.decodeRate*decay) + float64(weight*float64(decode-p.decodeTokens))
@@ -148,7 +148,7 @@ func (p *rateEWMA) update(now des.Time, prefill, decode int64) {
 // rates count: a balancing router sends less to replicas that had more.
 func (g *oracle) setConcurrentRates(s *simulation, v *policy.View) {
 	// A run counts as at least rateWindowUS/10 old, so that its first requests are not extrapolated.
-	correction := 1 / (1 - math.Exp(-max(0.1, float64(s.now)/rateWindowUS)))
+	correction := 1 / (1 - portable.Exp(-max(0.1, float64(s.now)/rateWindowUS)))
 	var prefills, decodes, squares float64
 	for i := range v.Replicas {
 		p := &g.rates[v.Replicas[i].Index]

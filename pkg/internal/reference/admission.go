@@ -1,8 +1,9 @@
 package reference
 
 import (
-	"math"
 	"math/rand/v2"
+
+	"blis/pkg/portable"
 )
 
 // Admission has the parameters of llm-d's probabilistic-admitter.
@@ -22,7 +23,7 @@ func (a *Admission) rejects(q *request, s *simulation, now int64) bool {
 	for i := range s.replicas {
 		load += max(float64(s.router.queued[i])/a.Queue, s.router.usage[i]/a.KV)
 	}
-	chance := a.K * math.Pow(load/float64(len(s.replicas)), a.Power)
+	chance := a.K * portable.Pow(load/float64(len(s.replicas)), a.Power)
 	stream := numberStream(a.Seed).forRequest(s.rank(q))
 	return q.Sheddable && stream.unit() < chance
 }

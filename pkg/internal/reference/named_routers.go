@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"blis/pkg/portable"
 )
 
 // NamedRouter has the parameters of the routers llm-d and dynamo-kv.
@@ -171,7 +173,7 @@ func (r *router) cheapest(costs []float64) int {
 	for _, c := range costs {
 		w := 1.0
 		if high > low {
-			w = math.Exp((low - c) / ((high - low) * r.config.Named.Temperature))
+			w = portable.Exp((low - c) / ((high - low) * r.config.Named.Temperature))
 		}
 		weights = append(weights, w)
 		sum += w

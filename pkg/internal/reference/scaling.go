@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"blis/pkg/portable"
 )
 
 // Scaling is an auto-scaler. The cluster starts with Config.Replicas.
@@ -88,7 +90,7 @@ func (c *Scaling) warm(l *life, now, us int64) int64 {
 	case "linear":
 		factor = 1 + float64((c.Factor-1)*(1-x))
 	case "exponential":
-		factor = 1 + float64((c.Factor-1)*math.Exp(-5*x))
+		factor = 1 + float64((c.Factor-1)*portable.Exp(-5*x))
 	}
 	return roundHalfUp(float64(us) * factor)
 }
