@@ -35,6 +35,9 @@ func (b *batch) clone() *batch {
 	c.Admitted, c.Preempted, c.Resumed = slices.Clone(b.Admitted), slices.Clone(b.Preempted), slices.Clone(b.Resumed)
 	c.finishing, c.individual = slices.Clone(b.finishing), slices.Clone(b.individual)
 	c.stores = slices.Clone(b.stores)
+	for i := range c.stores {
+		c.stores[i].extents = slices.Clone(c.stores[i].extents)
+	}
 	return &c
 }
 
@@ -52,6 +55,11 @@ func (o *offload) clone(tree *kv.Tree) *offload {
 		d.uses[i].User, d.uses[i].stores = o.uses[i].User.Clone(), slices.Clone(o.uses[i].stores)
 	}
 	d.loading, d.storing, d.started = slices.Clone(o.loading), slices.Clone(o.storing), slices.Clone(o.started)
+	for _, list := range [][]underWay{d.loading, d.storing} {
+		for i := range list {
+			list[i].extents = slices.Clone(list[i].extents)
+		}
+	}
 	d.fills = slices.Clone(o.fills)
 	for i := range d.fills {
 		d.fills[i] = slices.Clone(o.fills[i])

@@ -17,7 +17,7 @@ type GapRun struct {
 func (e *Engine) Coast(until des.Time, most int) (steps int, result *StepResult) {
 	r := &e.result
 	r.Coasted, e.formed = r.Coasted[:0], e.formed[:0]
-	if e.slow != nil || e.offload != nil {
+	if e.slow != nil || !e.offload.coasts() {
 		return 0, r
 	}
 	for ; steps < most && e.current.End < until && e.quiet(); steps++ {
@@ -36,10 +36,21 @@ func (e *Engine) Coast(until des.Time, most int) (steps int, result *StepResult)
 		e.begin(b)
 		e.tick(b)
 		e.cache.Settle()
+		if e.offload != nil {
+			e.now, e.offload.blocked = now, none
+			e.endStores(now)
+			e.offer(b)
+		}
 		e.advance(b)
 		e.count(b)
 		b.length = e.model.Step(latency.Batch{Decode: b.Decode, Context: b.Context, WindowContext: b.WindowContext})
 		e.start(now)
+		if e.offload != nil {
+			e.startWithTier(now)
+			if e.hasNext {
+				e.askAll(b, max(e.current.End, b.notBefore)+b.length)
+			}
+		}
 		e.used, e.tokenlessSteps = b.UsedBlocks, 0
 	}
 	r.Decoding, r.DecodeGap = 0, 0

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"blis/pkg/des"
-	"blis/pkg/tier"
 )
 
 // admitWithTier is admit for a replica with a tier: requests whose load has ended are tried before all others, and
@@ -189,8 +188,8 @@ func (e *Engine) reservedBlocks() (n int) {
 // aborted during their loads whose blocks are now freed; while a step runs, this waits for its end.
 func (e *Engine) EndTransfers(now des.Time) (left []int32) {
 	o := e.offload
-	o.storing = o.endTransfers(o.storing, now, o.store.Stored)
-	o.loading = o.endTransfers(o.loading, now, o.store.Loaded)
+	e.endStores(now)
+	o.loading = o.endTransfers(o.loading, now)
 	if e.inFlight {
 		return nil
 	}
@@ -199,12 +198,29 @@ func (e *Engine) EndTransfers(now des.Time) (left []int32) {
 	return e.result.Aborted
 }
 
+// endStores ends the stores that are done at now.
+func (e *Engine) endStores(now des.Time) {
+	if o := e.offload; o != nil && len(o.storing) > 0 && o.storing[0].Ended <= now {
+		o.storing = o.endTransfers(o.storing, now)
+	}
+}
+
+// NextStore returns when the next store ends, and whether one is under way.
+func (e *Engine) NextStore() (des.Time, bool) {
+	if e.offload == nil || len(e.offload.storing) == 0 {
+		return 0, false
+	}
+	return e.offload.storing[0].Ended, true
+}
+
 // dropWithTier removes the requests that leave when a step ends at now.
 func (e *Engine) dropWithTier(now des.Time) {
 	late := len(e.offload.late)
-	e.offload.ending = true
-	e.dropAborted()
-	e.offload.ending = false
+	if len(e.aborted) > 0 {
+		e.offload.ending = true
+		e.dropAborted()
+		e.offload.ending = false
+	}
 	for _, s := range e.offload.late[:late] {
 		e.result.Aborted = append(e.result.Aborted, e.seqs[s].tag)
 		e.drop(s)
@@ -262,11 +278,11 @@ func (e *Engine) keepsBlocks(s int32) bool {
 	return true
 }
 
-// endTransfers removes from a list the transfers that have ended at now and calls end for them.
-func (o *offload) endTransfers(list []underWay, now des.Time, end func([]tier.Extent)) []underWay {
+// endTransfers removes from a list the transfers that have ended at now.
+func (o *offload) endTransfers(list []underWay, now des.Time) []underWay {
 	n := 0
 	for ; n < len(list) && list[n].Ended <= now; n++ {
-		end(list[n].extents)
+		o.store.Stored(list[n].extents)
 		o.stats.count(&list[n].Transfer)
 	}
 	return slices.Delete(list, 0, n)

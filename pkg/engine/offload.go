@@ -23,6 +23,9 @@ type OffloadConfig struct {
 	// Threshold is the share of the cache's blocks that must be in use for an offer.
 	Threshold     float64
 	Loads, Stores link.Speed
+	// QuietStores leaves stores out of Transfers. Their ends then need no call of EndTransfers, but a replica whose
+	// requests all wait must be started when the next one ends.
+	QuietStores bool
 	// ByArrival: of requests with the same order, the one that arrived first is the first in all queues, also after a
 	// preemption or a load.
 	ByArrival bool
@@ -352,6 +355,18 @@ func (e *Engine) takes(p *pendingStore) bool {
 	return false
 }
 
+// startWithTier completes the start of the step in flight, which began at now: it waits for stores, and its own begin
+// when it ends.
+func (e *Engine) startWithTier(now des.Time) {
+	e.start(max(now, e.current.notBefore))
+	e.askAll(e.current, e.current.End)
+}
+
+// coasts reports whether no request loads, and none has left since a batch was formed last.
+func (o *offload) coasts() bool {
+	return o == nil || o.store != nil && len(o.loading)+len(o.left)+len(o.orphans)+len(o.late)+o.held == 0
+}
+
 // askAll asks for the stores of b, whose step ends at end.
 func (e *Engine) askAll(b *batch, end des.Time) {
 	for i := range b.stores {
@@ -368,7 +383,9 @@ func (e *Engine) ask(p *pendingStore, at des.Time) des.Time {
 	o, n := e.offload, tier.Blocks(p.extents)
 	t := o.stores.Ask(at, float64(float64(n)*o.cfg.BlockBytes))
 	x := Transfer{Transfer: t, Tag: p.tag, Left: p.seq == none, Blocks: n}
-	o.started = append(o.started, x)
+	if !o.cfg.QuietStores {
+		o.started = append(o.started, x)
+	}
 	o.storing = append(o.storing, underWay{x, p.seq, p.extents})
 	if x.Left {
 		for _, m := range p.extents {

@@ -15,6 +15,7 @@ import (
 func (e *Engine) Start(now des.Time) (bool, error) {
 	e.formed = e.formed[:0]
 	e.now = now
+	e.endStores(now)
 	if e.hasNext {
 		e.current, e.next, e.hasNext = e.next, e.current, false
 	} else {
@@ -43,8 +44,7 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 	e.current.EarlierVictims, e.lostVictims = e.lostVictims, 0
 	e.start(now)
 	if e.offload != nil {
-		e.start(max(now, e.current.notBefore))
-		e.askAll(e.current, e.current.End)
+		e.startWithTier(now)
 	}
 	if e.slow != nil {
 		e.current.End = now + e.slow(now, e.current.length)
@@ -131,6 +131,7 @@ func (e *Engine) begin(b *batch) {
 
 // Stop accounts for the part of a step in flight before now, the end of the simulation.
 func (e *Engine) Stop(now des.Time) {
+	e.endStores(now)
 	if e.inFlight && now > e.current.Start { // it may wait for stores
 		e.account(now)
 	}

@@ -59,6 +59,10 @@ var brokenTiers = []rule{
 		"hi > q.hashed {\n\t\tq.fence = mark", "hi < 0 {\n\t\tq.fence = mark"},
 	{"a batch without tokens in which stores begin is formed again", "engine/step.go",
 		" && !e.offload.asks(e.current) {", " {"},
+	{"stores end without events, too", "engine/step.go",
+		"\te.now = now\n\te.endStores(now)\n", "\te.now = now\n"},
+	{"their ends wake a replica", "sim/transfers.go", "\tall.wake(s, i)\n", ""},
+	{"steps that only decode wait for stores, too", "engine/coast.go", "\t\t\te.startWithTier(now)\n", ""},
 	{"but not of blocks whose owner runs", "engine/offload.go",
 		"\t\tu.stores = append(u.stores, blockStore{m.Lo, m.Hi, t.Ended})\n",
 		"\t\tu.stores = append(u.stores, blockStore{m.Lo, m.Hi, t.Ended})\n" +

@@ -276,8 +276,11 @@ func (s *simulation) newReplica(d *cluster.Deployment, i, k int, spec *replicaSp
 	cache := kv.NewCache(s.tree, cacheConfig(d))
 	cfg := engineConfig(d)
 	cfg.KeepGaps, cfg.KeepBatches = o.ITL, o.Trace == stream.TraceLevels[2]
-	if cfg.Offload = offloadConfig(d, s.tree, !s.router.needs.fcfs); cfg.Offload != nil && s.transfers == nil {
-		s.transfers = &transfers{left: map[int32]string{}}
+	if cfg.Offload = offloadConfig(d, s.tree, !s.router.needs.fcfs); cfg.Offload != nil {
+		if s.transfers == nil { // only records show when stores end
+			s.transfers = &transfers{left: map[int32]string{}, quiet: !cfg.KeepBatches}
+		}
+		cfg.Offload.QuietStores = s.transfers.quiet
 	}
 	cfg.PreemptionScore = s.preemptionScorer(int32(len(s.replicas)))
 	jitter := spec.newJitter(k)

@@ -23,6 +23,8 @@ type transfer struct {
 	request string // id
 	// fromPrefill is the prefill replica that the blocks come from, or missing.
 	fromPrefill int32
+	// wakes: it is none, but the end of a store for which the replica waits.
+	wakes bool
 }
 
 // transfers are the transfers under way; nil if no replica has a tier.
@@ -32,6 +34,8 @@ type transfers struct {
 	count int64            // so far
 	left  map[int32]string // the ids of requests that are final, by tag
 	links []poolLink       // between the pools of disaggregated deployments
+	// quiet: stores between a cache and a tier are not among them.
+	quiet bool
 }
 
 // offloadConfig converts the tier of a deployment or its connection to other pools, nil if it has neither.
@@ -57,15 +61,8 @@ func (all *transfers) schedule(s *simulation, i int32) {
 		if !t.Left {
 			id = s.request(t.Tag).out.ID
 		}
-		x := transfer{t, all.count, i, id, missing}
-		all.count++
-		slot := int32(len(all.slots))
-		if last := len(all.spare) - 1; last >= 0 {
-			slot, all.spare = all.spare[last], all.spare[:last]
-			all.slots[slot] = x
-		} else {
-			all.slots = append(all.slots, x)
-		}
+		x := transfer{Transfer: t, replica: i, request: id, fromPrefill: missing}
+		slot := all.add(&x)
 		if p := s.deployments[s.replicas[i].deployment].pool; p != nil {
 			s.startPull(slot, p)
 			continue
@@ -74,9 +71,37 @@ func (all *transfers) schedule(s *simulation, i int32) {
 	}
 }
 
+// add numbers a transfer and returns its slot.
+func (all *transfers) add(x *transfer) int32 {
+	x.number = all.count
+	all.count++
+	if last := len(all.spare) - 1; last >= 0 {
+		slot := all.spare[last]
+		all.spare = all.spare[:last]
+		all.slots[slot] = *x
+		return slot
+	}
+	all.slots = append(all.slots, *x)
+	return int32(len(all.slots) - 1)
+}
+
+// wake schedules the end of the next store of replica i, whose requests all wait, unless each end is scheduled.
+func (all *transfers) wake(s *simulation, i int32) {
+	if at, ok := s.replicas[i].engine.NextStore(); ok && all.quiet {
+		x := transfer{replica: i, fromPrefill: missing, wakes: true}
+		slot := all.add(&x)
+		s.events.queue.Push(des.NewEvent(at, transferEnd, x.number, slot))
+	}
+}
+
 // endTransfer ends a transfer. Its replica may then have work.
 func (s *simulation) endTransfer(slot int32) error {
 	i := s.transfers.slots[slot].replica
+	if s.transfers.slots[slot].wakes {
+		s.markReady(i)
+		s.transfers.spare = append(s.transfers.spare, slot)
+		return nil
+	}
 	s.telemetry.beforeChange(s, i, s.events.instantDone)
 	for _, tag := range s.replicas[i].engine.EndTransfers(s.now) {
 		s.depart(tag)
@@ -106,6 +131,7 @@ func (all *transfers) start(s *simulation, i int32, started bool) error {
 	for _, step := range formed {
 		s.recordBatch(i, step)
 	}
+	all.wake(s, i)
 	s.telemetry.afterChange(s, i)
 	return s.observers.notify(s, onWait, i)
 }
@@ -115,7 +141,7 @@ func (all *transfers) clone() *transfers {
 		return nil
 	}
 	return &transfers{slots: slices.Clone(all.slots), spare: slices.Clone(all.spare), count: all.count,
-		left: maps.Clone(all.left)}
+		left: maps.Clone(all.left), quiet: all.quiet}
 }
 
 // pending returns how many events of transfers may be pending.

@@ -1,7 +1,6 @@
 package tier
 
 import (
-	"maps"
 	"slices"
 
 	"blis/pkg/kv"
@@ -22,28 +21,56 @@ type table struct {
 	tree       *kv.Tree
 	runs       []run
 	spareRuns  []int32
-	first      map[kv.Node]int32 // the first run of each node
+	ends       []ends // by node
 	lists      []list
 	ranks      []rank
 	spareRanks []int32
 }
 
+// ends are the first and the last run of a node, plus 1, or 0 if it has none.
+type ends struct{ first, last int32 }
+
 const none int32 = -1
 
-func newTable(tree *kv.Tree) table { return table{tree: tree, first: map[kv.Node]int32{}} }
+func newTable(tree *kv.Tree) table { return table{tree: tree} }
 
 // clone returns an independent copy on a clone of the tree.
 func (s *table) clone(tree *kv.Tree) table {
-	return table{tree, slices.Clone(s.runs), slices.Clone(s.spareRuns), maps.Clone(s.first), slices.Clone(s.lists),
+	return table{tree, slices.Clone(s.runs), slices.Clone(s.spareRuns), slices.Clone(s.ends), slices.Clone(s.lists),
 		slices.Clone(s.ranks), slices.Clone(s.spareRanks)}
 }
 
 // head returns the first run of a node, or none.
 func (s *table) head(n kv.Node) int32 {
-	if r, ok := s.first[n]; ok {
-		return r
+	if int(n) < len(s.ends) {
+		return s.ends[n].first - 1
 	}
 	return none
+}
+
+// tail returns the last run of a node, or none.
+func (s *table) tail(n kv.Node) int32 {
+	if int(n) < len(s.ends) {
+		return s.ends[n].last - 1
+	}
+	return none
+}
+
+// follow makes run r, or none, the one after run before, or the first one of its node if that is none.
+func (s *table) follow(n kv.Node, before, r int32) {
+	for int(n) >= len(s.ends) {
+		s.ends = append(s.ends, make([]ends, int(n)+1-len(s.ends)+len(s.ends)/2)...)
+	}
+	if before == none {
+		s.ends[n].first = r + 1
+	} else {
+		s.runs[before].following = r
+	}
+	if r == none {
+		s.ends[n].last = before + 1
+	} else if s.runs[r].following == none {
+		s.ends[n].last = r + 1
+	}
 }
 
 // each calls f for all runs with blocks of x, which it first cuts off other blocks.
@@ -74,18 +101,15 @@ func (s *table) change(x Extent, from, to state) {
 // insert adds blocks that the table lacks.
 func (s *table) insert(x Extent, in state, rank int32) {
 	s.tree.Ref(x.Node)
-	r := s.newRun(run{Extent: x, state: in})
-	before := none
-	for k := s.head(x.Node); k != none && s.runs[k].Lo < x.Lo; k = s.runs[k].following {
-		before = k
+	before, after := none, s.head(x.Node)
+	if last := s.tail(x.Node); last != none && s.runs[last].Lo < x.Lo {
+		before, after = last, none
 	}
-	if before == none {
-		s.runs[r].following = s.head(x.Node)
-		s.first[x.Node] = r
-	} else {
-		s.runs[r].following = s.runs[before].following
-		s.runs[before].following = r
+	for ; after != none && s.runs[after].Lo < x.Lo; after = s.runs[after].following {
+		before = after
 	}
+	r := s.newRun(run{Extent: x, state: in, following: after})
+	s.follow(x.Node, before, r)
 	s.list(r, rank)
 	s.merge(x)
 }
@@ -149,7 +173,8 @@ func (s *table) split(r, m int32) int32 {
 	x.Lo = m
 	s.tree.Ref(x.Node)
 	second := s.newRun(x)
-	s.runs[r].Hi, s.runs[r].following, s.runs[r].next = m, second, second
+	s.runs[r].Hi, s.runs[r].next = m, second
+	s.follow(x.Node, r, second)
 	s.runs[second].prev = r
 	if x.next == none {
 		s.ranks[x.rank].last = second
@@ -180,20 +205,11 @@ func (s *table) merge(x Extent) {
 // remove deletes a run.
 func (s *table) remove(r int32) {
 	s.unlist(r)
-	x := &s.runs[r]
-	if first := s.first[x.Node]; first == r {
-		if x.following == none {
-			delete(s.first, x.Node)
-		} else {
-			s.first[x.Node] = x.following
-		}
-	} else {
-		k := first
-		for s.runs[k].following != r {
-			k = s.runs[k].following
-		}
-		s.runs[k].following = x.following
+	x, before := &s.runs[r], none
+	for k := s.head(x.Node); k != r; k = s.runs[k].following {
+		before = k
 	}
+	s.follow(x.Node, before, x.following)
 	s.tree.Unref(x.Node)
 	s.spareRuns = append(s.spareRuns, r)
 }

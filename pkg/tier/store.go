@@ -44,7 +44,9 @@ type Store struct {
 	idle        int32 // ready blocks
 	numbers     int64 // ranks given so far
 	scratch     []Extent
+	spareLists  [][]Extent
 	stats       Stats
+	lru         bool
 }
 
 // Stats count blocks: used now and at most, evicted, and refused for lack of room.
@@ -62,7 +64,7 @@ func (s *Store) Stats() Stats {
 
 // NewStore returns an empty tier with this many blocks, which evicts by the policy of a name in Evictions.
 func NewStore(tree *kv.Tree, blocks int, policy string) *Store {
-	s := &Store{table: newTable(tree), total: int32(blocks)}
+	s := &Store{table: newTable(tree), total: int32(blocks), lru: policy == Evictions[0]}
 	s.eviction = newEviction(s, policy)
 	return s
 }
@@ -123,11 +125,13 @@ func (s *Store) Load(u *User, path kv.Path, blockSize, lo, hi int32) []Extent {
 // Offer begins to store those of blocks lo to hi of a path that the store lacks, for u, and returns them. If it
 // has no room for all of them, it stores none and returns false.
 func (s *Store) Offer(u *User, path kv.Path, blockSize, lo, hi int32) (missing []Extent, ok bool) {
+	if s.lru && s.extends(u, path, blockSize, lo) {
+		return s.offerNext(u, Extent{path[len(path)-1].Node, lo, hi})
+	}
 	list := extents(s.scratch[:0], path, blockSize, lo, hi)
 	s.scratch = list
 	missing, own := s.compare(list)
 	n := Blocks(missing)
-	lack := n - (s.total - s.used)
 	if own+n > 0 {
 		s.numberOf(u)
 		s.eviction.missed(s, u, missing)
@@ -147,9 +151,22 @@ func (s *Store) Offer(u *User, path kv.Path, blockSize, lo, hi int32) (missing [
 			u.seen.add(x.Lo, x.Hi)
 		}
 	}
+	if !s.makeRoom(n, own) {
+		return nil, false
+	}
+	if n > 0 {
+		s.eviction.insert(s, u, missing)
+	}
+	return missing, true
+}
+
+// makeRoom evicts blocks until n more fit and counts these as used. If that would need some of own idle blocks, it
+// does nothing and returns false.
+func (s *Store) makeRoom(n, own int32) bool {
+	lack := n - (s.total - s.used)
 	if lack > s.idle-own {
 		s.stats.Refused += int64(n)
-		return nil, false
+		return false
 	}
 	if lack > 0 {
 		s.stats.Evicted += int64(lack)
@@ -157,12 +174,37 @@ func (s *Store) Offer(u *User, path kv.Path, blockSize, lo, hi int32) (missing [
 		s.used -= lack
 		s.eviction.evict(s, lack)
 	}
-	if n > 0 {
-		s.eviction.insert(s, u, missing)
-	}
 	s.used += n
 	s.stats.Peak = max(s.stats.Peak, s.used)
+	return true
+}
+
+// extends reports whether the blocks from lo on belong to the last node of a path and come after all blocks of that
+// node in the store, the last of which u has used last.
+func (s *Store) extends(u *User, path kv.Path, blockSize, lo int32) bool {
+	last := len(path) - 1
+	r := s.tail(path[last].Node)
+	return r != none && s.runs[r].Hi == lo && s.ranks[s.runs[r].rank].number == u.number &&
+		(last == 0 || path[last-1].End/blockSize <= lo)
+}
+
+// offerNext is Offer of blocks that extend those of u in the store, which evicts by lru.
+func (s *Store) offerNext(u *User, x Extent) (missing []Extent, ok bool) {
+	u.seen.add(x.Lo, x.Hi)
+	if !s.makeRoom(x.Hi-x.Lo, 0) {
+		return nil, false
+	}
+	missing = append(s.spareExtents(), x)
+	s.eviction.insert(s, u, missing)
 	return missing, true
+}
+
+// spareExtents returns an empty list.
+func (s *Store) spareExtents() (list []Extent) {
+	if last := len(s.spareLists) - 1; last >= 0 {
+		list, s.spareLists = s.spareLists[last], s.spareLists[:last]
+	}
+	return list
 }
 
 // compare returns which blocks of a list the store lacks, and how many others are idle. These are not evicted for an
@@ -216,19 +258,14 @@ func (s *Store) Release(path kv.Path) {
 	}
 }
 
-// Stored ends a store of Offer.
-func (s *Store) Stored(list []Extent) { s.end(list, storing) }
-
-// Loaded ends a load.
-func (s *Store) Loaded(list []Extent) { s.end(list, loading) }
-
-// end makes the blocks of a transfer, which are in this state, idle.
-func (s *Store) end(list []Extent, was state) {
+// Stored ends a store of Offer, or a load. The store owns the list then.
+func (s *Store) Stored(list []Extent) {
 	for _, x := range list {
 		s.each(x, func(r int32) { s.runs[r].state = ready })
 		s.merge(x)
 	}
 	s.idle += Blocks(list)
+	s.spareLists = append(s.spareLists, list[:0])
 }
 
 // Finish ends the use by u, whose request has ended.
@@ -240,6 +277,6 @@ func (s *Store) Finish(u *User, path kv.Path, blockSize int32) {
 // Clone returns an independent copy on tree, a clone of the store's tree.
 func (s *Store) Clone(tree *kv.Tree) *Store {
 	d := *s
-	d.table, d.scratch, d.eviction = s.table.clone(tree), nil, s.eviction.clone(tree)
+	d.table, d.scratch, d.spareLists, d.eviction = s.table.clone(tree), nil, nil, s.eviction.clone(tree)
 	return &d
 }

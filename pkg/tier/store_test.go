@@ -46,7 +46,7 @@ func TestEviction(t *testing.T) {
 	if _, ok := s.Offer(&d, path("s"), 10, 0, 4); ok {
 		t.Error("there is room for four blocks when five are in transfers")
 	}
-	s.Loaded(load)
+	s.Stored(load)
 	if err := s.Check(); err != nil {
 		t.Error(err)
 	}

@@ -1,0 +1,51 @@
+package sim
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"blis/pkg/internal/reference"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// TestQuietStores: without records of transfers the ends of stores are no events, and replicas with a tier coast.
+// Outcomes and metrics must be those of a run with all these records, also where requests are far apart.
+func TestQuietStores(t *testing.T) {
+	cases := uint64(1000)
+	if raceEnabled || testing.Short() {
+		cases = 100
+	}
+	for seed := range cases {
+		c, requests := reference.RandomHosts(seed)
+		for i := range requests {
+			later := requests[i].ArrivalUS * int64(seed%3*seed%20)
+			requests[i].ArrivalUS += later
+			if requests[i].DeadlineUS > 0 {
+				requests[i].DeadlineUS += later
+			}
+		}
+		run := func(trace string, check bool) (lines []string) {
+			o := testOptions(c)
+			o.Trace, o.Check = trace, check
+			var out bytes.Buffer
+			must(runCluster(t.Context(), clusterOf(c), testSpecs(c), bytes.NewReader(workloadOf(requests)), &out, o))
+			for line := range strings.Lines(out.String()) {
+				if strings.HasPrefix(line, `{"kind":"outcome"`) || strings.HasPrefix(line, `{"kind":"metrics"`) {
+					lines = append(lines, line)
+				}
+			}
+			if len(lines) < 1 {
+				t.Fatalf("seed %d: %s", seed, out.String())
+			}
+			return lines
+		}
+		full := run("full", false)
+		for _, check := range []bool{false, true} {
+			if diff := gocmp.Diff(full, run("decisions", check)); diff != "" {
+				t.Fatalf("seed %d, check %v: with (-) and without transfers (+):\n%s", seed, check, diff)
+			}
+		}
+	}
+}
