@@ -20,14 +20,16 @@ type Failures struct {
 
 // Failure is a failure of one replica.
 type Failure struct {
-	// At is its time since the origin of the workload.
+	// At is its time since the origin of the workload. Kind is down, slow (its steps take Factor times as long) or
+	// partition (the router's snapshots of it do not change, while requests and probes reach it).
 	At   scale.Duration `yaml:"at" json:"at"`
 	Kind string         `yaml:"kind" json:"kind"`
 	// Deployment may be left out if there is only one.
 	Deployment string `yaml:"deployment" json:"deployment"`
 	Replica    int    `yaml:"replica" json:"replica"`
-	// For is how long it lasts, from At until the replica begins to load; "" is for good.
-	For scale.Duration `yaml:"for" json:"for,omitempty"`
+	// For is how long it lasts, for one that is down until it begins to load; "" is for good.
+	For    scale.Duration `yaml:"for" json:"for,omitempty"`
+	Factor float64        `yaml:"factor" json:"factor,omitempty"`
 	// Inflight says what becomes of the requests that the replica has, and of those that are sent to it while it is
 	// down: they fail, or go back to routing (redirect).
 	Inflight string `yaml:"inflight" json:"inflight,omitempty"`
@@ -50,7 +52,9 @@ type HealthCheck struct {
 
 // The kinds of Failure.
 const (
-	FailureDown = "down"
+	FailureDown      = "down"
+	FailureSlow      = "slow"
+	FailurePartition = "partition"
 )
 
 // The values of Inflight.
@@ -60,7 +64,7 @@ const (
 )
 
 var (
-	failureKinds  = []string{FailureDown}
+	failureKinds  = []string{FailureDown, FailureSlow, FailurePartition}
 	inflightModes = []string{inflightFail, inflightRedirect}
 )
 
@@ -181,8 +185,16 @@ func (c *Config) validateFailure(f *Failure, path string, errorf strictyaml.Erro
 		return errorf(path+".deployment", "must be set, since there are several deployments")
 	case at < 0:
 		return errorf(path+".deployment", "%v", registry.Unknown("deployment", f.Deployment, ids))
-	case !slices.Contains(inflightModes, f.Inflight):
+	case f.Kind == FailureDown && !slices.Contains(inflightModes, f.Inflight):
 		return errorf(path+".inflight", "%v", registry.Unknown("choice", f.Inflight, inflightModes))
+	case f.Kind != FailureDown && f.Inflight != "":
+		return errorf(path+".inflight", "has no effect: only replicas that are down lose requests")
+	case f.Kind == FailureSlow && !(f.Factor >= 1 && f.Factor <= 1000):
+		return errorf(path+".factor", "must be between 1 and 1000, is %g", f.Factor)
+	case f.Kind != FailureSlow && f.Factor != 0:
+		return errorf(path+".factor", "has no effect: only replicas that are slow have one")
+	case f.Kind == FailurePartition && f.For == "":
+		return errorf(path+".for", "must be set for a partition")
 	}
 	if _, err := f.At.Micros(); err != nil {
 		return errorf(path+".at", "%v", err)

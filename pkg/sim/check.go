@@ -58,7 +58,7 @@ func (checker) replica(s *simulation, r *replica) error {
 		others += 2*len(s.deployments) + 3*len(s.replicas)
 	}
 	if s.failures != nil { // probes, and for each replica a random failure and phases that it had before
-		others += len(s.failures.config.Events) + 4*len(s.replicas) + 1
+		others += 2*len(s.failures.config.Events) + 4*len(s.replicas) + 1
 	}
 	if n := s.events.queue.Len() + s.events.steps.Len(); n > perRequest*inFlight+others+s.events.stale {
 		return fmt.Errorf("check: %d events pending for %d requests in flight", n, inFlight)

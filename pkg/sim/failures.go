@@ -33,6 +33,9 @@ type failures struct {
 	stats     failureStats
 }
 
+// maxRedirects is how often a request is redirected at most. The next time it fails.
+const maxRedirects = 1000
+
 // failing is what may fail of a replica.
 type failing struct {
 	random *rand.Rand
@@ -84,12 +87,16 @@ func (s *simulation) setUpFailures(c *cluster.Config, seed uint64) error {
 		f.restarts = append(f.restarts, plan)
 	}
 	for i := range f.config.Events {
-		at, err := f.config.Events[i].At.Micros()
-		if err != nil {
-			return err
+		from, until := interval(&f.config.Events[i])
+		switch f.config.Events[i].Kind {
+		case cluster.FailurePartition:
+			s.events.queue.Push(des.NewEvent(until, failure, int64(i), -int32(i)-1))
+			fallthrough
+		case cluster.FailureDown:
+			s.events.queue.Push(des.NewEvent(from, failure, int64(i), int32(i)))
 		}
-		s.events.queue.Push(des.NewEvent(at, failure, int64(i), int32(i)))
 	}
+	s.keepImages()
 	if r := f.config.Random; r != nil {
 		mtbf, err := r.MTBF.Micros()
 		if err != nil {
@@ -103,6 +110,7 @@ func (s *simulation) setUpFailures(c *cluster.Config, seed uint64) error {
 	}
 	for i := range s.replicas {
 		f.addReplica(s, int32(i))
+		s.setSlow(int32(i), nil, 0)
 		f.drawFailure(s, int32(i))
 	}
 	return nil
@@ -128,8 +136,8 @@ func (f *failures) drawFailure(s *simulation, i int32) {
 	s.events.queue.Push(des.NewEvent(x.randomAt, failure, int64(number), int32(number)))
 }
 
-// fail processes a failure: a number below the number of configured events is that of one, others are random failures
-// of replicas.
+// fail processes a failure: a number below the number of configured events is that of one, which -1 − its number ends,
+// and others are random failures of replicas.
 func (s *simulation) fail(number int32) error {
 	f := s.failures
 	if n := int32(len(f.config.Events)); number >= n {
@@ -141,18 +149,18 @@ func (s *simulation) fail(number int32) error {
 		x.randomAt = des.Time(stream.Never)
 		return s.failReplica(i, s.now+max(1, des.Micros(x.random.ExpFloat64()*f.mttrUS)), f.config.Random.Redirects())
 	}
-	e := &f.config.Events[number]
+	e := &f.config.Events[max(number, -1-number)]
 	i := s.replicaOf(e)
-	if i == missing {
+	switch {
+	case i == missing:
+		return nil
+	case e.Kind == cluster.FailurePartition:
+		s.cutOff(i, number >= 0)
 		return nil
 	}
-	until := des.Time(stream.Never)
-	if e.For != "" {
-		us, err := e.For.Micros()
-		if err != nil {
-			return err
-		}
-		until = s.now + us
+	_, until := interval(e)
+	if until == noHorizon {
+		until = des.Time(stream.Never)
 	}
 	return s.failReplica(i, until, e.Redirects())
 }
@@ -160,7 +168,7 @@ func (s *simulation) fail(number int32) error {
 // replicaOf returns the replica of a failure, missing if there is none yet.
 func (s *simulation) replicaOf(e *cluster.Failure) int32 {
 	for i := range s.replicas {
-		if r := &s.replicas[i]; int(r.index) == e.Replica && s.deployments[r.deployment].id == e.Deployment {
+		if s.isOf(e, int32(i)) {
 			return int32(i)
 		}
 	}
@@ -227,27 +235,25 @@ func (s *simulation) crash(i int32, redirect bool) error {
 	if err := s.setPhase(i, failed); err != nil {
 		return err
 	}
-	slots := s.requestsOf(i)
-	if redirect {
-		s.failures.stats.redirected += int64(len(slots))
-		for _, slot := range slots {
-			s.failures.refuse(s, s.request(slot).position, i)
+	for _, slot := range s.requestsOf(i) {
+		if r := s.request(slot); redirect && r.out.Redirects < maxRedirects {
+			s.failures.stats.redirected++
+			s.failures.refuse(s, r.position, i)
+			continue
 		}
-		if err := s.redirectRequests(i); err != nil {
+		s.failures.stats.lost++
+		if err := s.lose(slot); err != nil {
 			return err
 		}
-	} else {
-		s.failures.stats.lost += int64(len(slots))
-		for _, slot := range slots {
-			if err := s.lose(slot); err != nil {
-				return err
-			}
-		}
+	}
+	if err := s.redirectRequests(i); err != nil { // the others
+		return err
 	}
 	s.telemetry.beforeChange(s, i, s.events.instantDone)
 	for _, tag := range s.replicas[i].engine.Crash(s.now) {
 		s.depart(tag)
 	}
+	s.setSlow(i, nil, 0)
 	s.events.steps.Keep(func(e des.Event) bool { return e.Slot != i })
 	s.telemetry.afterChange(s, i)
 	s.router.flow.schedule(s)
@@ -352,7 +358,7 @@ func (s *simulation) refuseSent(slot int32) error {
 	r := s.request(slot)
 	f, i := s.failures, r.replica
 	f.stats.refused++
-	if !f.replicas[i].redirect {
+	if !f.replicas[i].redirect || r.out.Redirects >= maxRedirects {
 		f.stats.lost++
 		s.leaveOnTheWay(slot)
 		return s.drop(slot, stream.StateFailed, stream.ReasonReplicaLost)

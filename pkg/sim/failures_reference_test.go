@@ -29,6 +29,12 @@ func setFailures(c *cluster.Config, f *reference.Failures) {
 	for _, e := range f.Events {
 		x := cluster.Failure{At: us(e.AtUS), Kind: cluster.FailureDown, Deployment: "main", Replica: e.Replica,
 			Inflight: inflight[e.Redirect]}
+		switch {
+		case e.Factor > 0:
+			x.Kind, x.Factor, x.Inflight = cluster.FailureSlow, e.Factor, ""
+		case e.Cut:
+			x.Kind, x.Inflight = cluster.FailurePartition, ""
+		}
 		if e.ForUS != reference.Never {
 			x.For = us(e.ForUS)
 		}

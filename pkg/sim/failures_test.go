@@ -28,7 +28,11 @@ func TestRandomFailures(t *testing.T) {
 		c, requests := reference.RandomFailures(seed)
 		c.Failures.Events = nil
 		d := rand.New(rand.NewPCG(seed, 11))
-		mean := func() scale.Duration { return scale.Duration(fmt.Sprintf("%dus", 20+d.IntN(2000))) }
+		least := 20
+		if len(c.Beta) > 0 { // some steps
+			least += 10 * int(c.Beta[0]+20*c.Beta[1]+5*c.Beta[2])
+		}
+		mean := func() scale.Duration { return scale.Duration(fmt.Sprintf("%dus", least+d.IntN(2000))) }
 		config := clusterOf(c)
 		config.Failures.Random = &cluster.RandomFailures{MTBF: mean(), MTTR: mean(), Inflight: "fail"}
 		if d.IntN(2) == 0 {

@@ -111,6 +111,7 @@ func (s *simulation) addReplica(i int32) error {
 		loadUS: e.plan.Load.Draw(random)})
 	e.present = append(e.present, at)
 	s.failures.addReplica(s, at)
+	s.setSlow(at, nil, 0)
 	s.scheduleReplica(provisionUS, replicaReady, at)
 	return s.setPhase(at, provisioning)
 }
@@ -140,17 +141,17 @@ func (s *simulation) advanceReplica(i int32) error {
 		if plan.Warmup.DurationUS == 0 {
 			return s.becomeReady(i)
 		}
-		s.replicas[i].engine.Slow(slowdown(&plan.Warmup, s.now))
+		s.setSlow(i, &plan.Warmup, s.now)
 		s.scheduleReplica(plan.Warmup.DurationUS, replicaReady, i)
 		if s.failures != nil && plan.RouteWhileWarming {
 			s.failures.back(s, i)
 		}
 		return s.setPhase(i, warming)
 	case warming:
-		s.replicas[i].engine.Slow(nil)
+		s.setSlow(i, nil, 0)
 		return s.becomeReady(i)
 	case draining:
-		s.replicas[i].engine.Slow(nil)
+		s.setSlow(i, nil, 0)
 	}
 	return nil
 }
@@ -162,13 +163,6 @@ func (s *simulation) becomeReady(i int32) error {
 		s.failures.drawFailure(s, i)
 	}
 	return s.setPhase(i, ready)
-}
-
-// slowdown returns the lengths of the steps of a replica that warms up since a time.
-func slowdown(w *scale.Warmup, since des.Time) func(start, length des.Time) des.Time {
-	return func(start, length des.Time) des.Time {
-		return des.Micros(float64(float64(length) * w.At(start-since)))
-	}
 }
 
 // removeReplica removes a replica: at once if it does not serve yet, else when its requests have left.

@@ -27,6 +27,7 @@ type telemetry struct {
 	// refreshOnView: a view must refresh some fields.
 	refreshOnView bool
 	ages          fieldAges
+	cut           []partition // by replica, as far as any was cut off
 	// read are fields that have not been reported to observers yet.
 	read fieldReads
 }
@@ -133,6 +134,9 @@ func (o *telemetry) readPeriodic(s *simulation, i int32, eventsDone bool) {
 			at -= t.us
 		}
 		if taken := &o.stats[i].TakenUS[t.field]; at > *taken {
+			if len(o.cut) > 0 && (o.isCut(i) || int(i) < len(o.cut) && at < o.cut[i].healedAt) {
+				continue
+			}
 			*taken = at
 			o.sample(s, i, t.field, at)
 			o.noteRead(s, i, t.field, at)
@@ -162,6 +166,9 @@ func (o *telemetry) flushReads(s *simulation) {
 
 // afterChange must be called after replica i has changed.
 func (o *telemetry) afterChange(s *simulation, i int32) {
+	if len(o.cut) > 0 && o.isCut(i) {
+		return
+	}
 	for _, f := range o.eager {
 		o.sample(s, i, f, s.now)
 	}
@@ -179,13 +186,14 @@ func (o *telemetry) refreshAll(s *simulation, first, end int, needs policy.Needs
 // refresh updates the fields of replica i that are in needs for a view, and counts their ages.
 func (o *telemetry) refresh(s *simulation, i int32, needs policy.Needs) {
 	o.beforeChange(s, i, s.events.instantDone)
+	cut := len(o.cut) > 0 && o.isCut(i)
 	for _, f := range o.late {
-		if needs.Has(f) {
+		if needs.Has(f) && !cut {
 			o.sample(s, i, f, s.now)
 		}
 	}
 	for _, t := range o.onDemand {
-		if taken := &o.stats[i].TakenUS[t.field]; needs.Has(t.field) && s.now-*taken >= t.us {
+		if taken := &o.stats[i].TakenUS[t.field]; needs.Has(t.field) && s.now-*taken >= t.us && !cut {
 			*taken = s.now
 			o.sample(s, i, t.field, s.now)
 			o.noteRead(s, i, t.field, s.now)
@@ -245,13 +253,15 @@ func (o *telemetry) recordStep(i int32, us des.Time) {
 	} else {
 		c.stepUS += float64(stepWeight * (float64(us) - c.stepUS))
 	}
-	o.stats[i].StepUS = c.stepUS
+	if len(o.cut) == 0 || !o.isCut(i) {
+		o.stats[i].StepUS = c.stepUS
+	}
 }
 
 // clone returns an independent copy for clones of the replicas.
 func (o *telemetry) clone(replicas []replica) *telemetry {
 	c := *o
-	c.read = fieldReads{}
+	c.read, c.cut = fieldReads{}, slices.Clone(o.cut)
 	c.states, c.stats, c.counters = slices.Clone(o.states), slices.Clone(o.stats), slices.Clone(o.counters)
 	c.extremes = policy.NewExtremes(c.states)
 	for i := range c.states {

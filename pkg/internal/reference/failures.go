@@ -14,8 +14,14 @@ type Failures struct {
 	Probes  int
 }
 
-// Failure is a failure of a replica at AtUS. It is down for ForUS until it begins to load, or Never comes back.
+// maxRedirects is how often a request goes to another replica.
+const maxRedirects = 1000
+
+// Failure is a failure of a replica at AtUS. It is down for ForUS until it begins to load, or Never comes back. With
+// Factor it is slow instead, and with Cut its reports do not reach the router, for ForUS.
 type Failure struct {
+	Factor      float64
+	Cut         bool
 	AtUS, ForUS int64
 	Replica     int
 	// Redirect: its requests, and those sent to it while it is down, go to other replicas. Otherwise they fail.
@@ -43,6 +49,19 @@ func (c *Config) starts() *Scaling {
 
 // hasFleet reports whether replicas come, go or fail.
 func (c *Config) hasFleet() bool { return c.starts() != nil }
+
+// slow is the length of a step of replica i that starts at now and would take us.
+func (c *Config) slow(i int, now int64, us float64) float64 {
+	if c.Failures == nil {
+		return us
+	}
+	for _, f := range c.Failures.Events {
+		if f.Factor > 0 && f.Replica == i && f.AtUS <= now && (f.ForUS == Never || now < f.AtUS+f.ForUS) {
+			us = float64(us * f.Factor)
+		}
+	}
+	return us
+}
 
 // present lists the replicas that count for an auto-scaler.
 func (s *simulation) present() (all []int) {
@@ -95,10 +114,29 @@ func (s *simulation) dispatchFailures(now int64) bool {
 		return false
 	}
 	for k, f := range s.config.Failures.Events {
+		switch {
+		case f.Factor > 0:
+			continue
+		case f.Cut && f.AtUS+f.ForUS == now && !s.healed[k]:
+			s.healed[k], s.flow.due = true, true
+			if f.Replica < len(s.replicas) {
+				s.replicas[f.Replica].cuts--
+			}
+			return true
+		}
 		if f.AtUS != now || s.failed[k] {
 			continue
 		}
 		s.failed[k] = true
+		if f.Cut {
+			if f.Replica < len(s.replicas) {
+				if s.config.SnapshotUS == 0 {
+					s.router.readReports(s.replicas, now)
+				}
+				s.replicas[f.Replica].cuts++
+			}
+			return true
+		}
 		if f.Replica < len(s.replicas) {
 			s.fail(f, now)
 		}
@@ -129,7 +167,7 @@ func (s *simulation) fail(f Failure, now int64) {
 	l.nextAt, l.redirect, l.warmFrom = until, f.Redirect, Never
 	for _, q := range s.requests {
 		if !q.final() && q.stage >= stageDelay && q.outcome.Replica == f.Replica {
-			if f.Redirect {
+			if f.Redirect && q.outcome.Redirects < maxRedirects {
 				q.refuse(f.Replica, now)
 			} else {
 				s.abort(q, now, failed, "replica_lost")
@@ -164,7 +202,7 @@ func (q *request) refuse(replica int, now int64) {
 // refuseSent ends the way of a request to a replica that does not accept it.
 func (s *simulation) refuseSent(q *request, now int64) {
 	i := q.outcome.Replica
-	if !s.replicas[i].life.redirect {
+	if !s.replicas[i].life.redirect || q.outcome.Redirects >= maxRedirects {
 		q.stage = stageDelay
 		s.abort(q, now, failed, "replica_lost")
 		return
@@ -218,8 +256,11 @@ func (s *simulation) failureTimes() (times []int64) {
 		return nil
 	}
 	for k, f := range c.Events {
-		if !s.failed[k] {
+		if !s.failed[k] && f.Factor == 0 {
 			times = append(times, f.AtUS)
+		}
+		if f.Cut && !s.healed[k] {
+			times = append(times, f.AtUS+f.ForUS)
 		}
 	}
 	if c.ProbeUS > 0 && s.probing() {

@@ -41,6 +41,13 @@ func RandomFailures(seed uint64) (Config, []Request) {
 		if d.percent(40) { // when something else is
 			e.AtUS = pick(d, requests...).ArrivalUS + step*int64(d.between(0, 3))
 		}
+		switch {
+		case d.percent(30):
+			e.Factor = pick(d, 1, 1.5, 3, 7)
+			e.Redirect = false
+		case d.percent(30):
+			e.Cut, e.ForUS, e.Redirect = true, max(1, e.ForUS), false
+		}
 		f.Events = append(f.Events, e)
 	}
 	slices.SortStableFunc(f.Events, func(a, b Failure) int { return int(a.AtUS - b.AtUS) })

@@ -5,6 +5,8 @@ import "slices"
 // replica is one engine: its queue, its batches and its KV cache.
 type replica struct {
 	config  *Config
+	index   int
+	cuts    int // by which its reports do not reach the router
 	cache   cache
 	waiting []*request // head first
 	// stopped is the limit that stopped the queue when the last batch was formed.
@@ -100,7 +102,8 @@ func (r *replica) start(now int64) {
 		r.step.Shares = append(r.step.Shares, Share{p.request.ID, p.tokens})
 	}
 	r.step.StartUS = max(now, r.step.notBefore)
-	r.step.EndUS = r.step.StartUS + r.config.starts().warm(&r.life, r.step.StartUS, r.config.stepTime(r.step.Batch))
+	us := r.config.starts().warm(&r.life, r.step.StartUS, r.config.stepTime(r.step.Batch))
+	r.step.EndUS = r.step.StartUS + roundHalfUp(r.config.slow(r.index, r.step.StartUS, us))
 	r.askStores(r.step, r.step.EndUS)
 	if !r.config.Async {
 		return

@@ -37,10 +37,15 @@ func ratio(all []measurement, now int64) float64 {
 	return float64(count) / float64(of)
 }
 
-// readReports reads what all replicas report at now.
+// readReports reads what all replicas report at now. What the others reported before stays.
 func (r *router) readReports(replicas []*replica, now int64) {
+	before := r.reports
 	r.reports = reports{}
-	for _, x := range replicas {
+	for i, x := range replicas {
+		if x.cuts > 0 {
+			r.reports.keep(&before, i)
+			continue
+		}
 		for _, q := range slices.Concat(x.waiting, x.running) {
 			q.reported = true
 		}
@@ -58,6 +63,22 @@ func (r *router) readReports(replicas []*replica, now int64) {
 		r.tpotMS = append(r.tpotMS, ratio(x.laterTokens, now)/1000)
 		r.waitMS = append(r.waitMS, float64(len(x.waiting)+len(x.loading))*x.meanStepUS/1000)
 	}
+}
+
+// keep adds what replica i reported before, or nothing of a new one, which has nothing to do.
+func (r *reports) keep(before *reports, i int) {
+	if i >= len(before.queued) {
+		r.queued, r.running, r.usage = append(r.queued, 0), append(r.running, 0), append(r.usage, 0)
+		r.free, r.caches = append(r.free, 0), append(r.caches, nil)
+		r.hitRate, r.waitMS = append(r.hitRate, 0), append(r.waitMS, 0)
+		r.ttftMS, r.tpotMS = append(r.ttftMS, 0), append(r.tpotMS, 0)
+		return
+	}
+	r.queued, r.running = append(r.queued, before.queued[i]), append(r.running, before.running[i])
+	r.free, r.usage = append(r.free, before.free[i]), append(r.usage, before.usage[i])
+	r.caches, r.hitRate = append(r.caches, before.caches[i]), append(r.hitRate, before.hitRate[i])
+	r.ttftMS, r.tpotMS = append(r.ttftMS, before.ttftMS[i]), append(r.tpotMS, before.tpotMS[i])
+	r.waitMS = append(r.waitMS, before.waitMS[i])
 }
 
 // measureStep notes the step that ends now, and the tokens that clients get from it.

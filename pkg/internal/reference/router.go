@@ -36,7 +36,7 @@ type router struct {
 // choose picks the replica of a request and returns the tokens that the router expects to be cached
 // there. It counts the request as in flight.
 func (r *router) choose(q *request, replicas []*replica) (chosen, expected int) {
-	if r.config.SnapshotUS == 0 {
+	if r.config.SnapshotUS == 0 && r.among == nil {
 		r.readReports(replicas, r.now)
 	}
 	switch r.config.Routing {

@@ -80,9 +80,9 @@ func (l *life) next() []int64 {
 }
 
 // warm is the length of a step that starts at now.
-func (c *Scaling) warm(l *life, now, us int64) int64 {
+func (c *Scaling) warm(l *life, now, us int64) float64 {
 	if c == nil || l.warmFrom == Never || now-l.warmFrom >= c.WarmupUS {
-		return us
+		return float64(us)
 	}
 	x := float64(now-l.warmFrom) / float64(c.WarmupUS)
 	factor := c.Factor
@@ -92,7 +92,7 @@ func (c *Scaling) warm(l *life, now, us int64) int64 {
 	case "exponential":
 		factor = 1 + float64((c.Factor-1)*portable.Exp(-5*x))
 	}
-	return roundHalfUp(float64(us) * factor)
+	return float64(us) * factor
 }
 
 // inStates lists the replicas in these states.
@@ -354,7 +354,7 @@ func (s *simulation) signal(i int) float64 {
 func (s *simulation) changeReplicas(now int64) {
 	c := s.config.Scaling
 	for len(s.present()) < s.scaler.desired {
-		s.replicas = append(s.replicas, &replica{config: &s.config,
+		s.replicas = append(s.replicas, &replica{config: &s.config, index: len(s.replicas),
 			cache: newCache(s.config.usable(), s.config.UnhashedFirst),
 			life:  life{nextAt: now + c.ProvisionUS, killAt: Never, warmFrom: Never}})
 		s.router.inflight = append(s.router.inflight, 0)
@@ -479,14 +479,16 @@ func (s *simulation) chooseServing(q *request, among []int) (chosen, expected in
 	if s.config.Routing == "round-robin" {
 		return s.nextTurn(among), 0
 	}
+	if s.config.SnapshotUS == 0 {
+		s.router.readReports(s.replicas, s.router.now)
+	}
 	all := s.router
 	sub := s.router
 	sub.inflight, sub.indexes, sub.blocks, sub.reports, sub.among = nil, nil, nil, reports{}, among
 	var replicas []*replica
 	for _, i := range among {
 		sub.inflight, sub.indexes = append(sub.inflight, all.inflight[i]), append(sub.indexes, all.indexes[i])
-		r := s.report(i)
-		sub.queued, sub.running = append(sub.queued, r.queued), append(sub.running, r.running)
+		sub.reports.keep(&all.reports, i)
 		replicas = append(replicas, s.replicas[i])
 	}
 	at, expected := sub.choose(q, replicas)

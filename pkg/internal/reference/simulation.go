@@ -109,16 +109,18 @@ type simulation struct {
 	// last is the last instant with an event. snapshotRead: snapshots were read since.
 	last         int64
 	snapshotRead bool
-	// failed are the failures that have happened. probedAt is the time of the last probe.
+	// failed are the failures that have happened, healed those that have ended. probedAt is the time of the last probe.
 	failed   map[int]bool
+	healed   map[int]bool
 	probedAt int64
 }
 
 func newSimulation(c Config, requests []Request) *simulation {
 	s := &simulation{config: c, flow: flow{turns: map[float64]*turns{}, refreshAt: Never}, failed: map[int]bool{},
-		probedAt: Never}
-	for range c.Replicas {
+		healed: map[int]bool{}, probedAt: Never}
+	for i := range c.Replicas {
 		s.replicas = append(s.replicas, newReplica(&s.config))
+		s.replicas[i].index = i
 	}
 	if c.Scaling != nil {
 		s.scaler = scaler{checkAt: c.Scaling.IntervalUS, lastAct: Never}

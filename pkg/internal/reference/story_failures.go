@@ -26,7 +26,8 @@ func (f *Failures) set(key, value string) (err error) {
 	return err
 }
 
-// set sets a key of the fail command: at and for in µs (default: for good), replica=0, inflight=fail (or redirect).
+// set sets a key of the fail command: at and for in µs (default: for good), replica=0, inflight=fail (or redirect),
+// kind=down (or slow, with a factor, or partition, with for).
 func (f *Failure) set(key, value string) (err error) {
 	switch key {
 	case "at":
@@ -35,6 +36,10 @@ func (f *Failure) set(key, value string) (err error) {
 		f.ForUS, err = strconv.ParseInt(value, 10, 64)
 	case "replica":
 		f.Replica, err = strconv.Atoi(value)
+	case "factor":
+		f.Factor, err = strconv.ParseFloat(value, 64)
+	case "kind":
+		f.Cut, err = value == "partition", oneOf(value, "down", "slow", "partition")
 	case "inflight":
 		f.Redirect, err = value == "redirect", oneOf(value, "fail", "redirect")
 	default:
