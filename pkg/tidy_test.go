@@ -225,3 +225,32 @@ func TestTidyLineLength(t *testing.T) {
 		}
 	}
 }
+
+// TestTidyProperties: the tests of a package with properties draw the same cases in every run.
+func TestTidyProperties(t *testing.T) {
+	drawing, fixed := map[string]bool{}, map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") || filepath.Dir(path) == "." {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if bytes.Contains(text, []byte("rapid.Check(")) {
+			drawing[filepath.Dir(path)] = true
+		}
+		if bytes.Contains(text, []byte("/internal/fixedseed\"")) {
+			fixed[filepath.Dir(path)] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(drawing) < 10 {
+		t.Fatalf("found properties in %d packages", len(drawing))
+	}
+	for dir := range drawing {
+		if !fixed[dir] {
+			t.Errorf("%s: no test imports pkg/internal/fixedseed", dir)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	_ "blis/pkg/internal/fixedseed"
 	"blis/pkg/internal/mutation"
 )
 
@@ -94,16 +95,18 @@ func TestPlainKVPlan(t *testing.T) {
 
 // TestPlainGroupRatio tries all small numbers of layers of two kinds, so that some have exactly the ratio.
 func TestPlainGroupRatio(t *testing.T) {
-	for _, ratio := range []float64{1, 1.25, 1.5, 2} {
-		for full := 1; full <= 12; full++ {
-			for window := 1; window <= 12; window++ {
-				p := MemoryPlan{TP: 1, PP: 1, DP: 1, BlockSize: 16, GroupRatio: ratio, Layers: []KVLayers{
-					{Kind: KVFull, Bytes: 1024, Heads: 1, Count: full},
-					{Kind: KVWindow, WindowTokens: 128, Bytes: 1024, Heads: 1, Count: window}}}
-				plain := append(slices.Repeat([]plainLayer{{KVFull, 0, 1024}}, full),
-					slices.Repeat([]plainLayer{{KVWindow, 128, 1024}}, window)...)
-				if diff := cmp.Diff(plainPlan(plain, p.BlockSize, p.GroupRatio), p.KVPlan()); diff != "" {
-					t.Fatalf("%d and %d layers with ratio %g: %s", full, window, ratio, diff)
+	window := plainLayer{KVWindow, 128, 1024}
+	for _, other := range []plainLayer{{KVFull, 0, 1024}, {KVWindow, 256, 1024}} {
+		for _, ratio := range []float64{1, 1.25, 1.5, 2} {
+			for n := 1; n <= 12; n++ {
+				for m := 1; m <= 12; m++ {
+					p := MemoryPlan{TP: 1, PP: 1, DP: 1, BlockSize: 16, GroupRatio: ratio, Layers: []KVLayers{
+						{Kind: other.kind, WindowTokens: other.window, Bytes: other.bytes, Heads: 1, Count: n},
+						{Kind: window.kind, WindowTokens: window.window, Bytes: window.bytes, Heads: 1, Count: m}}}
+					plain := append(slices.Repeat([]plainLayer{other}, n), slices.Repeat([]plainLayer{window}, m)...)
+					if diff := cmp.Diff(plainPlan(plain, p.BlockSize, p.GroupRatio), p.KVPlan()); diff != "" {
+						t.Fatalf("%d and %d layers with ratio %g: %s", n, m, ratio, diff)
+					}
 				}
 			}
 		}

@@ -7,7 +7,7 @@ var brokenAdmission = []rule{
 	{"probabilistic-admitter: only sheddable requests", "policy/probabilistic_admitter.go",
 		"v.Request.Tier != Sheddable", "v.Request.Tier == Sheddable"},
 	{"probabilistic-admitter: the power of the load", "policy/probabilistic_admitter.go",
-		"math.Pow(utilization(v, p.queue, p.kv), p.power)", "utilization(v, p.queue, p.kv)"},
+		"portable.Pow(utilization(v, p.queue, p.kv), p.power)", "utilization(v, p.queue, p.kv)"},
 	{"probabilistic-admitter: the fuller of queue and cache", "policy/probabilistic_admitter.go",
 		"max(float64(r.QueueDepth)/queue, r.KVUtil/kv)", "r.KVUtil / kv"},
 }

@@ -8,7 +8,7 @@ var brokenRetries = []rule{
 		"at = s.now + us", "at = des.Time(r.out.ArrivalUS) + us"},
 	{"no retry comes after the horizon", "sim/retries.go", "ok && at <= min(s.horizon, maxClock)", "ok"},
 	{"a retry has the prompt of the first attempt", "sim/slots.go",
-		"if in.Retry != nil && unique > 0 {", "if in.Retry == nil && unique < 0 {"},
+		"if (again || in.Retry != nil) && unique > 0 {", "if again && unique > 0 {"},
 	{"what no replica can serve is not sent again", "stream/retry.go",
 		"case ReasonNoDeployment, ReasonTooLongForModel, ", "case ReasonNoDeployment, "},
 	{"only some states are retried", "stream/retry.go", " || !slices.Contains(r.On, state)", ""},

@@ -3,7 +3,7 @@ package sim
 // brokenScaling are rules of auto-scaling.
 var brokenScaling = []rule{
 	{"a look comes before a replica that is ready", "sim/sim.go",
-		"\tscaleCheck  // of a deployment; the kinds from here on belong to no request\n\tscaleAction\n" +
+		"\tscaleCheck  // of a deployment\n\tscaleAction\n" +
 			"\tdrainTimeout // of a replica\n\treplicaReady // it goes on to its next phase\n",
 		"\treplicaReady\n\tscaleCheck\n\tscaleAction\n\tdrainTimeout\n"},
 	{"replicas that load count as idle", "scale/hpa.go",
@@ -24,7 +24,7 @@ var brokenScaling = []rule{
 	{"the largest limit", "scale/behavior.go", "return sign * slices.Max(all)", "return sign * slices.Min(all)"},
 	{"linear", "scale/warmup.go", "(w.Factor-1)*(1-x)", "(w.Factor-1)*(1-x*x)"},
 	{"exponential", "scale/warmup.go", "exponentialRate = 5", "exponentialRate = 4"},
-	{"a replica warms from the end of its load", "sim/fleet.go", "w.At(start-since)", "w.At(start)"},
+	{"a replica warms from the end of its load", "sim/impair.go", "w.At(start-since)", "w.At(start)"},
 	{"the youngest of those that start goes first", "sim/autoscale.go",
 		"\t\t\tif starts {\n\t\t\t\tbest = i\n\t\t\t}\n", "\t\t\tif !starts {\n\t\t\t\tbest = i\n\t\t\t}\n"},
 	{"of equals the youngest", "sim/autoscale.go",
@@ -33,7 +33,7 @@ var brokenScaling = []rule{
 		"e.serving, e.present = slices.DeleteFunc(e.serving, is), ",
 		"e.present = "},
 	{"one that warms up may have to wait", "sim/fleet.go",
-		"p == warming && e.plan.RouteWhileWarming", "p == warming"},
+		"p == warming && s.planOf(i).RouteWhileWarming", "p == warming"},
 	{"the timeout of a drain", "sim/fleet.go", "s.scheduleReplica(plan.DrainTimeoutUS, drainTimeout, i)", ""},
 	{"lost requests fail", "sim/fleet.go",
 		"return s.abort(slot, stream.StateFailed, stream.ReasonReplicaLost)",

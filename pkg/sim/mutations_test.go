@@ -142,7 +142,7 @@ var broken = []rule{
 	{"the request behind a victim that had its turn is not skipped", "engine/step.go",
 		"\t\tif v < i {\n\t\t\ti--\n\t\t}\n", ""},
 	{"a batch that preempts and is empty is formed again at once", "engine/step.go",
-		"if len(e.current.Preempted) == 0 {", "if len(e.current.Preempted) >= 0 {"},
+		"if len(e.current.Preempted) == 0 && ", "if len(e.current.Preempted) >= 0 && "},
 	{"snapshots are read after the events of their instant", "sim/telemetry.go",
 		"if at == s.now && !eventsDone {", "if at == s.now && eventsDone {"},
 	{"a snapshot is read before the steps of its instant start", "sim/steps.go",

@@ -98,7 +98,7 @@ var brokenTiers = []rule{
 	{"blocks of an aborted load are free when it has ended", "engine/load.go",
 		"\t\tif known {\n", "\t\tif known || e.now >= 0 {\n"},
 	{"a transfer that ends wakes an idle replica", "sim/transfers.go",
-		"\ts.markReady(i)\n", ""},
+		"\ts.router.flow.schedule(s)\n\ts.markReady(i)\n", "\ts.router.flow.schedule(s)\n"},
 	{"a block that is offered or loaded takes the request's rank", "tier/evict.go",
 		"case before.number <= u.number:", "case false:"},
 	{"if that is higher", "tier/evict.go",
@@ -149,5 +149,5 @@ var brokenTiers = []rule{
 		"func (e *Engine) Loading() int { return len(e.loaders) }",
 		"func (e *Engine) Loading() int { return e.Waiting() }"},
 	{"an offer without room stores nothing", "tier/store.go",
-		"\t\treturn nil, false\n", "\t\treturn nil, true\n"},
+		"!s.makeRoom(n, own) {\n\t\treturn nil, false\n", "!s.makeRoom(n, own) {\n\t\treturn nil, true\n"},
 }

@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"hash/fnv"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,14 +23,37 @@ import (
 // whose tests run; it contains Old once.
 type Mutation struct{ Rule, File, Old, New string }
 
-// Run applies the mutations one at a time to the package in the working directory, each in a subtest. It expects that
-// a test of one of patterns(i) fails with mutation i, and none without.
+// stride is the flag -mutations. All mutations of a simulator take minutes.
+var stride = flag.Int("mutations", 8, "break one rule in this many; 1: each")
+
+// sample returns the numbers of the mutations to be applied: one in every stride. Which ones these are follows from
+// the texts of the files, so that other rules are broken after a change and the same ones when a test is repeated.
+func sample(t *testing.T, all []Mutation) (numbers []int) {
+	t.Helper()
+	every := max(*stride, 1)
+	h := fnv.New64a()
+	for _, x := range all {
+		text, err := os.ReadFile(x.path(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Write(text)
+	}
+	for i := int(h.Sum64() % uint64(every)); i < len(all); i += every {
+		numbers = append(numbers, i)
+	}
+	return numbers
+}
+
+// Run applies a sample of the mutations, one at a time, to the package in the working directory, each in a subtest. It
+// expects that a test of one of patterns(i) fails with mutation i, and none without. The others must compile.
 func Run(t *testing.T, all []Mutation, patterns func(i int) []string) {
 	m := build(t, all)
 	if failed := run(t, m.binary, -1, patterns(0)[:1]...); failed != nil {
 		t.Fatalf("without a mutation the tests fail: %v", failed)
 	}
-	for i, x := range all {
+	for _, i := range sample(t, all) {
+		x := all[i]
 		t.Run(x.Rule, func(t *testing.T) {
 			t.Parallel()
 			binary := m.binary
