@@ -41,6 +41,9 @@ func remainder(a, b float64) float64 {
 func environment[T any](fields []Field[T]) (*cel.Env, error) {
 	var options []cel.EnvOption
 	for i := range fields {
+		if fields[i].isIndexed() {
+			continue // only its elements are values
+		}
 		options = append(options, cel.Variable(fields[i].Name, fields[i].Type.cel()))
 	}
 	add := func(name string, args int, call func(x []float64) float64) {

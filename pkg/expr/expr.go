@@ -15,6 +15,7 @@ package expr
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -51,6 +52,10 @@ type Field[T any] struct {
 	Number    func(*T) float64
 	Text      func(*T) string
 	Flag      func(*T) bool
+	// ByKey makes the field a table of numbers, read as name["key"], ByIndex a list of numbers, read as name[0]. Keys
+	// and indexes are literals.
+	ByKey   func(t *T, key string) float64
+	ByIndex func(t *T, index int) float64
 	// Available reports whether a T has the field; nil means always. The value of a missing field is
 	// unknown: results computed from it are unknown, unless && or || decides without it, and an unknown
 	// flag is false.
@@ -96,6 +101,16 @@ func Compile[T any](src string, fields []Field[T], want ...Type) (*Expression[T]
 	tree, issues := env.Parse(src)
 	if issues.Err() != nil {
 		return nil, firstIssue(issues)
+	}
+	elements, err := resolveIndexes(tree.NativeRep(), fields)
+	if err != nil {
+		return nil, err
+	}
+	if len(elements) > 0 {
+		fields = slices.Concat(fields, elements)
+		if env, err = environment(fields); err != nil {
+			panic("expr: " + err.Error())
+		}
 	}
 	names := make([]string, len(fields))
 	for i := range fields {

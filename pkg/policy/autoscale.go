@@ -4,9 +4,12 @@ import "blis/pkg/scale"
 
 // Autoscale is the policy that recommends numbers of replicas, and what follows from its recommendations.
 type Autoscale struct {
-	// Type is the name of a built-in policy with its Params.
-	Type         string         `yaml:"type" json:"type"`
-	Params       map[string]any `yaml:"params" json:"params,omitempty"`
+	// Type is the name of a built-in policy with its Params, or expression with Desired or tree with Root, as in Spec.
+	Type         string              `yaml:"type" json:"type"`
+	Params       map[string]any      `yaml:"params" json:"params,omitempty"`
+	Desired      string              `yaml:"desired" json:"desired,omitempty"`
+	Root         *Node               `yaml:"root" json:"root,omitempty"`
+	State        map[string]Variable `yaml:"state" json:"state,omitempty"`
 	scale.Config `yaml:",inline"`
 }
 
@@ -14,25 +17,21 @@ type Autoscale struct {
 func (a *Autoscale) UnmarshalYAML(decode func(any) error) error {
 	type plain Autoscale
 	*a = Autoscale{Type: "target-utilization", Config: scale.DefaultConfig()}
-	return decode((*plain)(a))
+	interval := a.Interval
+	a.Interval = ""
+	if err := decode((*plain)(a)); err != nil {
+		return err
+	}
+	if a.Interval == "" && a.Trigger == nil {
+		a.Interval = interval
+	}
+	return nil
 }
 
 // spec is the policy itself.
-func (a *Autoscale) spec() *Spec { return &Spec{Type: a.Type, Params: a.Params} }
-
-// Fleet is what an auto-scaler sees of a deployment.
-type Fleet struct {
-	NowUS int64
-	// Replicas are those that serve or warm up, as the router sees them. Loading ones load the model, Provisioning
-	// ones have no GPUs yet.
-	Replicas              []Replica
-	Loading, Provisioning int
-	// Waiting is the number of requests for the deployment's model in flow control.
-	Waiting int
+func (a *Autoscale) spec() *Spec {
+	return &Spec{Type: a.Type, Params: a.Params, Desired: a.Desired, Root: a.Root, State: a.State}
 }
-
-// Current is the number of replicas. Those that drain are not in it.
-func (f *Fleet) Current() int { return len(f.Replicas) + f.Loading + f.Provisioning }
 
 // Recommendation is a number of replicas, with the quantity that decided.
 type Recommendation struct {
@@ -60,6 +59,15 @@ func autoscalers() table[Autoscaler] {
 		{Name: "threshold",
 			Doc:   "adds replicas while the mean of a signal is above a limit, and removes them below another",
 			Value: kind{params: thresholdParams, build: newThreshold}},
+		{Name: "slo-attainment",
+			Doc:   "adds replicas while SLO targets are missed, and removes them while they are met on idle replicas",
+			Value: kind{params: attainmentParams, build: newAttainment}},
+		{Name: "expression", Doc: "desired is a CEL number, which is rounded up",
+			Value: kind{build: newReplicasExpression, composed: true}},
+		{Name: "tree", Doc: "a decision tree; leaves are numbers, CEL numbers or policies",
+			Value: kind{build: newReplicasTree, composed: true}},
+		{Name: "oscillator", Doc: "adds and removes replicas in turn",
+			Value: kind{params: oscillatorParams, build: newOscillator, pathological: true}},
 	}
 }
 
@@ -70,7 +78,7 @@ var fleetSignals = []struct {
 	of    func(*Replica) float64
 }{
 	{"kv_util", needKVUtil, func(r *Replica) float64 { return r.KVUtil }},
-	{"utilization", NeedRunning, func(r *Replica) float64 { return float64(r.Running) / float64(r.Stats.MaxSeqs) }},
+	{"utilization", NeedRunning, slotsInUse},
 	{"queue_depth", NeedQueueDepth, func(r *Replica) float64 { return float64(r.QueueDepth) }},
 	{"running", NeedRunning, func(r *Replica) float64 { return float64(r.Running) }},
 	{"inflight", 0, func(r *Replica) float64 { return float64(r.Inflight) }},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"blis/pkg/expr"
@@ -52,7 +53,7 @@ func (b *Bundle) Complete() {
 	if a := b.Autoscale; a != nil {
 		s := a.spec()
 		complete(s, autoscalers())
-		a.Params = s.Params
+		a.Type, a.Params = s.Type, s.Params
 	}
 }
 
@@ -144,6 +145,10 @@ func Build(b *Bundle, env Env) (p *Plane, err error) {
 	}
 	if b.Autoscale != nil {
 		p.Autoscale = build(x, b.Autoscale.spec(), "autoscale", "auto-scaling policy", autoscalers())
+		if t := b.Autoscale.Trigger; t != nil {
+			p.Trigger = newTrigger(x, t.When)
+		}
+		p.TrafficUS = x.trafficUS
 	}
 	slices.Sort(x.classes)
 	p.Classes = slices.Compact(x.classes)
@@ -181,6 +186,8 @@ type builder struct {
 	unused    []Unused
 	hintsRead map[string]bool
 	delays    bool
+	// trafficUS is the longest time over which a policy looks at requests that have ended.
+	trafficUS int64
 	index     *BlockIndexConfig // of a producer, nil if there is none
 }
 
@@ -238,7 +245,7 @@ func (b *builder) allowOnly(s *Spec, allowed ...string) {
 	}{
 		{"params", len(s.Params) > 0}, {"admit", s.Admit != ""}, {"priority", s.Priority != ""},
 		{"hints", len(s.Hints) > 0}, {"filter", s.Filter != ""}, {"score", s.Score != ""}, {"order", s.Order != ""},
-		{"victim", s.Victim != ""},
+		{"victim", s.Victim != ""}, {"desired", s.Desired != ""},
 		{"root", s.Root != nil}, {"use", s.Use != nil}, {"of", len(s.Of) > 0},
 		{"state", len(s.State) > 0 && !hasState(b.memory.stage, s.Type)},
 	} {
@@ -288,6 +295,15 @@ func compile[T any](b *builder, at, src string, fields []expr.Field[T], want ...
 		}
 		b.memory.read[name] = true
 		b.memory.random = b.memory.random || name == "rand()"
+	}
+	for _, name := range e.Uses() {
+		if key, ok := strings.CutPrefix(name, attainmentSignal+"["); ok {
+			class, err := strconv.Unquote(strings.TrimSuffix(key, "]"))
+			if err != nil {
+				panic("policy: " + err.Error())
+			}
+			b.classes = append(b.classes, class)
+		}
 	}
 	for _, l := range e.ComparedLiterals("req.slo_class") {
 		b.classes = append(b.classes, l.Text)

@@ -43,6 +43,10 @@ var composedExamples = map[string]Spec{
 	"preemption/expression": {Type: "expression", Victim: "seq.blocks - req.priority"},
 	"preemption/tree": {Type: "tree",
 		Root: &Node{If: `seq.blocks > 10`, Then: &Node{Value: 3.0}, Else: &Node{Use: &Spec{Type: "lowest-priority"}}}},
+	"autoscale/expression": {Type: "expression", Desired: "deployment.inflight / 3 + deployment.load_history[1]"},
+	"autoscale/tree": {Type: "tree", Root: &Node{If: `deployment.attainment["a"] < 0.9`,
+		Then: &Node{Value: "deployment.replicas + deployment.kv_util"},
+		Else: &Node{Use: &Spec{Type: "threshold"}}}},
 }
 
 // statefulExamples hold examples with random numbers and variables.
@@ -54,6 +58,8 @@ var statefulExamples = map[string]Spec{
 			State: map[string]Variable{
 				"mean": {0, "ema(state.mean, decision.priority, 0.5)"}}}}},
 		State: map[string]Variable{"mean": {1000, "ema(state.mean, req.input_tokens, 0.1)"}}},
+	"autoscale": {Type: "expression", Desired: "state.x + rand()", State: map[string]Variable{
+		"x": {1, "ema(state.x, decision.replicas, 0.5)"}}},
 	"routing": {Type: "filter", Filter: "state.last != replica.index",
 		State: map[string]Variable{"last": {-1, "replica.index"}}, Use: &Spec{Type: "expression",
 			Score: "rand() < 0.2 ? rand() : -replica.inflight * state.x", State: map[string]Variable{
@@ -100,7 +106,7 @@ func TestPoliciesConform(t *testing.T) {
 			}
 			checkConformance(t, e, s)
 			if e.Pathological != slices.Contains(
-				[]string{"reject-all", "inverted-slo", "always-busiest", "reverse-priority"}, e.Name) {
+				[]string{"reject-all", "inverted-slo", "always-busiest", "reverse-priority", "oscillator"}, e.Name) {
 				t.Errorf("pathological: %v", e.Pathological)
 			}
 			if e.Composed {
@@ -118,7 +124,7 @@ func TestPoliciesConform(t *testing.T) {
 func planeWith(stage string, s Spec) (*Plane, error) {
 	b := &Bundle{}
 	if stage == "autoscale" {
-		b.Autoscale = &Autoscale{Type: s.Type, Params: s.Params}
+		b.Autoscale = &Autoscale{Type: s.Type, Params: s.Params, Desired: s.Desired, Root: s.Root, State: s.State}
 		b.Complete()
 		return Build(b, testEnv)
 	}
@@ -133,6 +139,27 @@ var hints [MaxHints]float64
 
 // fleet is the input of auto-scaling policies.
 var fleet Fleet
+
+// traffic is that of trafficView.
+var (
+	trafficView *View
+	traffic     *Traffic
+)
+
+// trafficOf is some traffic that follows from a view.
+func trafficOf(v *View) *Traffic {
+	t := NewTraffic(0)
+	for i := range v.Replicas {
+		at := v.NowUS - int64(len(v.Replicas)-i)*1000
+		t.Arrive(at)
+		t.End(&Ended{AtUS: at, Class: []string{"a", "b"}[i%2], HasTargets: true, MetTargets: i%3 > 0, TTFTUS: at % 77,
+			E2EUS: at % 99})
+		if i%4 == 3 {
+			t.Look(at)
+		}
+	}
+	return t
+}
 
 // decision is the decision of any stage.
 type decision struct {
@@ -157,6 +184,10 @@ func (p *Plane) decide(stage string, v *View, l *Local) (d decision) {
 		d.number = p.Preemption.PreemptionScore(l)
 	case "autoscale":
 		fleet = Fleet{NowUS: v.NowUS, Replicas: v.Replicas, Loading: len(v.Replicas) % 3}
+		if trafficView != v {
+			trafficView, traffic = v, trafficOf(v)
+		}
+		fleet.Traffic = traffic
 		n := p.Autoscale.Recommend(&fleet)
 		d.number, d.Choice.Reason = float64(n.Replicas), n.Reason.Quantity
 	}

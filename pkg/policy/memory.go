@@ -19,6 +19,7 @@ type memory struct {
 	// The decision that an update follows.
 	admitted bool
 	priority float64
+	replicas float64
 }
 
 func (m *memory) clone() *memory {
@@ -82,11 +83,11 @@ func stageOf(path string) string {
 // hasState reports whether a policy can have variables. Those of schedulers and preemption cannot: all
 // replicas share the policy, and a real replica does not know what others did.
 func hasState(stage, policyType string) bool {
-	return slices.Contains([]string{"admission", "priority", "routing"}, stage) &&
+	return slices.Contains([]string{"admission", "priority", "routing", "autoscale"}, stage) &&
 		slices.Contains([]string{"expression", "tree", "filter"}, policyType)
 }
 
-// memoryOf returns how to find the memory lent to a T, which is a View, a candidate or a Local.
+// memoryOf returns how to find the memory lent to a T, which is a View, a candidate, a Local or a Fleet.
 func memoryOf[T any]() func(*T) *memory {
 	var of any
 	switch any((*T)(nil)).(type) {
@@ -96,6 +97,8 @@ func memoryOf[T any]() func(*T) *memory {
 		of = func(c *candidate) *memory { return c.View.memory }
 	case *Local:
 		of = func(l *Local) *memory { return l.memory }
+	case *Fleet:
+		of = func(f *Fleet) *memory { return f.memory }
 	}
 	return of.(func(*T) *memory)
 }
@@ -122,6 +125,9 @@ func decisionSignals[T any](stage string) []signal[T] {
 	case "priority":
 		return []signal[T]{num("decision.priority", "The priority given; only in updates of state.", 0,
 			func(t *T) float64 { return of(t).priority })}
+	case "autoscale":
+		return []signal[T]{num("decision.replicas", "The number recommended; only in updates of state.", 0,
+			func(t *T) float64 { return of(t).replicas })}
 	}
 	return nil
 }

@@ -170,6 +170,10 @@ type Plane struct {
 	PrefillRouting Router
 	// Autoscale is nil if the number of replicas is constant.
 	Autoscale Autoscaler
+	// Trigger is nil if the auto-scaler looks at the end of each interval.
+	Trigger *Trigger
+	// TrafficUS is for NewTraffic.
+	TrafficUS int64
 	// Classes are the SLO classes that the policies name, sorted.
 	Classes []string
 	// Delays says whether admission can delay a request; Unused lists the parts of the bundle without
@@ -191,6 +195,7 @@ func (p *Plane) Clone() *Plane {
 	if p.Autoscale != nil {
 		c.Autoscale = p.Autoscale.Clone()
 	}
+	c.Trigger = p.Trigger.Clone()
 	return &c
 }
 
@@ -203,8 +208,14 @@ func (p *Plane) stages() []Policy {
 	if p.Autoscale != nil {
 		all = append(all, p.Autoscale)
 	}
+	if p.Trigger != nil {
+		all = append(all, p.Trigger)
+	}
 	return all
 }
+
+// ReadsTraffic reports whether the auto-scaler reads Fleet.Traffic.
+func (p *Plane) ReadsTraffic() bool { return p.Needs()&needTraffic != 0 }
 
 // Needs returns what all policies need together.
 func (p *Plane) Needs() (all Needs) {

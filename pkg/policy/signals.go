@@ -3,6 +3,7 @@ package policy
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"blis/pkg/expr"
 )
@@ -213,6 +214,7 @@ func fieldsOf[T any](signals []signal[T]) []expr.Field[T] {
 func needsOf[T any](e *expr.Expression[T], signals []signal[T]) (n Needs) {
 	used := map[string]bool{}
 	for _, name := range e.Uses() {
+		name, _, _ = strings.Cut(name, "[") // an element of a table or a list
 		used[name] = true
 	}
 	for _, s := range signals {
@@ -255,7 +257,10 @@ func SignalEntries() []SignalEntry {
 	for _, s := range localSignals(nil, true) {
 		add("preemption", s.Name, s.Doc, s.Type)
 	}
-	for _, stage := range []string{"admission", "priority", "routing", "scheduler", "preemption"} {
+	for _, s := range deploymentSignals() {
+		add("autoscale", s.Name, s.Doc, s.Type)
+	}
+	for _, stage := range []string{"admission", "priority", "routing", "scheduler", "preemption", "autoscale"} {
 		var names []string
 		if hasState(stage, "expression") {
 			names = []string{"NAME"}

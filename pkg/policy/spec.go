@@ -42,7 +42,8 @@ type Lineage struct {
 //   - expression: CEL texts. Admit (admission; true or false, or admit, reject,
 //     delay), Priority and Hints (priority), Filter and Score (routing; the
 //     highest score of the candidates that pass the filter), Order (scheduler;
-//     lowest first), Victim (preemption; the highest is preempted)
+//     lowest first), Victim (preemption; the highest is preempted), Desired
+//     (autoscale; the number of replicas)
 //   - tree: Root, a decision tree; for priorities without policies that give hints,
 //     such as deadline-aware
 //   - chain (admission): Of, policies in turn; the first that does not admit
@@ -61,6 +62,7 @@ type Spec struct {
 	Score    string            `yaml:"score"    json:"score,omitempty"`
 	Order    string            `yaml:"order"    json:"order,omitempty"`
 	Victim   string            `yaml:"victim"   json:"victim,omitempty"`
+	Desired  string            `yaml:"desired"  json:"desired,omitempty"`
 	Root     *Node             `yaml:"root"     json:"root,omitempty"`
 	Use      *Spec             `yaml:"use"      json:"use,omitempty"`
 	Of       []Spec            `yaml:"of"       json:"of,omitempty"`

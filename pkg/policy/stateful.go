@@ -19,6 +19,8 @@ func withMemory[P any](b *builder, s *Spec, p P) P {
 		all = statefulScheduler{p, m.memory}
 	case Preemptor:
 		all = statefulPreemptor{p, m.memory}
+	case Autoscaler:
+		all = &statefulAutoscaler{p, newUpdates(b, s, deploymentSignals())}
 	}
 	for _, name := range m.names {
 		if !m.read["state."+name] {

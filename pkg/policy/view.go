@@ -263,6 +263,7 @@ const (
 	NeedBlockIndex    // Stats.Prefix
 	NeedPrefillTokens // Stats.PrefillTokens
 	NeedActiveBlocks  // Stats.Active
+	needTraffic       // Fleet.Traffic
 )
 
 // NeedsSnapshot is the set of all snapshot fields.

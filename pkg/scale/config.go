@@ -15,14 +15,30 @@ import (
 // those of Kubernetes' Horizontal Pod Autoscaler (autoscaling/v2 and kube-controller-manager v1.34) where it has
 // them.
 type Config struct {
-	// Interval is the time between two looks. The first one is at its end.
-	Interval      Duration      `yaml:"interval" json:"interval"`
+	// Interval is the time between two looks. The first one is at its end. With a Trigger there is none.
+	Interval      Duration      `yaml:"interval" json:"interval,omitempty"`
+	Trigger       *Trigger      `yaml:"trigger" json:"trigger,omitempty"`
 	Stabilization Stabilization `yaml:"stabilization" json:"stabilization"`
 	// Cooldown is the time after a change in which there is no other.
 	Cooldown  Duration  `yaml:"cooldown" json:"cooldown"`
 	Limits    Limits    `yaml:"limits" json:"limits"`
 	Actuation Actuation `yaml:"actuation" json:"actuation"`
 	Cost      Cost      `yaml:"cost" json:"cost,omitzero"`
+}
+
+// Trigger is a condition, a CEL expression, that is checked at the multiples of CheckEvery. The auto-scaler looks when
+// it has held at all checks for the time For. That time then begins again.
+type Trigger struct {
+	When       string   `yaml:"when" json:"when"`
+	For        Duration `yaml:"for" json:"for"`
+	CheckEvery Duration `yaml:"check_every" json:"check_every"`
+}
+
+// UnmarshalYAML decodes a trigger over the defaults.
+func (t *Trigger) UnmarshalYAML(decode func(any) error) error {
+	type plain Trigger
+	*t = Trigger{For: "0s", CheckEvery: "1s"}
+	return decode((*plain)(t))
 }
 
 // Stabilization has the windows of Direction.StabilizationUS.
@@ -179,7 +195,10 @@ func (e *Error) Error() string { return e.Path + ": " + e.Msg }
 
 // Plan is a Config that was checked, for one deployment.
 type Plan struct {
+	// IntervalUS is the time between two looks or, with a trigger, between two checks of its condition, which must hold
+	// for HoldUS.
 	IntervalUS        int64
+	HoldUS            int64
 	Behavior          Behavior
 	Provision, Load   *dist.Length
 	Warmup            Warmup
@@ -192,12 +211,10 @@ type Plan struct {
 // Plan checks c. weightBytes are those of the deployment's model, 0 if they are not known. An error is an *Error.
 func (c *Config) Plan(lowest, highest int, weightBytes int64) (p *Plan, err error) {
 	b := &planner{}
-	p = &Plan{IntervalUS: b.duration("interval", c.Interval), RouteWhileWarming: c.Actuation.RouteWhileWarming,
+	p = &Plan{RouteWhileWarming: c.Actuation.RouteWhileWarming,
 		PerGPUHour: b.between("cost.per_gpu_hour", c.Cost.PerGPUHour, 0, 1e6), Drain: c.Actuation.Drain.Mode,
 		DrainTimeoutUS: b.duration("actuation.drain.timeout", c.Actuation.Drain.Timeout)}
-	if p.IntervalUS == 0 {
-		b.fail("interval", "must be above 0")
-	}
+	p.IntervalUS, p.HoldUS = b.looks(c)
 	p.Behavior = Behavior{Min: lowest, Max: highest, CooldownUS: b.duration("cooldown", c.Cooldown),
 		Up:   b.direction("up", c.Stabilization.Up, c.Limits.Up, c.Limits.Select),
 		Down: b.direction("down", c.Stabilization.Down, c.Limits.Down, c.Limits.Select)}
@@ -222,6 +239,22 @@ func (c *Config) Plan(lowest, highest int, weightBytes int64) (p *Plan, err erro
 		b.between("actuation.warmup.factor", a.Warmup.Factor, 1, 1000),
 		b.duration("actuation.warmup.duration", a.Warmup.Duration)}
 	return p, b.err()
+}
+
+// looks returns the time between two looks or checks, and the time for which the condition of a trigger must hold.
+func (b *planner) looks(c *Config) (intervalUS, holdUS int64) {
+	path, interval := "interval", c.Interval
+	if c.Trigger != nil {
+		if c.Interval != "" {
+			b.fail("interval", "has no effect with a trigger; remove one of them")
+		}
+		path, interval = "trigger.check_every", c.Trigger.CheckEvery
+		holdUS = b.duration("trigger.for", c.Trigger.For)
+	}
+	if intervalUS = b.duration(path, interval); intervalUS == 0 {
+		b.fail(path, "must be above 0")
+	}
+	return intervalUS, holdUS
 }
 
 // planner keeps the first error.

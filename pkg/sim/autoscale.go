@@ -19,6 +19,11 @@ type elastic struct {
 	plan    *scale.Plan
 	policy  policy.Autoscaler
 	limiter *scale.Scaler
+	// trigger is nil if the auto-scaler looks at the end of each interval. Its condition has held since heldSince,
+	// stream.Never if it does not.
+	trigger   *policy.Trigger
+	heldSince des.Time
+	traffic   *policy.Traffic // nil unless the policy or the trigger needs it
 	// build appends one more replica to those of the simulation. hitSize is the size of its blocks that can be hit,
 	// stream the source of its random numbers.
 	build   func()
@@ -69,11 +74,16 @@ func newElastic(c *cluster.Config, d *cluster.Deployment, plane *policy.Plane, s
 	if err != nil {
 		return nil, err
 	}
-	return &elastic{plan: plan, policy: plane.Autoscale.Clone(), limiter: scale.NewScaler(plan.Behavior),
+	e := &elastic{plan: plan, policy: plane.Autoscale.Clone(), limiter: scale.NewScaler(plan.Behavior),
+		trigger: plane.Trigger.Clone(), heldSince: des.Time(stream.Never),
 		hitSize: d.HitSize(), stats: scaleStats{lastAction: -oscillationUS},
 		stream: func(index int) *rand.Rand {
 			return dist.NewStream(seed, "autoscale/"+d.ID+"/"+strconv.Itoa(index))
-		}}, nil
+		}}
+	if plane.ReadsTraffic() {
+		e.traffic = policy.NewTraffic(plane.TrafficUS)
+	}
+	return e, nil
 }
 
 // perGPUHour is the price of a GPU, 0 if there is none.
@@ -84,12 +94,18 @@ func (d *deployment) perGPUHour() float64 {
 	return d.elastic.plan.PerGPUHour
 }
 
-// checkScale lets the auto-scaler of a deployment look.
+// checkScale lets the auto-scaler of a deployment look, if its trigger says so.
 func (s *simulation) checkScale(i int32) error {
 	d := &s.deployments[i]
 	e := d.elastic
 	s.events.queue.Push(des.NewEvent(s.now+e.plan.IntervalUS, scaleCheck, int64(i), i))
 	s.look(d)
+	if !e.isTriggered(s.now) {
+		return nil
+	}
+	if e.traffic != nil {
+		e.traffic.Look(s.now)
+	}
 	l := &s.fleet.last
 	*l = look{deployment: i, recommendation: e.policy.Recommend(&e.seen), current: e.seen.Current()}
 	e.desired = e.limiter.Next(s.now, l.current, l.recommendation.Replicas)
@@ -101,12 +117,41 @@ func (s *simulation) checkScale(i int32) error {
 	return s.observers.notify(s, onScale, i)
 }
 
+// isTriggered reports whether the auto-scaler looks now.
+func (e *elastic) isTriggered(now des.Time) bool {
+	if e.trigger == nil {
+		return true
+	}
+	if !e.trigger.Holds(&e.seen) {
+		e.heldSince = des.Time(stream.Never)
+		return false
+	}
+	if e.heldSince < 0 {
+		e.heldSince = now
+	}
+	if now-e.heldSince < e.plan.HoldUS {
+		return false
+	}
+	e.heldSince = des.Time(stream.Never)
+	return true
+}
+
+// needs is what the policy and the trigger read.
+func (e *elastic) needs() policy.Needs {
+	n := e.policy.Needs()
+	if e.trigger != nil {
+		n |= e.trigger.Needs()
+	}
+	return n
+}
+
 // look updates what the policy of a deployment sees.
 func (s *simulation) look(d *deployment) {
 	e := d.elastic
 	f := &e.seen
-	*f = policy.Fleet{NowUS: s.now, Replicas: f.Replicas[:0]}
-	needs := e.policy.Needs()
+	*f = policy.Fleet{NowUS: s.now, Replicas: f.Replicas[:0], Draining: e.draining, Traffic: e.traffic,
+		ScaledUS: max(0, e.stats.lastAction)}
+	needs := e.needs()
 	for _, i := range e.present {
 		switch s.fleet.members[i].phase {
 		case provisioning:

@@ -7,6 +7,7 @@ import (
 	"blis/pkg/cluster"
 	"blis/pkg/engine"
 	"blis/pkg/metrics"
+	"blis/pkg/policy"
 	"blis/pkg/stream"
 )
 
@@ -141,7 +142,7 @@ func control(s *simulation) *metrics.Control {
 	if f := s.router.flow.stats; len(s.router.flow.queues) > 0 {
 		c.Flow = &metrics.Flow{Queued: f.queued, Peak: f.peak, Rejected: f.rejected, Expired: f.expired}
 	}
-	for _, r := range s.router.policies.Rules() {
+	for _, r := range s.rules() {
 		c.Rules = append(c.Rules, metrics.Rule{Path: r.Path, Rule: r.Source, Evaluated: r.Evaluated, Hits: r.Hits,
 			Failed: r.Failed})
 		c.Fallbacks += r.Failed
@@ -150,4 +151,25 @@ func control(s *simulation) *metrics.Control {
 		return nil
 	}
 	return c
+}
+
+// rules are the rules of all policies. Each deployment has its own auto-scaler: their counts are added up.
+func (s *simulation) rules() []*policy.Rule {
+	all := s.router.policies.Rules()
+	for i := range s.deployments {
+		e := s.deployments[i].elastic
+		if e == nil {
+			continue
+		}
+		own := e.policy.Rules()
+		if e.trigger != nil {
+			own = append(own, e.trigger.Rules()...)
+		}
+		for k, r := range own {
+			sum := *all[len(all)-len(own)+k]
+			sum.Evaluated, sum.Hits, sum.Failed = sum.Evaluated+r.Evaluated, sum.Hits+r.Hits, sum.Failed+r.Failed
+			all[len(all)-len(own)+k] = &sum
+		}
+	}
+	return all
 }

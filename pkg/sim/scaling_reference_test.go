@@ -36,12 +36,26 @@ func setScaling(c *cluster.Config, s *reference.Scaling) {
 	switch s.Policy {
 	case "queue-depth":
 		a.Params = map[string]any{"target": s.Target, "tolerance": s.Tolerance}
+	case "oscillator":
+		a.Params = map[string]any{"step": s.Step}
+	case "slo-attainment":
+		a.Params = map[string]any{"target": s.Up, "down": s.Down, "step": s.Step}
+	case "expression":
+		a.Desired = reference.Formulas[s.Formula].Text
+	case "tree":
+		a.Root = &policy.Node{If: "deployment.replicas < 0", Then: &policy.Node{Value: 1},
+			Else: &policy.Node{Value: reference.Formulas[s.Formula].Text}}
 	case "threshold":
 		a.Params = map[string]any{"signal": s.Signal, "up": s.Up, "down": s.Down, "step": s.Step}
 	default:
 		a.Params = map[string]any{"signal": s.Signal, "target": s.Target, "tolerance": s.Tolerance}
 	}
 	a.Interval, a.Cooldown = us(s.IntervalUS), us(s.CooldownUS)
+	if s.Trigger > 0 {
+		a.Interval = ""
+		a.Trigger = &scale.Trigger{When: reference.Conditions[s.Trigger].Text, For: us(s.HoldUS),
+			CheckEvery: us(s.IntervalUS)}
+	}
 	a.Stabilization = scale.Stabilization{Up: us(s.UpWindowUS), Down: us(s.DownWindowUS)}
 	a.Limits = scale.Limits{Up: limits(s.UpLimits), Down: limits(s.DownLimits), Select: s.Select}
 	a.Actuation.Provision, a.Actuation.Load = constant(s.ProvisionUS), constant(s.LoadUS)

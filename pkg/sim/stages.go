@@ -44,6 +44,9 @@ func (s *simulation) arrive(slot int32) error {
 		return err
 	}
 	s.router.countArrival(r, s.now)
+	if s.fleet != nil {
+		s.countTraffic(r)
+	}
 	if r.rejectReason != "" {
 		if r.model < 0 {
 			s.unserved.count(r.out.Model)
@@ -348,6 +351,9 @@ func (s *simulation) finalize(slot int32, state, reason string) error {
 	}
 	o.SLOMet = metrics.SLOMet(o, r.class.Targets)
 	s.counts.Count(state)
+	if s.fleet != nil {
+		s.countEnded(r)
+	}
 	if err := s.observers.notify(s, onFinal, slot); err != nil || r.sessionSlot == missing {
 		return err
 	}

@@ -20,6 +20,7 @@ type attempt struct {
 	number int      // 0 is the first
 	next   *request // the one after this
 	judged bool     // it is known whether there is one
+	ended  int64    // when it became final, once judged
 }
 
 // rank is where the request is among all. All attempts with a number are behind those with a lower one.
@@ -44,7 +45,7 @@ func (s *simulation) retry(now int64) {
 		if !q.final() || q.judged {
 			continue
 		}
-		q.judged = true
+		q.judged, q.ended = true, now
 		o := &q.outcome
 		if !slices.Contains(q.On, o.State) || strings.HasPrefix(o.Reason, "too_long") || q.number == len(q.BackoffUS) {
 			continue

@@ -11,9 +11,13 @@ import (
 // Scaling is an auto-scaler. The cluster starts with Config.Replicas.
 type Scaling struct {
 	Min, Max int
-	// Policy is target-utilization, queue-depth or threshold; Signal is kv_util, utilization, queue_depth, running or
-	// inflight.
-	Policy, Signal    string
+	// Policy is target-utilization, queue-depth, threshold, slo-attainment, expression, tree or oscillator; Signal is
+	// kv_util, utilization, queue_depth, running or inflight.
+	Policy, Signal string
+	// Formula is the number in Formulas of an expression or tree. Trigger is the number in Conditions of the condition
+	// of a trigger, which must hold for HoldUS, or 0.
+	Formula, Trigger  int
+	HoldUS            int64
 	Target, Tolerance float64
 	Up, Down          float64
 	Step              int
@@ -45,6 +49,9 @@ type ScaleLimit struct {
 // scaler is the state of an auto-scaler.
 type scaler struct {
 	checkAt int64
+	// heldAt is since when the trigger's condition has held, or Never. lookedAt are the times of the looks.
+	heldAt   int64
+	lookedAt []int64
 	// act: the number of replicas is to become desired.
 	act           bool
 	desired       int
@@ -167,8 +174,12 @@ func (s *simulation) checkScale(now int64) {
 	if s.config.SnapshotUS == 0 {
 		s.router.readReports(s.replicas, now)
 	}
+	if !s.triggered(now) {
+		return
+	}
+	x.lookedAt = append(x.lookedAt, now)
 	current := len(s.present())
-	advice := s.advice(current)
+	advice := s.advice(current, now)
 	if len(x.advised) == 0 {
 		x.advised = append(x.advised, numberAt{now, current})
 	}
@@ -239,7 +250,7 @@ func (s *simulation) limit(limits []ScaleLimit, current int, now int64, sign int
 }
 
 // advice is the number of replicas that the policy recommends.
-func (s *simulation) advice(current int) int {
+func (s *simulation) advice(current int, now int64) int {
 	c := s.config.Scaling
 	running := s.inStates("warming", "ready")
 	var values []float64
@@ -250,6 +261,22 @@ func (s *simulation) advice(current int) int {
 	}
 	mean := sum / float64(max(1, len(values)))
 	switch c.Policy {
+	case "expression", "tree":
+		return roundUp(max(0, Formulas[c.Formula].of(s.deployment(now))))
+	case "oscillator":
+		if len(s.scaler.lookedAt)%2 == 1 {
+			return current + c.Step
+		}
+		return current - c.Step
+	case "slo-attainment":
+		d := s.deployment(now)
+		switch {
+		case d.judged > 0 && d.attained < c.Up:
+			return current + c.Step
+		case len(running) > 0 && d.utilization < c.Down:
+			return current - c.Step
+		}
+		return current
 	case "threshold":
 		switch {
 		case len(values) > 0 && mean > c.Up:

@@ -31,6 +31,24 @@ func RandomScaling(seed uint64) (Config, []Request) {
 		s.Target = 2
 	}
 	s.Up, s.Down = s.Target*1.2, s.Target*0.6
+	e := &generator{Rand: rand.New(rand.NewPCG(seed, 0x7369676e))}
+	if e.percent(50) {
+		s.Policy = pick(e, "slo-attainment", "expression", "expression", "tree", "oscillator")
+		s.Formula = e.between(0, len(Formulas)-1)
+	}
+	if e.percent(25) {
+		s.Trigger, s.HoldUS = e.between(1, len(Conditions)-1), step*pick[int64](e, 0, 0, 3, 10)
+	}
+	if s.Policy == "slo-attainment" {
+		s.Up, s.Down = pick(e, 0.5, 0.95), pick(e, 0, 0.3, 0.8)
+	}
+	if s.Policy == "slo-attainment" || e.percent(50) {
+		for i := range requests {
+			if r := &requests[i]; r.Session == "" && e.percent(70) {
+				r.TTFTTargetMS = float64(max(1, step*pick[int64](e, 1, 5, 20))) / 1000
+			}
+		}
+	}
 	for _, limits := range []*[]ScaleLimit{&s.UpLimits, &s.DownLimits} {
 		for range d.between(0, 2) {
 			l := ScaleLimit{Replicas: d.between(1, 2), PeriodUS: max(1, steps(1, 4, 15))}

@@ -123,7 +123,7 @@ func newSimulation(c Config, requests []Request) *simulation {
 		s.replicas[i].index = i
 	}
 	if c.Scaling != nil {
-		s.scaler = scaler{checkAt: c.Scaling.IntervalUS, lastAct: Never}
+		s.scaler = scaler{checkAt: c.Scaling.IntervalUS, lastAct: Never, heldAt: Never}
 	}
 	s.router = newRouter(&s.config)
 	if c.Disaggregation != nil {
