@@ -29,14 +29,14 @@ func deploymentSignals() []signal[Fleet] {
 			func(t *f) float64 { return t.mean(slotsInUse) }),
 		num("deployment.rate", "Requests offered for the model per second, over the last 60 s.", needTraffic,
 			traffic((*Traffic).rate)),
-		num("deployment.e2e_ms", "Mean E2E of the requests that completed in the last 60 s, 0 without any.", needTraffic,
-			traffic((*Traffic).meanE2E)),
+		num("deployment.e2e_ms", "Mean E2E of the requests that completed in the last 60 s, 0 without any.",
+			needTraffic, traffic((*Traffic).meanE2E)),
 		num("deployment.ttft_p99_ms", "99th percentile of TTFT of the requests that ended in the last 60 s, 0 without "+
 			"any.", needTraffic, traffic(func(t *Traffic, now int64) float64 { return t.ttft(0.99, now) })),
 		num("deployment.since_scale_s", "Time since the number of replicas last changed.", 0,
 			func(t *f) float64 { return float64(t.NowUS-t.ScaledUS) / 1e6 }),
-		{expr.Field[f]{Name: attainmentSignal, Type: expr.Number, Doc: `Share of the requests of a class that met their ` +
-			`targets among those that ended in the last 60 s, 1 without any; "" is all classes.`,
+		{expr.Field[f]{Name: attainmentSignal, Type: expr.Number, Doc: `Share of the requests of a class that met ` +
+			`their targets among those that ended in the last 60 s, 1 without any; "" is all classes.`,
 			ByKey: func(t *f, class string) float64 {
 				share, _ := t.Traffic.attainment(class, t.NowUS, trafficUS)
 				return share

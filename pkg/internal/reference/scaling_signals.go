@@ -19,7 +19,8 @@ type Formula struct {
 
 // Formulas are for expressions and trees of auto-scaling.
 var Formulas = []Formula{
-	{"deployment.inflight / 3 + deployment.draining / 8", func(d deployment) float64 { return d.inflight/3 + d.draining/8 }},
+	{"deployment.inflight / 3 + deployment.draining / 8",
+		func(d deployment) float64 { return d.inflight/3 + d.draining/8 }},
 	{"deployment.load_history[0] > deployment.load_history[1] ? deployment.replicas + 1 : deployment.ready",
 		func(d deployment) float64 {
 			if d.load(0) > d.load(1) {
