@@ -105,6 +105,9 @@ func (s *simulation) readReports(now int64) {
 func (s *simulation) sendToPrefill(q *request, now int64) {
 	x := &s.prefill.router
 	x.now, x.position, x.requests, x.settled = now, s.router.position, s.requests, s.router.settled
+	if s.config.SnapshotUS == 0 {
+		x.readReports(s.prefillReplicas(), now)
+	}
 	chosen, expected := x.choose(q, s.prefillReplicas())
 	q.outcome.ExpectedCached, q.outcome.PrefillReplica = expected, chosen
 	short := q.Request
