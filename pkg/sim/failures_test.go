@@ -16,15 +16,12 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// TestRandomFailures runs 1,000 random schedules with checks. Every request must get one final state, and the failures
+// TestRandomFailures runs random schedules with checks. Every request must get one final state, and the failures
 // that were drawn must give the same run if a file states them.
 func TestRandomFailures(t *testing.T) {
-	schedules := 1000
-	if testing.Short() || raceEnabled {
-		schedules = 100
-	}
-	failed := 0
-	for seed := range uint64(schedules) {
+	schedules := randomCases(1000, 100)
+	failed := uint64(0)
+	for seed := range schedules {
 		c, requests := reference.RandomFailures(seed)
 		c.Failures.Events = nil
 		d := rand.New(rand.NewPCG(seed, 11))
@@ -44,7 +41,7 @@ func TestRandomFailures(t *testing.T) {
 		if diff := gocmp.Diff(drawn.outcomes, stated.outcomes); diff != "" {
 			t.Fatalf("seed %d: the drawn failures (-) and the same ones in a file (+) differ:\n%s", seed, diff)
 		}
-		failed += len(config.Failures.Events)
+		failed += uint64(len(config.Failures.Events))
 	}
 	if failed < schedules {
 		t.Errorf("only %d failures in %d runs", failed, schedules)

@@ -13,11 +13,7 @@ import (
 // TestQuietStores: without records of transfers the ends of stores are no events, and replicas with a tier coast.
 // Outcomes and metrics must be those of a run with all these records, also where requests are far apart.
 func TestQuietStores(t *testing.T) {
-	cases := uint64(1000)
-	if raceEnabled || testing.Short() {
-		cases = 100
-	}
-	for seed := range cases {
+	for seed := range randomCases(1000, 100) {
 		c, requests := reference.RandomHosts(seed)
 		for i := range requests {
 			later := requests[i].ArrivalUS * int64(seed%3*seed%20)

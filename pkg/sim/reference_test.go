@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"blis/pkg/cluster"
 	"blis/pkg/des"
 	"blis/pkg/dist"
+	"blis/pkg/internal/mutation"
 	"blis/pkg/internal/reference"
 	"blis/pkg/latency"
 	"blis/pkg/metrics"
@@ -87,10 +89,7 @@ func compareSeeds(t *testing.T, cases, fewer uint64, draw func(uint64) (referenc
 	first ...uint64,
 ) {
 	t.Helper()
-	if raceEnabled || testing.Short() {
-		cases = fewer
-	}
-	for seed := range cases {
+	for seed := range randomCases(cases, fewer) {
 		first = append(first, seed)
 	}
 	for _, seed := range first {
@@ -99,6 +98,23 @@ func compareSeeds(t *testing.T, cases, fewer uint64, draw func(uint64) (referenc
 			t.Fatalf("seed %d: the reference (-) and the simulator (+) differ:\n%+v\n%s", seed, c, diff)
 		}
 	}
+}
+
+// clusters is the flag -clusters, for comparisons by hand.
+var clusters = flag.Uint64("clusters", 0, "random cases in each test; 0: a fifth of those that mutations get")
+
+// randomCases is how many random cases a test has. A broken rule must be noticed in the first of all, the tests
+// themselves have a fifth of them, and with -short or the race detector fewer.
+func randomCases(all, fewer uint64) uint64 {
+	switch {
+	case *clusters > 0:
+		return *clusters
+	case raceEnabled || testing.Short():
+		return fewer
+	case mutation.Active():
+		return all
+	}
+	return max(all/5, fewer)
 }
 
 // TestReference compares the simulator with the plain reference on random small clusters: all times,

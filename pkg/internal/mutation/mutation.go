@@ -88,6 +88,9 @@ func (m Mutation) path(t *testing.T) string {
 // variable names the mutation that a test binary of build applies.
 const variable = "BLIS_MUTATION"
 
+// Active reports whether a rule is broken in this process.
+func Active() bool { return os.Getenv(variable) != "" && os.Getenv(variable) != "-1" }
+
 // insertion is text to be put into a file.
 type insertion struct {
 	at   int
