@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -33,12 +34,27 @@ func Decompress(r io.Reader) (io.Reader, func()) {
 	if n == 0 || !bytes.HasPrefix(magic, head) {
 		return complete, func() {}
 	}
-	dec, err := zstd.NewReader(complete, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+	dec := decoders.Get().(*zstd.Decoder)
+	if err := dec.Reset(complete); err != nil {
+		panic("stream: " + err.Error()) // only a closed decoder causes it
+	}
+	var once sync.Once
+	return &zstdReader{dec, below}, func() {
+		once.Do(func() {
+			_ = dec.Reset(nil) // drops the reader
+			decoders.Put(dec)
+		})
+	}
+}
+
+// decoders are those that are not in use. Each has the window of its last stream.
+var decoders = sync.Pool{New: func() any {
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		panic("stream: " + err.Error()) // only invalid options cause it
 	}
-	return &zstdReader{dec, below}, dec.Close
-}
+	return dec
+}}
 
 // stickyReader returns its first error again on every later call.
 type stickyReader struct {

@@ -11,6 +11,7 @@ import (
 	"hash"
 	"io"
 	"math"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -75,10 +76,8 @@ func NewWriter(w io.Writer, plain bool) *Writer {
 		wr.free <- batchResult{}
 	}
 	if !plain {
-		enc, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
-		if err != nil {
-			panic("stream: " + err.Error()) // only invalid options cause it
-		}
+		enc := encoders.Get().(*zstd.Encoder)
+		enc.Reset(w)
 		wr.zstd, wr.out = enc, enc
 	}
 	wr.json = json.NewEncoder((*appender)(&wr.lines))
@@ -86,6 +85,15 @@ func NewWriter(w io.Writer, plain bool) *Writer {
 	go wr.writeLoop()
 	return wr
 }
+
+// encoders are those that are not in use. Each has a window of several MB.
+var encoders = sync.Pool{New: func() any {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		panic("stream: " + err.Error()) // only invalid options cause it
+	}
+	return enc
+}}
 
 // appender is an io.Writer that appends to a slice.
 type appender []byte
@@ -181,8 +189,12 @@ func (w *Writer) Close() error {
 	if w.ended {
 		err = nil
 	}
-	if err == nil && w.zstd != nil && w.records > 0 {
-		err = w.zstd.Close()
+	if err == nil && w.zstd != nil {
+		if w.records > 0 {
+			err = w.zstd.Close()
+		}
+		w.zstd.Reset(nil)
+		encoders.Put(w.zstd)
 	}
 	w.err = cmp.Or(err, errEnded)
 	return err
