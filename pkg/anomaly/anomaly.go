@@ -9,7 +9,11 @@
 // the window if that is longer. The figures of an episode cover bad windows only.
 package anomaly
 
-import "blis/pkg/registry"
+import (
+	"slices"
+
+	"blis/pkg/registry"
+)
 
 // Episode is one anomaly, from its first occurrence to its last. Times are in µs.
 type Episode struct {
@@ -26,6 +30,9 @@ type Episode struct {
 	// concerned, or "" if they may differ.
 	Replica int32
 	Class   string
+	// OfDeployment: the episode concerns Deployment and no single replica.
+	OfDeployment bool
+	Deployment   int32
 	// Text is one line that states the figures.
 	Text string
 }
@@ -46,8 +53,8 @@ type Request struct {
 	// Input is the prompt length. Expected is how much of it the router expected to be cached,
 	// Cached is how much was. All are in tokens.
 	Input, Expected, Cached int64
-	// Completed: it has produced all its tokens.
-	Completed bool
+	// Completed: it has produced all its tokens. Failed: its replica was lost.
+	Completed, Failed bool
 	// HasTargets: the class has SLO targets. MetTargets: the request met all of them.
 	HasTargets, MetTargets bool
 }
@@ -69,9 +76,21 @@ const (
 	Preempted
 	// Finished: a request reached its final state. Replica and Tag are those of its queue, if any.
 	Finished
+	// Scaled: a deployment gets more replicas if Change is positive, else fewer.
+	Scaled
+	// Slowed: steps of a replica took longer than they should, as Slow says.
+	Slowed
+	// Lost and Restored: a replica of a deployment stopped and began again to accept requests because it failed and
+	// came back, or is no longer missed. Replicas is the number that the deployment has with it.
+	Lost
+	Restored
 	// Closed: the run is over.
 	Closed
 )
+
+// Slow are the steps of a replica from From until Until that a failure made longer: their number, how long they took,
+// and how long they should have taken, in µs.
+type Slow struct{ From, Until, Steps, ActualUS, NormalUS int64 }
 
 // Event is something that happened at time At, in µs. Replicas and requests are numbered from 0; Tag,
 // the number of a request, is unique until the request leaves its queue.
@@ -81,6 +100,9 @@ type Event struct {
 	Replica, Tag int32
 	Request      *Request
 	Room         int64
+	// Deployment is that of Scaled, Lost and Restored.
+	Deployment, Change, Replicas int32
+	Slow                         Slow
 }
 
 // Detector receives the events of a run in order: times never decrease. When a replica forms batches
@@ -102,8 +124,28 @@ var Detectors = registry.Table[func(emit func(*Episode)) Detector]{
 		"% of preemptions plus first admissions, in 30 s (or of the last 34)", Value: newPreemptionStorm},
 	{Name: "shadow_divergence", Doc: "the router mispredicts a cache: for at least 20 requests scheduled in 30 s, " +
 		"and for 60 % of the tokens expected or cached", Value: newShadowDivergence},
+	{Name: scaleOscillation, Doc: "an auto-scaler undoes what it has done: at least 2 actions in an hour come less " +
+		"than 10 minutes after an opposite one", Value: newScaleOscillation},
+	{Name: replicaSlow, Doc: "a replica is slow: at least 20 steps within a minute of each other take 20 % longer " +
+		"than they should, because of a failure", Value: newReplicaSlow},
+	{Name: capacityLost, Doc: "a deployment misses at least 10 % of its replicas for at least 10 s because they failed",
+		Value: newCapacityLost},
 	{Name: "slo_violation", Doc: "a class misses its SLO targets: at least 20 requests and 50 % of those that finish " +
 		"in 30 s (or of the last 40)", Value: newSLOViolation},
+}
+
+// The anomalies of deployments that scale and of replicas that fail.
+const (
+	scaleOscillation = "scale_oscillation"
+	replicaSlow      = "replica_slow"
+	capacityLost     = "capacity_lost"
+)
+
+// Names returns the names of the anomalies that can occur in a cluster: some only if it scales or if replicas fail.
+func Names(scales, fails bool) []string {
+	return slices.DeleteFunc(Detectors.Names(), func(name string) bool {
+		return name == scaleOscillation && !scales || (name == replicaSlow || name == capacityLost) && !fails
+	})
 }
 
 // New returns a Detector that passes each event to all detectors. emit receives their episodes with

@@ -14,14 +14,15 @@ func (c *Config) Scales(d *Deployment) bool { return c.Policies.Autoscale != nil
 
 // ScalePlan returns how the number of replicas of d changes. d must be complete. An error is a *scale.Error.
 func (c *Config) ScalePlan(d *Deployment) (*scale.Plan, error) {
-	return c.Policies.Autoscale.Plan(d.MinReplicas, d.MaxReplicas, d.Computed.WeightBytes)
+	return c.Policies.Autoscale.Plan(*d.MinReplicas, d.MaxReplicas, d.Computed.WeightBytes)
 }
 
 // completeBounds sets the lower bounds that are not set.
 func (c *Config) completeBounds() {
 	for i := range c.Deployments {
-		if d := &c.Deployments[i]; d.MaxReplicas > 0 && d.MinReplicas == 0 {
-			d.MinReplicas = 1
+		if d := &c.Deployments[i]; d.MaxReplicas > 0 && d.MinReplicas == nil {
+			d.MinReplicas = new(int)
+			*d.MinReplicas = 1
 		}
 	}
 }
@@ -29,15 +30,15 @@ func (c *Config) completeBounds() {
 // validateBounds checks the bounds of the number of replicas.
 func (d *Deployment) validateBounds(path string, errorf strictyaml.Errorf) error {
 	switch {
-	case d.MaxReplicas == 0 && d.MinReplicas == 0:
+	case d.MaxReplicas == 0 && d.MinReplicas == nil:
 		return nil
 	case d.MaxReplicas == 0:
 		return errorf(path+".min_replicas", "has no effect without max_replicas")
 	case d.MaxReplicas < d.Replicas || d.MaxReplicas > maxReplicas:
 		return errorf(path+".max_replicas", "must be between replicas, %d, and %d, is %d", d.Replicas, maxReplicas,
 			d.MaxReplicas)
-	case d.MinReplicas < 1 || d.MinReplicas > d.Replicas:
-		return errorf(path+".min_replicas", "must be between 1 and replicas, %d, is %d", d.Replicas, d.MinReplicas)
+	case d.MinReplicas != nil && (*d.MinReplicas < 0 || *d.MinReplicas > d.Replicas):
+		return errorf(path+".min_replicas", "must be between 0 and replicas, %d, is %d", d.Replicas, *d.MinReplicas)
 	}
 	return nil
 }
@@ -48,6 +49,10 @@ func (c *Config) validateScaling(errorf strictyaml.Errorf) error {
 		d := &c.Deployments[i]
 		if !c.Scales(d) {
 			continue
+		}
+		if *d.MinReplicas == 0 && c.ControlPlane.FlowControl == nil {
+			return errorf(deploymentPath(i)+".min_replicas", "0 needs control_plane.flow_control, where requests wait "+
+				"for a replica")
 		}
 		if len(d.KVTiers) > 0 {
 			return errorf(deploymentPath(i)+".max_replicas", "is not supported for a deployment with kv_tiers")

@@ -33,7 +33,11 @@ func TestAutoscaleErrors(t *testing.T) {
 		{bounds, "{actuation: {drain: {mode: kill}}}", `unknown choice "kill" (have wait, immediate, redirect)`},
 		{bounds, "{actuation: {load: {type: auto, params: {value: 1}}}}", "auto has no parameters; set load_gb_per_s"},
 		{"max_replicas: 1, ", "{}", "max_replicas: must be between replicas, 2, and"},
-		{"min_replicas: 3, max_replicas: 4, ", "{}", "min_replicas: must be between 1 and replicas, 2, is 3"},
+		{"min_replicas: 3, max_replicas: 4, ", "{}", "min_replicas: must be between 0 and replicas, 2, is 3"},
+		{"min_replicas: 0, " + bounds, "{actuation: {load: 1s}}", "0 needs control_plane.flow_control, where requests"},
+		{bounds, "{activation: -1}", "activation: must be at least 0, is -1"},
+		{bounds, "{interval: 5s, trigger: {when: 1 < 2}}", "interval: has no effect with a trigger; remove one"},
+		{bounds, "{trigger: {when: 1 < 2, check_every: 0s}}", "trigger.check_every: must be above 0"},
 		{"min_replicas: 1, ", "{}", "min_replicas: has no effect without max_replicas"},
 	} {
 		_, err := parse(scaledCluster(c.bounds, c.autoscale), Options{})
@@ -73,8 +77,8 @@ policies: {autoscale: {}}
 		t.Fatal(err)
 	}
 	want := d.Computed.WeightBytes/2000 + 30_000_000
-	if got := int64(plan.Load.Mean()); d.MinReplicas != 1 || got < want || got > want+1 || got < 38_000_000 {
-		t.Errorf("at least %d replicas, %d µs to load %d bytes, want 1 and %d", d.MinReplicas, got,
+	if got := int64(plan.Load.Mean()); *d.MinReplicas != 1 || got < want || got > want+1 || got < 38_000_000 {
+		t.Errorf("at least %d replicas, %d µs to load %d bytes, want 1 and %d", *d.MinReplicas, got,
 			d.Computed.WeightBytes, want)
 	}
 }

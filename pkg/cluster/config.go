@@ -34,8 +34,8 @@ type Deployment struct {
 	GPU         string `yaml:"gpu" json:"gpu,omitempty"`
 	Replicas    int    `yaml:"replicas" json:"replicas"`
 	// MinReplicas and MaxReplicas are the bounds of policies.autoscale, which starts with Replicas. Without a
-	// maximum the number does not change. The minimum is then 1 unless it is set.
-	MinReplicas int     `yaml:"min_replicas" json:"min_replicas,omitempty"`
+	// maximum the number does not change. The minimum is 1 unless it is set.
+	MinReplicas *int    `yaml:"min_replicas" json:"min_replicas,omitempty"`
 	MaxReplicas int     `yaml:"max_replicas" json:"max_replicas,omitempty"`
 	Engine      Engine  `yaml:"engine" json:"engine"`
 	Latency     Latency `yaml:"latency" json:"latency"`

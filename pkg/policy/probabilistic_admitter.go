@@ -42,8 +42,11 @@ func (p *probabilisticAdmitter) probability(v *View) float64 {
 	return min(portable.Pow(utilization(v, p.queue, p.kv), p.power)*p.k, 1)
 }
 
-// utilization is the mean over the replicas of max(queue depth / its limit, KV usage / its limit).
+// utilization is the mean over the replicas of max(queue depth / its limit, KV usage / its limit), 1 without any.
 func utilization(v *View, queue, kv float64) float64 {
+	if len(v.Replicas) == 0 {
+		return 1
+	}
 	sum := 0.0
 	for i := range v.Replicas {
 		r := &v.Replicas[i]

@@ -36,7 +36,7 @@ func (g sloGated) Admit(v *View) Verdict {
 	if math.IsInf(limit, 1) {
 		return exempt("no threshold for the tier")
 	}
-	return admitBelow("mean queue depth", sum/float64(len(v.Replicas)), limit)
+	return admitBelow("mean queue depth", sum/float64(max(1, len(v.Replicas))), limit)
 }
 
 func (g sloGated) Clone() Admitter { return g }

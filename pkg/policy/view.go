@@ -164,8 +164,8 @@ type View struct {
 	Draw    DrawKey
 	Tenant  Tenant
 	Cluster Cluster
-	// Replicas are the candidates, the replicas that can hold the request, in order of index; there is
-	// at least one.
+	// Replicas are the candidates, the replicas that can hold the request, in order of index. Routers have
+	// at least one; admission and priority may have none while a deployment is scaled to zero.
 	Replicas []Replica
 	// Extremes are those of all replicas, nil if there are few. Matched are the candidates whose count Matched is above
 	// 0 if there are Extremes.
@@ -208,8 +208,12 @@ func (v *View) Saturation() float64 {
 	return v.SaturationWith(func(*Replica) int32 { return 0 })
 }
 
-// SaturationWith is the saturation if each candidate had more requests in its queue.
+// SaturationWith is the saturation if each candidate had more requests in its queue. A deployment without replicas is
+// saturated.
 func (v *View) SaturationWith(more func(*Replica) int32) float64 {
+	if len(v.Replicas) == 0 {
+		return 1
+	}
 	sum := 0.0
 	for i := range v.Replicas {
 		r := &v.Replicas[i]

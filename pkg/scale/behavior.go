@@ -74,7 +74,8 @@ func (s *Scaler) Clone() *Scaler {
 // now. The caller changes the number to the result: Next remembers that as done.
 //
 // The rules are those of normalizeDesiredReplicasWithBehaviors in horizontal.go. The number of replicas at the first
-// call counts as a recommendation of that time.
+// call counts as a recommendation of that time. The first replica of a deployment without any is not limited: KEDA
+// starts it itself (requestScale in pkg/scaling/executor/scale_scaledobjects.go).
 func (s *Scaler) Next(nowUS int64, current, recommended int) int {
 	b := &s.behavior
 	if len(s.recommendations) == 0 {
@@ -90,6 +91,9 @@ func (s *Scaler) Next(nowUS int64, current, recommended int) int {
 		n = min(n, max(current, s.limit(nowUS, current, &b.Up, 1)))
 	case n < current:
 		n = max(n, min(current, s.limit(nowUS, current, &b.Down, -1)))
+	}
+	if current == 0 && recommended > 0 {
+		n = max(n, 1)
 	}
 	n = max(n, b.Min)
 	if b.Max > 0 {

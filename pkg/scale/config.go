@@ -20,10 +20,12 @@ type Config struct {
 	Trigger       *Trigger      `yaml:"trigger" json:"trigger,omitempty"`
 	Stabilization Stabilization `yaml:"stabilization" json:"stabilization"`
 	// Cooldown is the time after a change in which there is no other.
-	Cooldown  Duration  `yaml:"cooldown" json:"cooldown"`
-	Limits    Limits    `yaml:"limits" json:"limits"`
-	Actuation Actuation `yaml:"actuation" json:"actuation"`
-	Cost      Cost      `yaml:"cost" json:"cost,omitzero"`
+	Cooldown Duration `yaml:"cooldown" json:"cooldown"`
+	// Activation is the number of requests that may wait before a deployment without replicas gets one.
+	Activation int       `yaml:"activation" json:"activation,omitempty"`
+	Limits     Limits    `yaml:"limits" json:"limits"`
+	Actuation  Actuation `yaml:"actuation" json:"actuation"`
+	Cost       Cost      `yaml:"cost" json:"cost,omitzero"`
 }
 
 // Trigger is a condition, a CEL expression, that is checked at the multiples of CheckEvery. The auto-scaler looks when
@@ -199,6 +201,7 @@ type Plan struct {
 	// for HoldUS.
 	IntervalUS        int64
 	HoldUS            int64
+	Activation        int
 	Behavior          Behavior
 	Provision, Load   *dist.Length
 	Warmup            Warmup
@@ -215,6 +218,9 @@ func (c *Config) Plan(lowest, highest int, weightBytes int64) (p *Plan, err erro
 		PerGPUHour: b.between("cost.per_gpu_hour", c.Cost.PerGPUHour, 0, 1e6), Drain: c.Actuation.Drain.Mode,
 		DrainTimeoutUS: b.duration("actuation.drain.timeout", c.Actuation.Drain.Timeout)}
 	p.IntervalUS, p.HoldUS = b.looks(c)
+	if p.Activation = c.Activation; p.Activation < 0 {
+		b.fail("activation", "must be at least 0, is %d", p.Activation)
+	}
 	p.Behavior = Behavior{Min: lowest, Max: highest, CooldownUS: b.duration("cooldown", c.Cooldown),
 		Up:   b.direction("up", c.Stabilization.Up, c.Limits.Up, c.Limits.Select),
 		Down: b.direction("down", c.Stabilization.Down, c.Limits.Down, c.Limits.Select)}

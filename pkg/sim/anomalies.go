@@ -18,6 +18,7 @@ type anomalyMonitor struct {
 	blocked []bool          // by replica: whether its queue was head-of-line blocked at its last batch
 	event   anomaly.Event   // of notify
 	scratch anomaly.Request // of request
+	fleet   fleetWatch
 }
 
 func newAnomalyMonitor(replicas int, w *stream.Writer, count func(kind string)) *anomalyMonitor {
@@ -33,7 +34,7 @@ func (l *anomalyMonitor) request(s *simulation, slot int32) *anomaly.Request {
 	o := &r.out
 	l.scratch = anomaly.Request{ID: o.ID, Class: r.class.Name, Priority: o.Priority, ClassPriority: r.class.Priority,
 		Input: o.InputTokens, Expected: o.ExpectedCachedTokens, Cached: o.CachedTokens,
-		Completed:  o.State == stream.StateCompleted,
+		Completed: o.State == stream.StateCompleted, Failed: o.State == stream.StateFailed,
 		HasTargets: o.SLOMet != nil, MetTargets: o.SLOMet != nil && *o.SLOMet}
 	if s.router.needs.all&policy.NeedsPrefix == 0 {
 		l.scratch.Expected = o.CachedTokens
@@ -47,7 +48,9 @@ func (l *anomalyMonitor) notify(s *simulation, e anomaly.Event) {
 	l.detect(&l.event)
 }
 
-func (l *anomalyMonitor) hooks() []hook { return []hook{onEnqueue, onBatch, onMove, onFinal, onClose} }
+func (l *anomalyMonitor) hooks() []hook {
+	return []hook{onEnqueue, onBatch, onScale, onPhase, onMove, onFinal, onClose}
+}
 
 func (l *anomalyMonitor) observe(s *simulation, h hook, i int32) error {
 	switch h {
@@ -62,9 +65,16 @@ func (l *anomalyMonitor) observe(s *simulation, h hook, i int32) error {
 		if r := s.request(i); r.engineSeq != missing && r.out.ScheduledUS.IsZero() {
 			l.notify(s, anomaly.Event{Kind: anomaly.Dequeued, Replica: r.replica, Tag: i})
 		}
+	case onScale:
+		l.scaled(s, i)
+	case onPhase:
+		l.phaseChanged(s, i)
 	case onFinal:
 		return l.finished(s, i)
 	case onClose:
+		for k := range s.replicas {
+			l.slowed(s, int32(k))
+		}
 		l.notify(s, anomaly.Event{Kind: anomaly.Closed})
 		return l.flush(s)
 	}
@@ -98,6 +108,7 @@ func (l *anomalyMonitor) batchFormed(s *simulation, i int32, e *engine.Engine) {
 // already missed a target.
 func (l *anomalyMonitor) finished(s *simulation, slot int32) error {
 	r := s.request(slot)
+	l.slowed(s, r.replica)
 	unfinished := r.out.State == stream.StateUnfinished
 	if at, queued := r.queuedAt(); !unfinished && queued {
 		l.notify(s, anomaly.Event{Kind: anomaly.Dequeued, Replica: at, Tag: slot})
@@ -115,6 +126,12 @@ func (l *anomalyMonitor) flush(s *simulation) error {
 		a := stream.Anomaly{Kind: stream.KindAnomaly, Type: e.Type, StartUS: stream.Micros(e.Start),
 			EndUS: stream.Micros(e.End), Severity: e.Severity, Count: e.Count, RequestIDs: e.Requests,
 			Replica: stream.NoIndex, SLOClass: e.Class, Text: e.Text}
+		if a.RequestIDs == nil {
+			a.RequestIDs = []string{}
+		}
+		if e.OfDeployment {
+			a.Deployment = s.deployments[e.Deployment].id
+		}
 		if e.Replica != anomaly.NoReplica {
 			at := &s.replicas[e.Replica]
 			a.Deployment, a.Replica = s.deployments[at.deployment].id, at.index

@@ -33,6 +33,7 @@ type elastic struct {
 	present, serving []int32
 	// draining is the number of its replicas that do, desired the number of the others that was decided last.
 	draining, desired int
+	idleLooks         int          // see waitsForEver
 	model             int          // its index in simulation.models
 	seen              policy.Fleet // by the policy
 	stats             scaleStats
@@ -98,7 +99,9 @@ func (d *deployment) perGPUHour() float64 {
 func (s *simulation) checkScale(i int32) error {
 	d := &s.deployments[i]
 	e := d.elastic
-	s.events.queue.Push(des.NewEvent(s.now+e.plan.IntervalUS, scaleCheck, int64(i), i))
+	if !s.waitsForEver(e) {
+		s.events.queue.Push(des.NewEvent(s.now+e.plan.IntervalUS, scaleCheck, int64(i), i))
+	}
 	s.look(d)
 	if !e.isTriggered(s.now) {
 		return nil
@@ -107,7 +110,7 @@ func (s *simulation) checkScale(i int32) error {
 		e.traffic.Look(s.now)
 	}
 	l := &s.fleet.last
-	*l = look{deployment: i, recommendation: e.policy.Recommend(&e.seen), current: e.seen.Current()}
+	*l = look{deployment: i, recommendation: e.activated(e.policy.Recommend(&e.seen)), current: e.seen.Current()}
 	e.desired = e.limiter.Next(s.now, l.current, l.recommendation.Replicas)
 	if e.desired != l.current {
 		s.events.queue.Push(des.NewEvent(s.now, scaleAction, int64(i), i))
@@ -115,6 +118,48 @@ func (s *simulation) checkScale(i int32) error {
 	l.number = s.decisions.count
 	s.decisions.count++
 	return s.observers.notify(s, onScale, i)
+}
+
+// activated is a recommendation to a deployment that may have no replicas. The last one stays while requests are in
+// flight or wait, and the first one comes when more wait than its activation.
+func (e *elastic) activated(r policy.Recommendation) policy.Recommendation {
+	f := &e.seen
+	if e.plan.Behavior.Min > 0 {
+		return r
+	}
+	waiting, activation := float64(f.Waiting), float64(e.plan.Activation)
+	if f.Current() == 0 {
+		if f.Waiting <= e.plan.Activation {
+			return policy.Recommendation{Reason: policy.Reason{Quantity: "requests that wait", Value: waiting, Op: "<=",
+				Limit: activation}}
+		}
+		r.Replicas = max(r.Replicas, 1)
+		return r
+	}
+	inFlight := f.Waiting
+	for i := range f.Replicas {
+		inFlight += int(f.Replicas[i].Inflight)
+	}
+	if r.Replicas < 1 && inFlight > 0 {
+		return policy.Recommendation{Replicas: 1, Reason: policy.Reason{Quantity: "requests in flight",
+			Value: float64(inFlight), Op: ">", Limit: 0}}
+	}
+	return r
+}
+
+// maxIdleLooks is the number of looks at a deployment without replicas after which nothing will happen any more, if
+// nothing has.
+const maxIdleLooks = 1000
+
+// waitsForEver reports whether requests wait for a deployment without replicas which will get none. The run can then
+// end.
+func (s *simulation) waitsForEver(e *elastic) bool {
+	if len(e.present) > 0 || e.draining > 0 || !s.isQuiet() {
+		e.idleLooks = 0
+		return false
+	}
+	e.idleLooks++
+	return e.idleLooks > maxIdleLooks
 }
 
 // isTriggered reports whether the auto-scaler looks now.

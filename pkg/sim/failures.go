@@ -49,6 +49,7 @@ type failing struct {
 	stale []des.Time
 	// downSince is when it went down, if it has not come back.
 	downSince des.Time
+	slow      slowSteps
 	probes
 }
 
@@ -325,13 +326,22 @@ func (f *failures) isCandidate(s *simulation, r *request, i int32) bool {
 	return !f.replicas[i].unhealthy && !f.refused(s, r, i)
 }
 
-// reaches reports whether there is a candidate for a request. f may be nil.
-func (f *failures) reaches(s *simulation, r *request) bool {
-	return f == nil || s.someReplica(r, func(i int32) bool { return f.isCandidate(s, r, i) })
+// reaches reports whether there is a candidate for a request.
+func (s *simulation) reaches(r *request) bool {
+	switch f := s.failures; {
+	case s.fleet == nil:
+		return true
+	case f != nil:
+		return s.someReplica(r, func(i int32) bool { return f.isCandidate(s, r, i) })
+	}
+	return s.someReplica(r, func(int32) bool { return true })
 }
 
-// hopes reports whether there may be a candidate for a request later.
+// hopes reports whether there may be a candidate for a request later. f may be nil: then replicas only scale.
 func (f *failures) hopes(s *simulation, r *request) bool {
+	if f == nil {
+		return true
+	}
 	if f.isRefused(s, r) {
 		return false
 	}

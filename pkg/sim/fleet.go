@@ -61,6 +61,11 @@ func (s *simulation) setUpFleet(f *fleet) {
 	}
 }
 
+// scales reports whether the number of replicas of any deployment changes.
+func (s *simulation) scales() bool {
+	return slices.ContainsFunc(s.deployments, func(d deployment) bool { return d.elastic != nil })
+}
+
 // elasticOf returns the auto-scaler's part of a replica's deployment.
 func (s *simulation) elasticOf(i int32) *elastic {
 	return s.deployments[s.replicas[i].deployment].elastic

@@ -87,7 +87,7 @@ func (f *flowControl) drain(s *simulation, model int) error {
 	defer func() { f.draining = false }()
 	for queue.Len() > 0 {
 		first := s.request(queue.Peek())
-		if !s.failures.reaches(s, first) {
+		if !s.reaches(first) {
 			if s.failures.hopes(s, first) {
 				return nil
 			}

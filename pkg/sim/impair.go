@@ -52,6 +52,17 @@ func interval(e *cluster.Failure) (from, until des.Time) {
 	return from, from + us
 }
 
+// slowSteps are steps that slowEvents made longer and that anomaly detectors do not know yet.
+type slowSteps struct{ from, until, count, actualUS, normalUS des.Time }
+
+func (x *slowSteps) add(start, normal, actual des.Time) {
+	if x.count == 0 {
+		x.from = start
+	}
+	x.until, x.count = start+actual, x.count+1
+	x.normalUS, x.actualUS = x.normalUS+normal, x.actualUS+actual
+}
+
 // setSlow sets the lengths of the steps of a replica: it warms up since a time, unless w is nil, and may be slow.
 func (s *simulation) setSlow(i int32, w *scale.Warmup, since des.Time) {
 	events := s.failures.slowEvents(s, i)
@@ -64,10 +75,14 @@ func (s *simulation) setSlow(i int32, w *scale.Warmup, since des.Time) {
 		if w != nil {
 			us = float64(us * w.At(start-since))
 		}
+		normal := us
 		for _, e := range events {
 			if e.from <= start && start < e.until {
 				us = float64(us * e.factor)
 			}
+		}
+		if us != normal {
+			s.failures.replicas[i].slow.add(start, des.Micros(normal), des.Micros(us))
 		}
 		return des.Micros(us)
 	})

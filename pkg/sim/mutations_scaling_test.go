@@ -67,5 +67,13 @@ var brokenScaling = []rule{
 	{"the rate is of the time since the start at first", "policy/fleet.go", "min(trafficUS, max(now, 1))", "trafficUS"},
 	{"the nearest rank of TTFT", "policy/fleet.go", "int(math.Ceil(quantile*float64(len(all))))-1",
 		"int(math.Floor(quantile*float64(len(all))))-1"},
+	{"the last replica stays while requests are in flight", "sim/autoscale.go", "if r.Replicas < 1 && inFlight > 0 {",
+		"if r.Replicas < 1 && inFlight < 0 {"},
+	{"a deployment without replicas is activated", "sim/autoscale.go", "r.Replicas = max(r.Replicas, 1)\n", "\n"},
+	{"above its activation", "sim/autoscale.go", "if f.Waiting <= e.plan.Activation {",
+		"if f.Waiting < e.plan.Activation {"},
+	{"the first replica has no limit", "scale/behavior.go", "if current == 0 && recommended > 0 {",
+		"if current < 0 && recommended > 0 {"},
+	{"requests wait while there is no replica", "sim/flow.go", "if !s.reaches(first) {", "if false {"},
 	{"E2E is of completed requests", "policy/fleet.go", "if e.E2EUS >= 0 {", "{"},
 }

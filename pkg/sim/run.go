@@ -261,7 +261,7 @@ func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) 
 	}
 	level := slices.Index(stream.TraceLevels, o.Trace) // minimal, decisions, full
 	if level > 0 {
-		p.metrics.TrackAnomalies(anomaly.Detectors.Names())
+		p.metrics.TrackAnomalies(anomaly.Names(s.scales(), s.failures != nil))
 		s.observers.add(&waitMonitor{replicas: make([]limitTimes, len(s.replicas))})
 		s.observers.add(newAnomalyMonitor(len(s.replicas), w, p.metrics.AddAnomaly))
 		s.observers.add(&traceWriter{w: w, full: level > 1})

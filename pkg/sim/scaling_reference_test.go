@@ -21,7 +21,7 @@ func setScaling(c *cluster.Config, s *reference.Scaling) {
 	if s == nil {
 		return
 	}
-	c.Deployments[0].MinReplicas, c.Deployments[0].MaxReplicas = s.Min, s.Max
+	c.Deployments[0].MinReplicas, c.Deployments[0].MaxReplicas = &s.Min, s.Max
 	us := func(n int64) scale.Duration { return scale.Duration(fmt.Sprintf("%dus", n)) }
 	constant := func(n int64) scale.Delay {
 		return scale.Delay{Type: "constant", Params: map[string]any{"value": n}}
@@ -56,6 +56,7 @@ func setScaling(c *cluster.Config, s *reference.Scaling) {
 		a.Trigger = &scale.Trigger{When: reference.Conditions[s.Trigger].Text, For: us(s.HoldUS),
 			CheckEvery: us(s.IntervalUS)}
 	}
+	a.Activation = s.Activation
 	a.Stabilization = scale.Stabilization{Up: us(s.UpWindowUS), Down: us(s.DownWindowUS)}
 	a.Limits = scale.Limits{Up: limits(s.UpLimits), Down: limits(s.DownLimits), Select: s.Select}
 	a.Actuation.Provision, a.Actuation.Load = constant(s.ProvisionUS), constant(s.LoadUS)

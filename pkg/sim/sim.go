@@ -233,7 +233,7 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 	for i := range s.replicas {
 		s.telemetry.start(s, int32(i))
 	}
-	if c.Fails() || slices.ContainsFunc(s.deployments, func(d deployment) bool { return d.elastic != nil }) {
+	if c.Fails() || s.scales() {
 		s.setUpFleet(&fleet{})
 	}
 	if c.Fails() {

@@ -169,7 +169,7 @@ func (policyChooser) observe(*simulation, hook, int32) error { return nil }
 // send routes a request and sends it to its replica.
 func (s *simulation) send(slot int32) error {
 	r := s.request(slot)
-	if !s.failures.reaches(s, r) {
+	if !s.reaches(r) {
 		return s.failUnreached(slot)
 	}
 	v := s.router.views.view(s, r, s.router.needs.routing)

@@ -265,13 +265,13 @@ func (s *simulation) saturation(now int64, among []*replica) float64 {
 		tokens, _ := r.load(i, x)
 		switch {
 		case p == nil:
-			sum += max(float64(r.queued[i]+s.unreported(i))/5, r.usage[i]/0.8)
+			sum += max(float64(s.report(i).queued+s.unreported(i))/5, s.report(i).usage/0.8)
 		case p.Name == "utilization-detector":
 			if r.reportAge() > seconds(*p, "metricsStalenessThreshold") {
 				sum++
 			} else {
-				sum += max(float64(r.queued[i])/p.Numbers["queueDepthThreshold"],
-					r.usage[i]/p.Numbers["kvCacheUtilThreshold"])
+				sum += max(float64(s.report(i).queued)/p.Numbers["queueDepthThreshold"],
+					s.report(i).usage/p.Numbers["kvCacheUtilThreshold"])
 			}
 		case p.says("concurrencyMode", "hybrid"):
 			sum += max(float64(r.inflight[i])/p.Numbers["maxConcurrency"],

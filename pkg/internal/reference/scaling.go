@@ -22,6 +22,8 @@ type Scaling struct {
 	Up, Down          float64
 	Step              int
 	IntervalUS        int64
+	// Activation is the number of requests that may wait before a deployment without replicas gets one.
+	Activation int
 	// UpWindowUS and DownWindowUS are the windows of stabilization.
 	UpWindowUS, DownWindowUS, CooldownUS int64
 	UpLimits, DownLimits                 []ScaleLimit
@@ -179,7 +181,7 @@ func (s *simulation) checkScale(now int64) {
 	}
 	x.lookedAt = append(x.lookedAt, now)
 	current := len(s.present())
-	advice := s.advice(current, now)
+	advice := s.fromZero(current, s.advice(current, now))
 	if len(x.advised) == 0 {
 		x.advised = append(x.advised, numberAt{now, current})
 	}
@@ -207,12 +209,34 @@ func (s *simulation) checkScale(now int64) {
 	} else if n < current {
 		n = min(current, max(n, s.limit(c.DownLimits, current, now, -1)))
 	}
+	if current == 0 && advice > 0 {
+		n = max(n, 1)
+	}
 	n = min(max(n, c.Min), c.Max)
 	s.fleet = append(s.fleet, fmt.Sprintf("%d of %d: advice %d, desired %d", now, current, advice, n))
 	if n != current {
 		x.changed = append(x.changed, numberAt{now, n - current})
 		x.act, x.desired, x.lastAct = true, n, now
 	}
+}
+
+// fromZero is the advice for a deployment that may have no replicas.
+func (s *simulation) fromZero(current, advice int) int {
+	c, waiting := s.config.Scaling, len(s.flow.waiting)
+	if c.Min > 0 {
+		return advice
+	}
+	if current == 0 && waiting <= c.Activation {
+		return 0
+	}
+	left := waiting
+	for _, i := range s.inStates("warming", "ready") {
+		left += s.router.inflight[i]
+	}
+	if current == 0 || left > 0 {
+		return max(advice, 1)
+	}
+	return advice
 }
 
 // limit is the number of replicas that the limits of one direction allow.

@@ -59,6 +59,22 @@ func RandomScaling(seed uint64) (Config, []Request) {
 		}
 	}
 	s.Immediate = s.Immediate && !s.Redirect
+	if e.percent(40) {
+		c.Flow = &Flow{Saturation: pick(e, 0.4, 1, 2), Order: "fifo", Fairness: "none", Capacity: pick(e, 0, 0, 4),
+			TTLUS: pick(e, 0, 0, step*20)}
+		if s.Min *= e.between(0, 1); s.Min == 0 && e.percent(70) { // with long pauses
+			s.DownWindowUS, s.CooldownUS, s.Select = 0, 0, "max"
+			for i := range requests {
+				gap := 15 * step * int64(i/3)
+				if r := &requests[i]; r.Session == "" {
+					r.ArrivalUS += gap
+					if r.DeadlineUS != Never {
+						r.DeadlineUS += gap
+					}
+				}
+			}
+		}
+	}
 	c.Scaling = s
 	return c, requests
 }

@@ -14,10 +14,11 @@ func defaultScaling() *Scaling {
 // set sets a key of the scale command: min=1, max=16, policy=target-utilization, signal=inflight, target=1,
 // tolerance=0.1, up=0, down=0, step=1 and factor=1.5; interval=1000, up_window=0, down_window=0, cooldown=0,
 // provision=0, load=0, warmup=0, timeout=0 and hold=0, in µs; curve=linear, warming=routed (or waits) and drain=wait
-// (or immediate, redirect); formula and trigger, numbers in Formulas and Conditions.
+// (or immediate, redirect); activation=0; formula and
+// trigger, numbers in Formulas and Conditions.
 func (s *Scaling) set(key, value string) (err error) {
 	whole := map[string]*int{"min": &s.Min, "max": &s.Max, "step": &s.Step, "formula": &s.Formula,
-		"trigger": &s.Trigger}
+		"trigger": &s.Trigger, "activation": &s.Activation}
 	us := map[string]*int64{"interval": &s.IntervalUS, "up_window": &s.UpWindowUS, "down_window": &s.DownWindowUS,
 		"cooldown": &s.CooldownUS, "provision": &s.ProvisionUS, "load": &s.LoadUS, "warmup": &s.WarmupUS,
 		"timeout": &s.TimeoutUS, "hold": &s.HoldUS}
