@@ -84,6 +84,9 @@ const (
 	// came back, or is no longer missed. Replicas is the number that the deployment has with it.
 	Lost
 	Restored
+	// Routed: a request was sent to a decode replica, in a cluster with backpressure. It was held back for HeldUS, 0 if
+	// not at all; ByPrefill: because of the prefill pool.
+	Routed
 	// Closed: the run is over.
 	Closed
 )
@@ -103,6 +106,8 @@ type Event struct {
 	// Deployment is that of Scaled, Lost and Restored.
 	Deployment, Change, Replicas int32
 	Slow                         Slow
+	HeldUS                       int64
+	ByPrefill                    bool
 }
 
 // Detector receives the events of a run in order: times never decrease. When a replica forms batches
@@ -130,21 +135,34 @@ var Detectors = registry.Table[func(emit func(*Episode)) Detector]{
 		"than they should, because of a failure", Value: newReplicaSlow},
 	{Name: capacityLost, Doc: "a deployment misses at least 10 % of its replicas for at least 10 s because they failed",
 		Value: newCapacityLost},
+	{Name: pdBackpressure, Doc: "requests wait before routing because too many are on their way through the prefill " +
+		"pool: at least 10 requests and 20 % of those routed in 30 s (or of the last 50) waited 100 ms",
+		Value: newBackpressure},
 	{Name: "slo_violation", Doc: "a class misses its SLO targets: at least 20 requests and 50 % of those that finish " +
 		"in 30 s (or of the last 40)", Value: newSLOViolation},
 }
 
-// The anomalies of deployments that scale and of replicas that fail.
+// The anomalies of deployments that scale, of replicas that fail and of pools with backpressure.
 const (
 	scaleOscillation = "scale_oscillation"
 	replicaSlow      = "replica_slow"
 	capacityLost     = "capacity_lost"
+	pdBackpressure   = "pd_backpressure"
 )
 
-// Names returns the names of the anomalies that can occur in a cluster: some only if it scales or if replicas fail.
-func Names(scales, fails bool) []string {
+// Names returns the names of the anomalies that can occur in a cluster: some only if it scales, if replicas fail or if
+// pools have backpressure.
+func Names(scales, fails, backpressure bool) []string {
 	return slices.DeleteFunc(Detectors.Names(), func(name string) bool {
-		return name == scaleOscillation && !scales || (name == replicaSlow || name == capacityLost) && !fails
+		switch name {
+		case scaleOscillation:
+			return !scales
+		case replicaSlow, capacityLost:
+			return !fails
+		case pdBackpressure:
+			return !backpressure
+		}
+		return false
 	})
 }
 

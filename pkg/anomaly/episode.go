@@ -40,6 +40,8 @@ type sample struct {
 	id       string
 	// byPolicy: the event violates the policy's own priority, not only that of the class.
 	byPolicy bool
+	// byPrefill: the prefill pool is the reason.
+	byPrefill bool
 }
 
 // episodeBuilder watches one replica or one class.
@@ -60,8 +62,8 @@ type episodeBuilder struct {
 }
 
 // totals are the number of occurrences, their weight, the total weight, and the number of
-// occurrences with byPolicy.
-type totals struct{ occurrences, bad, all, byPolicy int64 }
+// occurrences with byPolicy and with byPrefill.
+type totals struct{ occurrences, bad, all, byPolicy, byPrefill int64 }
 
 func (s *totals) add(x *sample, n int64) {
 	if x.bad > 0 {
@@ -69,6 +71,9 @@ func (s *totals) add(x *sample, n int64) {
 	}
 	if x.byPolicy {
 		s.byPolicy += n
+	}
+	if x.byPrefill {
+		s.byPrefill += n
 	}
 	s.bad += n * x.bad
 	s.all += n * x.all

@@ -50,6 +50,8 @@ type Deployment struct {
 	Transfer     *PDTransfer `yaml:"transfer" json:"transfer,omitempty"`
 	Decider      *Decider    `yaml:"decider" json:"decider,omitempty"`
 	StageOrder   string      `yaml:"stage_order" json:"stage_order,omitempty"`
+	// Backpressure closes decode replicas to which too many requests are on their way, nil never does.
+	Backpressure *Backpressure `yaml:"backpressure" json:"backpressure,omitempty"`
 	// Derived lists the derived values among these, nil if there are none.
 	Derived *Derived `yaml:"derived" json:"derived,omitempty"`
 	// Computed follows from the rest. Files may contain it, since --print-config

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"blis/pkg/policy"
@@ -40,6 +41,17 @@ type PDTransfer struct {
 	Granularity string `yaml:"granularity" json:"granularity"`
 	// HopUS is the time from the end of the prefill until the decode replica gets the request.
 	HopUS int64 `yaml:"hop_us" json:"hop_us"`
+	// LeaseS is how long the prefill replica keeps the blocks of a computed prompt for the decode replica, which renews
+	// the lease when the request enters its queue, in seconds. OnExpiry is what becomes of a request that comes later:
+	// it fails, or the decode replica computes its prompt (recompute).
+	LeaseS   float64 `yaml:"lease_s" json:"lease_s"`
+	OnExpiry string  `yaml:"on_expiry" json:"on_expiry"`
+}
+
+// Backpressure closes a decode replica while MaxWaiting requests that the router sent there have not begun to transfer
+// their blocks, because their prompts are being computed or wait for room.
+type Backpressure struct {
+	MaxWaiting int `yaml:"max_waiting" json:"max_waiting"`
 }
 
 // Decider says which requests are computed by the prefill pool: all (always), none (never), or those of at least
@@ -64,6 +76,8 @@ var deciderAliases = map[string]string{"prefix-based-pd-decider": DeciderPrefix,
 const (
 	granularityRequest = "request"
 	decodeFirst        = "decode-first"
+	expiryFail         = "fail"
+	expiryRecompute    = "recompute"
 )
 
 // UnmarshalYAML decodes links over the defaults.
@@ -71,6 +85,13 @@ func (t *PDTransfer) UnmarshalYAML(decode func(any) error) error {
 	type plain PDTransfer
 	*t = defaultTransfer
 	return decode((*plain)(t))
+}
+
+// UnmarshalYAML decodes backpressure over the default.
+func (b *Backpressure) UnmarshalYAML(decode func(any) error) error {
+	type plain Backpressure
+	*b = Backpressure{MaxWaiting: 8}
+	return decode((*plain)(b))
 }
 
 // UnmarshalYAML decodes a decider over the defaults.
@@ -81,9 +102,24 @@ func (d *Decider) UnmarshalYAML(decode func(any) error) error {
 }
 
 var (
-	defaultTransfer = PDTransfer{LatencyUS: 205, OutGBPerS: 50, InGBPerS: 50, Granularity: granularityRequest}
-	defaultDecider  = Decider{Type: DeciderPrefix, NonCachedTokens: 256}
+	defaultTransfer = PDTransfer{LatencyUS: 205, OutGBPerS: 50, InGBPerS: 50, Granularity: granularityRequest,
+		LeaseS: 30, OnExpiry: expiryFail}
+	defaultDecider = Decider{Type: DeciderPrefix, NonCachedTokens: 256}
 )
+
+// LeaseUS is LeaseS in µs.
+func (t *PDTransfer) LeaseUS() int64 { return int64(math.Round(t.LeaseS * 1e6)) }
+
+// Recomputes reports whether the decode replica computes a prompt whose lease has run out.
+func (t *PDTransfer) Recomputes() bool { return t.OnExpiry == expiryRecompute }
+
+// MaxWaiting is the limit of the backpressure of d, 0 if it has none.
+func (d *Deployment) MaxWaiting() int {
+	if d.Backpressure == nil {
+		return 0
+	}
+	return d.Backpressure.MaxWaiting
+}
 
 // Disaggregates reports whether d has a prefill pool.
 func (d *Deployment) Disaggregates() bool { return d.Architecture == Disaggregated }
@@ -199,7 +235,8 @@ func (d *Deployment) validatePool(path string, errorf strictyaml.Errorf) error {
 			name string
 			set  bool
 		}{{"prefill", d.Prefill != nil}, {"decode", d.Decode != nil}, {"transfer", d.Transfer != nil},
-			{"decider", d.Decider != nil}, {"stage_order", d.StageOrder != ""}} {
+			{"decider", d.Decider != nil}, {"stage_order", d.StageOrder != ""},
+			{"backpressure", d.Backpressure != nil}} {
 			if part.set {
 				return errorf(path+"."+part.name, "needs architecture: %s", Disaggregated)
 			}
@@ -214,6 +251,8 @@ func (d *Deployment) validatePool(path string, errorf strictyaml.Errorf) error {
 		return errorf(path+".stage_order", "must be %s, is %q", decodeFirst, d.StageOrder)
 	case t.Granularity != granularityRequest:
 		return errorf(path+".transfer.granularity", "must be %s, is %q", granularityRequest, t.Granularity)
+	case t.OnExpiry != expiryFail && t.OnExpiry != expiryRecompute:
+		return errorf(path+".transfer.on_expiry", "must be %s or %s, is %q", expiryFail, expiryRecompute, t.OnExpiry)
 	case !slices.Contains(deciders, d.Decider.Type):
 		return errorf(path+".decider.type", "must be one of %q, is %q", deciders, d.Decider.Type)
 	case len(d.KVTiers) > 0:
@@ -224,12 +263,21 @@ func (d *Deployment) validatePool(path string, errorf strictyaml.Errorf) error {
 	return cmp.Or(
 		between("transfer.latency_us", d.Transfer.LatencyUS, 0, maxLatencyUS),
 		between("transfer.hop_us", d.Transfer.HopUS, 0, maxLatencyUS),
+		strictyaml.Between[float64](errorf, path)(".transfer.lease_s", d.Transfer.LeaseS, 1e-6, maxLatencyUS/1e6),
+		d.checkBackpressure(between),
 		checkGBPerS(path+".transfer.out_gb_per_s", d.Transfer.OutGBPerS, errorf),
 		checkGBPerS(path+".transfer.in_gb_per_s", d.Transfer.InGBPerS, errorf),
 		between("decider.non_cached_tokens", d.Decider.NonCachedTokens, 0, maxCacheTokens),
 		between("decider.prompt_tokens", d.Decider.PromptTokens, 0, maxCacheTokens),
 		strictyaml.Between[int](errorf, path)(".prefill.replicas", d.Prefill.Replicas, 1, maxReplicas),
 		strictyaml.Between[float64](errorf, path)(".prefill.latency.jitter.cv", d.Prefill.Latency.Jitter.CV, 0, maxCV))
+}
+
+func (d *Deployment) checkBackpressure(between func(string, int64, int64, int64) error) error {
+	if d.Backpressure == nil {
+		return nil
+	}
+	return between("backpressure.max_waiting", int64(d.Backpressure.MaxWaiting), 1, maxCacheTokens)
 }
 
 // pool checks and completes a deployment that is a pool of a disaggregated one.
@@ -259,6 +307,8 @@ func (c *Config) validatePools(errorf strictyaml.Errorf) error {
 			return errorf(at+".prefill.engine",
 				"must have KV blocks as large as those of the decode pool, %d bytes, has %d",
 				d.Computed.KVBlockBytes, d.Prefill.Computed.KVBlockBytes)
+		case d.Backpressure != nil && c.servedTwice(d.Model):
+			return errorf(at+".backpressure", "is not supported where several deployments serve the model %q", d.Model)
 		case c.ControlPlane.FlowControl != nil:
 			return errorf("control_plane.flow_control", "is not supported with a disaggregated deployment")
 		}
@@ -272,4 +322,15 @@ func (c *Config) validatePools(errorf strictyaml.Errorf) error {
 		}
 	}
 	return nil
+}
+
+// servedTwice reports whether several deployments serve a model.
+func (c *Config) servedTwice(model string) bool {
+	n := 0
+	for i := range c.Deployments {
+		if c.Deployments[i].Model == model {
+			n++
+		}
+	}
+	return n > 1
 }

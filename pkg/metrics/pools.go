@@ -9,8 +9,15 @@ import (
 // PD reports disaggregated deployments. Requests are those whose prompt a prefill replica was to compute, Share their
 // share of the requests that were routed. Transfers of KV blocks to decode replicas have ended; Transfer is from the
 // start to the end of each. KVWait is from the end of a prompt's computation to the end of its transfer.
+//
+// HeldBack are the requests that backpressure kept from being routed at once. HeldBackPeak is the maximum that waited
+// at one time without flow control. ExpiredLeases are requests whose blocks were freed before they came to the decode
+// replica.
 type PD struct {
 	Requests          int64         `json:"requests"`
+	HeldBack          int64         `json:"held_back,omitempty"`
+	HeldBackPeak      int64         `json:"held_back_peak,omitempty"`
+	ExpiredLeases     int64         `json:"expired_leases,omitempty"`
 	Share             *float64      `json:"share,omitempty"`
 	Transfers         int64         `json:"transfers"`
 	TransferredBlocks int64         `json:"transferred_blocks"`
@@ -43,6 +50,12 @@ const (
 type pd struct {
 	requests, routed, blocks, bytes int64
 	transfers, waits                []uint64
+	held, heldPeak, expired         int64
+}
+
+// SetBackpressure sets how many requests backpressure held back, the most at one time, and how many leases ran out.
+func (a *Accumulator) SetBackpressure(held, peak, expired int64) {
+	a.pd.held, a.pd.heldPeak, a.pd.expired = held, peak, expired
 }
 
 func (p *pd) add(o *stream.Outcome) {
@@ -69,6 +82,7 @@ func (a *Accumulator) AddTransfer(us, bytes int64) {
 func (p *pd) tree(replicas []ReplicaTotals) *PD {
 	x := &PD{Requests: p.requests, Share: ratio(p.requests, p.routed), Transfers: int64(len(p.waits)),
 		TransferredBlocks: p.blocks, TransferredBytes: p.bytes,
+		HeldBack: p.held, HeldBackPeak: p.heldPeak, ExpiredLeases: p.expired,
 		Prefill: poolUse(replicas, PrefillPool), Decode: poolUse(replicas, DecodePool)}
 	if x.Prefill == nil && p.requests == 0 {
 		return nil

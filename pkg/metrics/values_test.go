@@ -128,7 +128,8 @@ func TestHigherIsBetter(t *testing.T) {
 		"shadow.over_tokens", "shadow.under_tokens", "regret.decisions", "regret.hindsight_ms", "regret.avoidable_ms",
 		"regret.hindsight_ttft_ms", "regret.reliability.alternatives",
 		"anomalies.*",
-		"pd.requests", "pd.share", "pd.transfers", "pd.transferred_blocks", "pd.transferred_bytes",
+		"pd.requests", "pd.held_back", "pd.held_back_peak", "pd.expired_leases", "pd.share", "pd.transfers",
+		"pd.transferred_blocks", "pd.transferred_bytes",
 		"pd.prefill.replicas", "pd.prefill.utilization", "pd.prefill.kv_util_mean",
 		"pd.decode.replicas", "pd.decode.utilization", "pd.decode.kv_util_mean",
 		"sessions.offered", "sessions.broken", "sessions.unfinished"}

@@ -16,13 +16,14 @@ type anomalyMonitor struct {
 	w       *stream.Writer
 	count   func(kind string)
 	blocked []bool          // by replica: whether its queue was head-of-line blocked at its last batch
+	routes  bool            // detectors see when requests are routed
 	event   anomaly.Event   // of notify
 	scratch anomaly.Request // of request
 	fleet   fleetWatch
 }
 
-func newAnomalyMonitor(replicas int, w *stream.Writer, count func(kind string)) *anomalyMonitor {
-	l := &anomalyMonitor{w: w, count: count, blocked: make([]bool, replicas)}
+func newAnomalyMonitor(s *simulation, w *stream.Writer, count func(kind string)) *anomalyMonitor {
+	l := &anomalyMonitor{w: w, count: count, blocked: make([]bool, len(s.replicas)), routes: s.backpressure != nil}
 	l.detect = anomaly.New(func(e *anomaly.Episode) { l.found = append(l.found, e) })
 	return l
 }
@@ -49,11 +50,17 @@ func (l *anomalyMonitor) notify(s *simulation, e anomaly.Event) {
 }
 
 func (l *anomalyMonitor) hooks() []hook {
-	return []hook{onEnqueue, onBatch, onScale, onPhase, onMove, onFinal, onClose}
+	all := []hook{onEnqueue, onBatch, onScale, onPhase, onMove, onFinal, onClose}
+	if l.routes {
+		all = append(all, onSend)
+	}
+	return all
 }
 
 func (l *anomalyMonitor) observe(s *simulation, h hook, i int32) error {
 	switch h {
+	case onSend:
+		l.routed(s, i)
 	case onEnqueue:
 		if r := s.request(i); r.out.ScheduledUS.IsZero() { // else it is redirected after its first batch
 			at, _ := r.queuedAt()
@@ -79,6 +86,15 @@ func (l *anomalyMonitor) observe(s *simulation, h hook, i int32) error {
 		return l.flush(s)
 	}
 	return nil
+}
+
+// routed reports that a request was sent to its replica, and for how long backpressure held it back.
+func (l *anomalyMonitor) routed(s *simulation, slot int32) {
+	e := anomaly.Event{Kind: anomaly.Routed, Replica: anomaly.NoReplica, Request: l.request(s, slot)}
+	if held := s.request(slot).heldBack; held.since != noTime {
+		e.HeldUS, e.ByPrefill = s.now-held.since, held.byPrefill
+	}
+	l.notify(s, e)
 }
 
 // batchFormed reports the batches that a replica has just formed.

@@ -54,6 +54,9 @@ func (checker) replica(s *simulation, r *replica) error {
 	if len(s.router.flow.queues) > 0 { // a timeout, and drains of the queues
 		perRequest, others = 3, others+4
 	}
+	if s.transfers != nil && len(s.transfers.links) > 0 { // the end of a lease, and a drain of what backpressure holds
+		perRequest, others = perRequest+1, others+1
+	}
 	if s.fleet != nil { // looks, actions, and for each replica its next phase or the end of its drain
 		others += 2*len(s.deployments) + 3*len(s.replicas)
 	}

@@ -22,6 +22,7 @@ import (
 type handoff struct {
 	stage        handoffStage
 	replica, seq int32
+	leaseEnd     des.Time // noTime if no such event is pending
 }
 
 type handoffStage uint8
@@ -30,6 +31,7 @@ const (
 	noHandoff    handoffStage = iota
 	prefilling                // on the way to the prefill replica or there
 	atPrefill                 // its prompt is computed; its blocks are at the prefill replica
+	lapsed                    // they were freed, since the request has not come to the decode replica in time
 	transferring              // and move to the decode replica
 	atDecode
 )
@@ -40,6 +42,10 @@ type pool struct {
 	prefill int // the prefill pool, in simulation.deployments
 	link    int // in transfers.links
 	hopUS   des.Time
+	// leaseUS is how long blocks wait for the request to come to the decode replica, which then recomputes or not.
+	leaseUS    des.Time
+	recomputes bool
+	maxWaiting int32 // at which backpressure closes a replica; 0: never
 }
 
 // poolLink are the links between two pools. next is the time of the first of its pending events.
@@ -58,7 +64,8 @@ func (s *simulation) connectPools(c *cluster.Config) {
 			continue
 		}
 		t, links := d.Transfer, &s.transfers.links
-		s.deployments[i].pool = &pool{*d.Decider, prefill, len(*links), t.HopUS}
+		s.deployments[i].pool = &pool{*d.Decider, prefill, len(*links), t.HopUS, t.LeaseUS(), t.Recomputes(),
+			int32(d.MaxWaiting())}
 		*links = append(*links, poolLink{next: math.MaxInt64,
 			fair: link.NewFair(t.LatencyUS, t.OutGBPerS, t.InGBPerS, d.Prefill.Replicas, d.Replicas)})
 		s.deployments[prefill].prefills = true
@@ -98,7 +105,8 @@ func (s *simulation) sendToPrefill(slot int32, d *deployment) error {
 	target := &s.replicas[chosen.Index]
 	s.router.prefixes.recordRouting(s, r, &chosen, needs)
 	target.requests++
-	r.handoff = handoff{prefilling, chosen.Index, missing}
+	r.handoff = handoff{prefilling, chosen.Index, missing, noTime}
+	s.await(r)
 	r.out.PrefillReplica = target.index
 	decision := s.decisions.next(stream.StagePrefillRouting)
 	decision.view, decision.choice = v, choice
@@ -135,15 +143,30 @@ func (s *simulation) prefilled(slot int32) {
 	s.replicas[r.handoff.replica].completed++
 	s.router.countLeftReplica(s, r.handoff.replica)
 	r.handoff.stage, r.out.PrefilledUS = atPrefill, stream.Micros(s.now)
+	s.replicas[r.replica].awaited.computed++
 	d := &s.deployments[s.replicas[r.replica].deployment]
 	at := s.now + d.pool.hopUS + d.model.Queueing(r.out.InputTokens)
 	s.events.queue.Push(des.NewEvent(at, enqueue, r.position, slot))
+	if end := s.now + d.pool.leaseUS; at > end {
+		r.handoff.leaseEnd = end
+		s.events.queue.Push(des.NewEvent(end, leaseEnd, r.position, slot))
+	}
+}
+
+// endLease frees the blocks of a request that has not come to its decode replica in time.
+func (s *simulation) endLease(slot int32) {
+	r := s.request(slot)
+	s.releaseHeld(r)
+	s.stopAwaiting(r)
+	r.handoff.stage, r.handoff.leaseEnd = lapsed, noTime
+	s.transfers.expired++
 }
 
 // startPull starts the transfer in a slot, to a replica of a pool.
 func (s *simulation) startPull(slot int32, p *pool) {
 	x := &s.transfers.slots[slot]
 	r := s.request(x.Tag)
+	s.stopAwaiting(r)
 	r.handoff.stage, x.fromPrefill = transferring, r.handoff.replica
 	r.out.TransferBlocks = int64(x.Blocks)
 	to := &s.replicas[x.replica]
@@ -219,13 +242,16 @@ func (s *simulation) expireHandoff(slot int32) error {
 		return s.abort(slot, stream.StateTimedOut, stream.ReasonDeadline)
 	case r.handoff.stage == atPrefill:
 		s.releaseHeld(r)
+		s.stopAwaiting(r)
 		r.handoff.stage = atDecode
 		if r.engineSeq != missing {
 			return s.abort(slot, stream.StateTimedOut, stream.ReasonDeadline)
 		}
+	case r.handoff.stage == lapsed:
 	case r.handoff.seq != missing:
 		return s.abortPrefill(slot)
 	default:
+		s.stopAwaiting(r)
 		s.router.countLeftReplica(s, at)
 	}
 	s.events.stale++ // it does not enter the queue
@@ -237,6 +263,7 @@ func (s *simulation) expireHandoff(slot int32) error {
 func (s *simulation) abortPrefill(slot int32) error {
 	r := s.request(slot)
 	at := r.handoff.replica
+	s.stopAwaiting(r)
 	s.telemetry.beforeChange(s, at, s.events.instantDone)
 	_, removed := s.replicas[at].engine.Abort(r.handoff.seq)
 	s.telemetry.afterChange(s, at)

@@ -43,7 +43,16 @@ func setPools(d *cluster.Deployment, c *reference.Config) {
 	d.Architecture = cluster.Disaggregated
 	d.Prefill = &cluster.Pool{Replicas: p.Replicas, Engine: p.Engine, Latency: p.Latency, Computed: p.Computed}
 	d.Transfer = &cluster.PDTransfer{LatencyUS: x.LatencyUS, OutGBPerS: x.OutGBPerS, InGBPerS: x.InGBPerS,
-		Granularity: "request", HopUS: x.HopUS}
+		Granularity: "request", HopUS: x.HopUS, LeaseS: float64(x.LeaseUS) / 1e6, OnExpiry: "fail"}
+	if x.LeaseUS == 0 {
+		d.Transfer.LeaseS = 1e6
+	}
+	if x.Recompute {
+		d.Transfer.OnExpiry = "recompute"
+	}
+	if x.MaxWaiting > 0 {
+		d.Backpressure = &cluster.Backpressure{MaxWaiting: x.MaxWaiting}
+	}
 	d.Decider = &cluster.Decider{Type: x.Decider, NonCachedTokens: int64(x.NonCached),
 		PromptTokens: int64(x.PromptTokens)}
 	if x.Decider == "prefix" {

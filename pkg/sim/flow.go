@@ -40,7 +40,7 @@ type flowStats struct{ queued, peak, rejected, expired int64 }
 // wait in a full queue is rejected and counts as never admitted.
 func (f *flowControl) enqueue(s *simulation, slot int32) error {
 	if len(f.queues) == 0 {
-		return s.send(slot)
+		return s.sendWhenOpen(slot)
 	}
 	r := s.request(slot)
 	model := r.model
@@ -97,6 +97,9 @@ func (f *flowControl) drain(s *simulation, model int) error {
 				return err
 			}
 			continue
+		}
+		if s.holdsBack(first) {
+			return nil
 		}
 		v := s.router.views.view(s, first, f.gate.Needs())
 		saturation := f.gate.Saturation(v, func(r *policy.Replica) int32 { return f.sent[r.Index].unread })
@@ -211,7 +214,7 @@ func (f *flowControl) drainAll(s *simulation) error {
 			return err
 		}
 	}
-	return nil
+	return s.backpressure.drain(s)
 }
 
 // expire times out a request that has waited too long.
@@ -232,7 +235,10 @@ func (f *flowControl) expire(s *simulation, slot int32) error {
 
 // remove removes a request from its queue.
 func (f *flowControl) remove(s *simulation, r *request, slot int32) {
-	r.inFlowQueue = false
+	if r.inFlowQueue = false; len(f.queues) == 0 {
+		s.backpressure.remove(r, slot)
+		return
+	}
 	f.queues[r.model].Remove(slot, s.router.views.policyRequest(r))
 }
 

@@ -30,7 +30,7 @@ func (s *simulation) fork(o observer) *simulation {
 	f.events.queue, f.events.steps = s.events.queue.Clone(), s.events.steps.Clone()
 	f.events.ready = slices.Clone(s.events.ready)
 	f.requests = s.requests.clone()
-	f.transfers = s.transfers.clone()
+	f.transfers, f.backpressure = s.transfers.clone(), s.backpressure.clone()
 	f.sessions = s.sessions.clone()
 	f.router = s.router.clone(f.tree)
 	f.observers = observers{}

@@ -127,6 +127,13 @@ func summary(s *simulation, all *metrics.Accumulator, used coverages) *metrics.R
 		}
 		all.SetScale(sum.ups, sum.downs, sum.oscillations)
 	}
+	if t := s.transfers; t != nil {
+		var b backpressureStats
+		if s.backpressure != nil {
+			b = s.backpressure.stats
+		}
+		all.SetBackpressure(b.held, b.peak, t.expired)
+	}
 	all.SetControl(control(s))
 	raw := all.Raw()
 	raw.Warnings = append(used.caveats(s), raw.Warnings...)

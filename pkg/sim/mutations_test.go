@@ -72,8 +72,9 @@ var broken = []rule{
 		"n := e.limitChunk(tokens - cached)\n",
 		"n := tokens - cached\n\t\tif e.cfg.ChunkedPrefill {\n\t\t\tn = e.limitChunk(n)\n\t\t}\n"},
 	{"a step that ends at a deadline comes before it", "sim/sim.go",
-		"\tstepEnd\n\ttransferEnd\n\tlinkChange // of a link between pools: a transfer begins to move bytes, or ends\n\tdeadline\n",
-		"\tdeadline\n\tstepEnd\n\ttransferEnd\n\tlinkChange\n"},
+		"\tstepEnd\n\ttransferEnd\n\tlinkChange // of a link between pools: a transfer begins to move bytes, or ends\n" +
+			"\tleaseEnd   // of the blocks of a computed prompt\n\tdeadline\n",
+		"\tdeadline\n\tstepEnd\n\ttransferEnd\n\tlinkChange\n\tleaseEnd\n"},
 	{"a request enqueued as a step starts is in that step", "sim/sim.go",
 		"if next > s.now && len(s.events.ready) > 0 {", "if len(s.events.ready) > 0 {"},
 	{"an aborted running request keeps its blocks until the step ends", "engine/abort.go",

@@ -261,9 +261,9 @@ func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) 
 	}
 	level := slices.Index(stream.TraceLevels, o.Trace) // minimal, decisions, full
 	if level > 0 {
-		p.metrics.TrackAnomalies(anomaly.Names(s.scales(), s.failures != nil))
+		p.metrics.TrackAnomalies(anomaly.Names(s.scales(), s.failures != nil, s.backpressure != nil))
 		s.observers.add(&waitMonitor{replicas: make([]limitTimes, len(s.replicas))})
-		s.observers.add(newAnomalyMonitor(len(s.replicas), w, p.metrics.AddAnomaly))
+		s.observers.add(newAnomalyMonitor(s, w, p.metrics.AddAnomaly))
 		s.observers.add(&traceWriter{w: w, full: level > 1})
 	}
 	if s.router.needs.all&policy.NeedsPrefix != 0 {

@@ -28,6 +28,7 @@ const (
 	stepEnd
 	transferEnd
 	linkChange // of a link between pools: a transfer begins to move bytes, or ends
+	leaseEnd   // of the blocks of a computed prompt
 	deadline
 	flowTimeout // of a request in flow control
 	failure     // of a replica; the kinds from here on belong to no request
@@ -48,6 +49,7 @@ type replica struct {
 	maxSeqs     int          // batch slots
 	// requests were sent to it; completed of them have completed.
 	requests, completed int64
+	awaited             awaited
 	result              *engine.StepResult // of its last step
 	jitter              jitter
 }
@@ -94,6 +96,8 @@ type simulation struct {
 	counts    stream.Counts
 	unserved  unserved
 	transfers *transfers
+	// backpressure is nil if no deployment has any.
+	backpressure *backpressure
 
 	decisions decisions
 	observers observers
@@ -176,6 +180,7 @@ type request struct {
 	// inFlowQueue: it waits in flow control, until flowTimeout at most (stream.Never if no such
 	// event is pending). admissionDelayed: admission has delayed it.
 	inFlowQueue, admissionDelayed bool
+	heldBack                      heldBack
 	// preempted: it has lost its batch slot and not yet regained it; until then PreemptedUS is
 	// negative by the time of preemption.
 	preempted   bool
@@ -228,6 +233,7 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 		}
 	}
 	s.connectPools(c)
+	s.addBackpressure()
 	s.setUpRouter(pools)
 	s.telemetry = newTelemetry(s)
 	for i := range s.replicas {
@@ -428,6 +434,8 @@ func (s *simulation) dispatch(e des.Event) error {
 		return s.router.flow.enqueue(s, e.Slot)
 	case enqueue:
 		return s.enqueue(e.Slot)
+	case leaseEnd:
+		s.endLease(e.Slot)
 	case deadline:
 		return s.expire(e.Slot)
 	case flowTimeout:

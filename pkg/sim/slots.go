@@ -54,7 +54,7 @@ func (s *simulation) fill(slot int32, in *stream.Request, position int64) {
 	r.retry = newRetryPlan(in)
 	r.position, r.deadline = position, des.Time(in.DeadlineUS)
 	r.replica, r.engineSeq, r.isFinal, r.sessionSlot = missing, missing, false, missing
-	r.moved, r.handoff = nil, handoff{}
+	r.moved, r.handoff, r.heldBack = nil, handoff{leaseEnd: noTime}, heldBack{since: noTime}
 	r.inFlowQueue, r.admissionDelayed, r.flowTimeout = false, false, des.Time(stream.Never)
 	r.prefillTokens = 0
 	r.model = s.modelIndex(in.Model)
@@ -108,7 +108,7 @@ func (s *simulation) release(slot int32) {
 	r.position = -1
 	s.requests.free = append(s.requests.free, slot)
 	stale := 0
-	for _, pending := range [...]des.Time{r.deadline, r.flowTimeout} {
+	for _, pending := range [...]des.Time{r.deadline, r.flowTimeout, r.handoff.leaseEnd} {
 		if pending >= s.now {
 			stale++
 		}

@@ -172,7 +172,8 @@ func (s *simulation) send(slot int32) error {
 	if !s.reaches(r) {
 		return s.failUnreached(slot)
 	}
-	v := s.router.views.view(s, r, s.router.needs.routing)
+	needs := s.router.needs.routing
+	v := s.router.views.viewOf(s, r, needs, s.openAmong(s.router.views.reachable(s, r, needs)))
 	choice, err := s.router.chooser.choose(s, slot, v)
 	if err != nil {
 		return err
@@ -212,9 +213,16 @@ func (s *simulation) send(slot int32) error {
 // enqueue hands a request to its replica.
 func (s *simulation) enqueue(slot int32) error {
 	r := s.request(slot)
-	if r.handoff.stage == prefilling {
+	switch r.handoff.stage {
+	case prefilling:
 		return s.enqueuePrefill(slot)
+	case lapsed:
+		if r.handoff.stage = atDecode; !s.deployments[s.replicas[r.replica].deployment].pool.recomputes {
+			s.leaveOnTheWay(slot)
+			return s.drop(slot, stream.StateFailed, stream.ReasonTransferTimeout)
+		}
 	}
+	r.handoff.leaseEnd = noTime
 	s.telemetry.beforeChange(s, r.replica, s.events.instantDone)
 	e := s.replicas[r.replica].engine
 	if r.out.EnqueuedUS.IsZero() {

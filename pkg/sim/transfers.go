@@ -31,9 +31,11 @@ type transfer struct {
 type transfers struct {
 	slots []transfer
 	spare []int32
-	count int64            // so far
-	left  map[int32]string // the ids of requests that are final, by tag
-	links []poolLink       // between the pools of disaggregated deployments
+	count int64 // so far
+	// expired counts leases that ran out.
+	expired int64
+	left    map[int32]string // the ids of requests that are final, by tag
+	links   []poolLink       // between the pools of disaggregated deployments
 	// quiet: stores between a cache and a tier are not among them.
 	quiet bool
 }
@@ -141,7 +143,8 @@ func (all *transfers) clone() *transfers {
 		return nil
 	}
 	return &transfers{slots: slices.Clone(all.slots), spare: slices.Clone(all.spare), count: all.count,
-		left: maps.Clone(all.left), quiet: all.quiet}
+		expired: all.expired,
+		left:    maps.Clone(all.left), quiet: all.quiet}
 }
 
 // pending returns how many events of transfers may be pending.

@@ -24,6 +24,7 @@ const (
 	ReasonHorizon          = "horizon"
 	ReasonReplicaLost      = "replica_lost"
 	ReasonNoReplica        = "no_replica"
+	ReasonTransferTimeout  = "transfer_timeout"
 )
 
 // Outcome is the result of one request. Times are µs since the workload's origin,

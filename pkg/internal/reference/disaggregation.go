@@ -25,6 +25,12 @@ type Disaggregation struct {
 	OutGBPerS, InGBPerS float64
 	// HopUS is the time from a prefill replica to the other one.
 	HopUS int64
+	// LeaseUS is how long blocks wait at a prefill replica for the request to come to the other one, which then
+	// computes the prompt itself if Recompute, else the request fails. 0 is without end.
+	LeaseUS   int64
+	Recompute bool
+	// MaxWaiting is how many requests may be on their way to a replica before their transfers; 0 is no limit.
+	MaxWaiting int
 }
 
 // never reports whether no prompt goes to a prefill replica.
@@ -66,6 +72,8 @@ type disaggregation struct {
 	// pulls are under way, in the order in which they were asked for; settled is when their bytes were counted last.
 	pulls   []*pull
 	settled int64
+	// heldBack wait for an open replica, without flow control.
+	heldBack []*request
 }
 
 // addPrefillReplicas adds the prefill replicas to the others.
@@ -138,7 +146,72 @@ func (s *simulation) leftReplica(q *request, now int64) {
 		return
 	}
 	main.outcome.PrefilledUS = now
-	main.stage, main.until = stageDelay, now+s.config.Disaggregation.HopUS+s.config.queueDelay(main.Input)
+	d := s.config.Disaggregation
+	main.stage, main.until = stageDelay, now+d.HopUS+s.config.queueDelay(main.Input)
+	if d.LeaseUS > 0 && main.until > now+d.LeaseUS {
+		main.leaseEnd = now + d.LeaseUS
+	}
+}
+
+// endLeases frees the blocks of a prompt for which the request has not come in time, and reports whether there was one.
+func (s *simulation) endLeases(now int64) bool {
+	for _, q := range s.requests {
+		if q.leaseEnd != Never && q.leaseEnd == now && q.stage == stageDelay && !q.final() {
+			s.releaseTwin(q)
+			q.leaseEnd, q.lapsed, s.flow.due = Never, true, true
+			return true
+		}
+	}
+	return false
+}
+
+// onTheWay counts the requests sent to a replica whose prompts are at prefill replicas, or on the way there.
+func (s *simulation) onTheWay(i int) int {
+	n := 0
+	for _, q := range s.requests {
+		if q.outcome.Replica == i && q.twin != nil && !q.final() && !q.lapsed && q.outcome.TransferBlocks == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// open are the replicas that may get another request.
+func (s *simulation) open() (among []int) {
+	d := s.config.Disaggregation
+	for i := range s.decodeReplicas() {
+		if d == nil || d.MaxWaiting == 0 || s.onTheWay(i) < d.MaxWaiting {
+			among = append(among, i)
+		}
+	}
+	return among
+}
+
+// holdBack lets a request wait for an open replica, or behind others that do, and reports whether it does.
+func (s *simulation) holdBack(q *request) bool {
+	x := &s.prefill
+	if len(x.heldBack) == 0 && len(s.open()) > 0 {
+		return false
+	}
+	x.heldBack = append(x.heldBack, q)
+	q.stage, q.until = stageFlow, Never
+	s.held++
+	return true
+}
+
+// sendHeldBack sends requests that wait for an open replica, and reports whether it tried.
+func (s *simulation) sendHeldBack(now int64) bool {
+	x := &s.prefill
+	if !s.flow.due || len(x.heldBack) == 0 {
+		return false
+	}
+	s.flow.due = false
+	for len(x.heldBack) > 0 && len(s.open()) > 0 {
+		q := x.heldBack[0]
+		x.heldBack = x.heldBack[1:]
+		s.send(q, now)
+	}
+	return true
 }
 
 // releaseTwin frees the blocks of a prompt at its prefill replica.
@@ -177,6 +250,7 @@ func (r *replica) pull(q *request, hits hit) bool {
 func (s *simulation) startPulls(i int, now int64) {
 	d := s.config.Disaggregation
 	for _, t := range s.replicas[i].asked {
+		s.flow.due = true // its request is not on its way any more
 		s.settle(now)
 		s.prefill.pulls = append(s.prefill.pulls, &pull{transfer: t, from: t.request.outcome.PrefillReplica, to: i,
 			left: float64(t.Blocks * d.BlockBytes), movesAt: now + d.LatencyUS})
@@ -266,6 +340,7 @@ func (s *simulation) abortHandoff(q *request, now int64, state string) bool {
 	if t == nil {
 		return false
 	}
+	s.flow.due = true
 	switch q.stage {
 	case stagePrefillDelay:
 		s.prefill.router.inflight[q.outcome.PrefillReplica]--
@@ -329,6 +404,12 @@ func (d *Disaggregation) set(key, value string) (err error) {
 		d.LatencyUS, d.OutGBPerS, d.InGBPerS, d.BlockBytes = int64(x[0]), x[1], x[2], int(x[3])
 	case "hop":
 		d.HopUS, err = strconv.ParseInt(value, 10, 64)
+	case "lease":
+		d.LeaseUS, err = strconv.ParseInt(value, 10, 64)
+	case "expiry":
+		d.Recompute, err = value == "recompute", oneOf(value, "fail", "recompute")
+	case "max_waiting":
+		d.MaxWaiting, err = strconv.Atoi(value)
 	default:
 		err = d.Pool.set(key, value)
 	}

@@ -44,5 +44,10 @@ func RandomDisaggregation(seed uint64) (Config, []Request) {
 		LatencyUS: int64(pick(d, 0, d.between(0, step), d.between(0, 3*step))), BlockBytes: 1000,
 		OutGBPerS: max(1e-6, 1/us), InGBPerS: max(1e-6, pick(d, 0.5, 1, 2)/us), HopUS: int64(pick(d, 0, 0,
 			d.between(0, step)))}
+	x := c.Disaggregation
+	x.MaxWaiting = pick(d, 0, 0, d.between(1, 3))
+	if delay := x.HopUS + c.queueDelay(input/2); d.percent(30) {
+		x.LeaseUS, x.Recompute = max(1, delay-pick(d, 0, 1, int64(d.between(0, step)))), d.percent(50)
+	}
 	return c, requests
 }

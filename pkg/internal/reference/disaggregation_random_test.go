@@ -13,13 +13,18 @@ func TestRandomDisaggregationReachesEverything(t *testing.T) {
 		in := map[string]bool{"room for a transfer is missing": r.Host.NoRoom > 0,
 			"an aborted transfer":            r.Host.Orphans > 0,
 			"a victim in the step in flight": r.Host.Stuck > 0, "blocks of an aborted request stay": r.Host.Late > 0,
-			"all wait for transfers": r.Host.Idle > 0}
+			"all wait for transfers":           r.Host.Idle > 0,
+			"no replica is open for a request": r.HeldBack > 0}
 		for _, o := range r.Outcomes {
 			switch {
 			case o.PrefillReplica == Never:
 				in["not disaggregated"] = in["not disaggregated"] || o.RoutedUS != Never &&
 					c.Disaggregation.Decider == "prefix"
 				continue
+			case o.Reason == "transfer_timeout":
+				in["a lease that ran out"] = true
+			case o.PrefilledUS != Never && o.TransferBlocks == 0 && o.State == Completed:
+				in["a prompt computed again after its lease"] = true
 			case o.State != TimedOut:
 			case o.PrefillEnqueuedUS == Never:
 				in["a deadline on the way to the prefill replica"] = true
@@ -55,7 +60,7 @@ func TestRandomDisaggregationReachesEverything(t *testing.T) {
 			t.Errorf("%s: in %d cases", name, n)
 		}
 	}
-	if len(seen) != 15 {
-		t.Errorf("%d of 15 situations", len(seen))
+	if len(seen) != 18 {
+		t.Errorf("%d of 18 situations", len(seen))
 	}
 }

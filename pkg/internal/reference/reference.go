@@ -265,6 +265,8 @@ type Result struct {
 	UndoneVictims, SelfPreempted, Retries int
 	// TieDraws counts choices drawn among equally good replicas.
 	TieDraws int
+	// HeldBack counts requests that waited for an open replica, without flow control.
+	HeldBack int
 	// Spared counts batches of one request that the threshold spares. Raised counts those in which it is
 	// higher than configured. Continued counts requests scheduled behind one that preempted itself, Skipped
 	// those that SkipAfterIdle skips.

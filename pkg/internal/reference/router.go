@@ -74,13 +74,21 @@ func (r *router) choose(q *request, replicas []*replica) (chosen, expected int) 
 	}
 	r.inflight[chosen]++
 	if r.hasIndexes() {
-		hashes := r.hashes(q)
-		expected = r.indexes[chosen].matched(hashes) * r.config.BlockSize
-		r.indexes[chosen].touch(hashes, r.capacity())
+		return chosen, r.remember(q, chosen)
 	}
-	// The last prompt token is always computed.
-	return chosen, min(expected, (q.Input-1)/r.config.BlockSize*r.config.BlockSize)
+	return chosen, min(expected, r.most(q))
 }
+
+// remember notes the prompt of a request that goes to a replica, and returns the tokens that were expected there.
+func (r *router) remember(q *request, chosen int) (expected int) {
+	hashes := r.hashes(q)
+	expected = r.indexes[chosen].matched(hashes) * r.config.BlockSize
+	r.indexes[chosen].touch(hashes, r.capacity())
+	return min(expected, r.most(q))
+}
+
+// most is how many tokens of a prompt can be cached: the last one is always computed.
+func (r *router) most(q *request) int { return (q.Input - 1) / r.config.BlockSize * r.config.BlockSize }
 
 // score is the weighted sum for replica i.
 func (r *router) score(q *request, replicas []*replica, i int) float64 {

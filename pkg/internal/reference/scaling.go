@@ -528,10 +528,13 @@ func (s *simulation) bury(i int, now int64) {
 // chooseServing lets the router choose among the replicas that serve.
 func (s *simulation) chooseServing(q *request, among []int) (chosen, expected int) {
 	if s.config.Routing == "round-robin" {
-		return s.nextTurn(among), 0
+		if chosen = s.nextTurn(among); s.router.hasIndexes() {
+			expected = s.router.remember(q, chosen)
+		}
+		return chosen, expected
 	}
 	if s.config.SnapshotUS == 0 {
-		s.router.readReports(s.replicas, s.router.now)
+		s.router.readReports(s.decodeReplicas(), s.router.now)
 	}
 	all := s.router
 	sub := s.router

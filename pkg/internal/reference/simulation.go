@@ -48,6 +48,9 @@ type request struct {
 	ghost bool
 	// twin is the request at its prefill replica, whose main request it is.
 	twin, main *request
+	// leaseEnd is when the blocks of its prompt are freed unless it has come to its replica, or Never; then it lapsed.
+	leaseEnd int64
+	lapsed   bool
 	// flowAt is when it entered flow control. reported: its replica has reported a queue with the request, or a queue
 	// that it had left.
 	flowAt   int64
@@ -113,6 +116,7 @@ type simulation struct {
 	failed   map[int]bool
 	healed   map[int]bool
 	probedAt int64
+	held     int // requests that waited for an open replica, without flow control
 }
 
 func newSimulation(c Config, requests []Request) *simulation {
@@ -153,6 +157,7 @@ func newRequest(r Request, tokens sequence) *request {
 		until:       r.ArrivalUS,
 		preemptedAt: Never,
 		refusedAt:   Never,
+		leaseEnd:    Never,
 		outcome: Outcome{
 			ID: r.ID, ArrivalUS: r.ArrivalUS,
 			AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never,
@@ -230,7 +235,7 @@ func (s *simulation) tryFlow(now int64) bool {
 	f := &s.flow
 	switch {
 	case s.config.Flow == nil:
-		return false
+		return s.sendHeldBack(now)
 	case f.refreshAt == now:
 		f.refreshAt = Never
 	case f.due:
@@ -300,7 +305,7 @@ func (s *simulation) dispatch(now int64) bool {
 			return true
 		}
 	}
-	if s.changeLinks(now) {
+	if s.changeLinks(now) || s.endLeases(now) {
 		return true
 	}
 	for _, q := range s.requests {
@@ -327,6 +332,9 @@ func (s *simulation) nextTime() (at int64, ok bool) {
 		}
 		if q.stage < stageQueued && q.until != Never {
 			times = append(times, q.until)
+		}
+		if q.leaseEnd != Never && q.stage == stageDelay {
+			times = append(times, q.leaseEnd)
 		}
 		if q.stage != stagePending && q.DeadlineUS != Never {
 			times = append(times, q.DeadlineUS)
@@ -421,6 +429,9 @@ func (s *simulation) route(q *request, now int64) {
 		s.queueUp(q, now)
 		return
 	}
+	if d := s.config.Disaggregation; d != nil && d.MaxWaiting > 0 && s.holdBack(q) {
+		return
+	}
 	s.send(q, now)
 }
 
@@ -436,6 +447,8 @@ func (s *simulation) send(q *request, now int64) {
 	s.router.now, s.router.position, s.router.requests = now, s.rank(q), s.requests
 	if s.config.hasFleet() {
 		q.outcome.Replica, q.outcome.ExpectedCached = s.chooseServing(q, s.candidates(q, now))
+	} else if d := s.config.Disaggregation; d != nil && d.MaxWaiting > 0 {
+		q.outcome.Replica, q.outcome.ExpectedCached = s.chooseServing(q, s.open())
 	} else if !s.config.isFlowIndexed() {
 		q.outcome.Replica, q.outcome.ExpectedCached = s.router.choose(q, s.decodeReplicas())
 	} else {
@@ -458,6 +471,12 @@ func (s *simulation) send(q *request, now int64) {
 func (s *simulation) enqueue(q *request, now int64) {
 	if q.stage == stagePrefillDelay {
 		s.enqueueTwin(q, now)
+		return
+	}
+	q.leaseEnd = Never
+	if q.lapsed && !s.config.Disaggregation.Recompute {
+		q.outcome.State, q.outcome.Reason = failed, "transfer_timeout"
+		s.router.inflight[q.outcome.Replica]--
 		return
 	}
 	if q.outcome.EnqueuedUS == Never {
@@ -484,7 +503,10 @@ func (s *simulation) abort(q *request, now int64, state, reason string) {
 	if q.stage < stageRunning {
 		q.outcome.DeadlineAt = met[q.stage]
 	}
-	if q.stage == stageFlow {
+	switch {
+	case q.stage == stageFlow && s.config.Flow == nil:
+		s.prefill.heldBack = slices.DeleteFunc(s.prefill.heldBack, func(x *request) bool { return x == q })
+	case q.stage == stageFlow:
 		s.flow.remove(s.config.Flow, q)
 	}
 	if s.abortHandoff(q, now, state) || q.stage < stageDelay || !s.abortAt(s.replicas[q.outcome.Replica], q, now) {
@@ -530,7 +552,7 @@ func (s *simulation) abortAt(r *replica, q *request, now int64) bool {
 
 // result collects the outcomes; requests that are not final were cut by the horizon.
 func (s *simulation) result() Result {
-	result := Result{TieDraws: s.router.tieDraws, Fleet: s.fleet}
+	result := Result{TieDraws: s.router.tieDraws, Fleet: s.fleet, HeldBack: s.held}
 	for _, q := range s.requests {
 		switch {
 		case q.stage == stageBlocked && !q.final():

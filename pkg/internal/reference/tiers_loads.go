@@ -27,7 +27,7 @@ func (r *replica) scheduleWithHost(b *batch, now int64) (tooLarge *request) {
 			continue
 		}
 		hits := r.hits(q)
-		if q.stage == stageQueued && q.twin != nil && q.outcome.TransferBlocks == 0 {
+		if q.stage == stageQueued && q.twin != nil && q.outcome.TransferBlocks == 0 && !q.lapsed {
 			if !r.pull(q, hits) {
 				return q
 			}
