@@ -69,6 +69,7 @@ func (e *Engine) dropAborted() {
 	aborted := func(s int32) bool { return e.seqs[s].aborted }
 	e.individual = slices.DeleteFunc(e.individual, aborted)
 	e.finishing = slices.DeleteFunc(e.finishing, aborted)
+	e.own.known, e.own.ordered = false, false
 	e.decoding.Keep(func(d des.Event) bool { return !aborted(d.Slot) })
 	for _, s := range e.aborted {
 		if e.offload != nil && e.keepsBlocks(s) {

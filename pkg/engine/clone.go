@@ -23,9 +23,9 @@ func (e *Engine) Clone(cache *kv.Cache, model latency.Model, victim func(int32, 
 	d.formed = nil // the batches of the last Start are no longer read
 	d.aborted, d.earlierPreempted = slices.Clone(e.aborted), slices.Clone(e.earlierPreempted)
 	d.log.peaks, d.log.all = slices.Clone(e.log.peaks), slices.Clone(e.log.all)
-	d.scheduled, d.finished, d.releases = slices.Clone(e.scheduled), nil, nil
+	d.scheduled, d.finished = slices.Clone(e.scheduled), nil
 	d.offload, d.loaders = e.offload.clone(cache.Tree()), slices.Clone(e.loaders)
-	d.pending, d.result = kv.PendingPrompts{}, StepResult{}
+	d.own, d.result = ownLoad{}, StepResult{}
 	return &d
 }
 

@@ -16,7 +16,7 @@ type GapRun struct {
 // their ends and returns how many it ran. The gaps of their tokens are in Coasted of the result.
 func (e *Engine) Coast(until des.Time, most int) (steps int, result *StepResult) {
 	r := &e.result
-	r.Coasted, e.formed = r.Coasted[:0], e.formed[:0]
+	r.Coasted, e.formed, e.own.known = r.Coasted[:0], e.formed[:0], false
 	if e.slow != nil || !e.offload.coasts() {
 		return 0, r
 	}

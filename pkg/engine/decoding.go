@@ -25,6 +25,7 @@ func (e *Engine) startDecoding(s int32) {
 		lag, computing = 1, int(q.lastTokens) // each token it computes is in flight when it gets the next one
 	}
 	e.cache.Grow(q.kv, int(q.computed), lag, computing)
+	e.own.ordered = false
 	e.decoding.Push(des.NewEvent(q.endTick, 0, q.admission, s))
 }
 
@@ -63,6 +64,7 @@ func (e *Engine) materializeAll() {
 		q.onClock, q.state = false, individual
 		e.individual = append(e.individual, d.Slot)
 	}
+	e.own.ordered = false
 	e.decoding.Keep(func(des.Event) bool { return false })
 	e.individual = append(e.individual, e.finishing...)
 	e.finishing = e.finishing[:0]

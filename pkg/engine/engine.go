@@ -203,9 +203,8 @@ type Engine struct {
 	earlierPreempted []int32
 	// lostVictims is the next step's EarlierVictims.
 	lostVictims int
-	finished    []int32   // scratch
-	releases    []release // scratch of Forecast, like pending
-	pending     kv.PendingPrompts
+	finished    []int32 // scratch
+	own         ownLoad
 	result      StepResult
 	stats       Stats
 }

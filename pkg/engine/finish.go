@@ -9,6 +9,7 @@ import (
 // Finish ends the step in flight at time now, its End. The result is valid until the next Finish.
 func (e *Engine) Finish(now des.Time) (*StepResult, error) {
 	b := e.current
+	e.own.known = false
 	e.deliver(now)
 	e.result.Coasted, e.finished = e.result.Coasted[:0], e.finished[:0]
 	for _, s := range b.finishing {
@@ -101,6 +102,7 @@ func (e *Engine) dropFinished() {
 
 // drop ends a sequence that is in no list.
 func (e *Engine) drop(s int32) {
+	e.own.known = false
 	if e.offload != nil && !e.offload.uses[s].ended {
 		e.endUse(s)
 	}

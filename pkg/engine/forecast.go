@@ -99,20 +99,53 @@ type InTransit struct {
 	Input int
 }
 
+// ownLoad is what Forecast finds in the engine's own requests. Many forecasts are made between two changes.
+type ownLoad struct {
+	// known: forecast and pending are those of the present state. ordered: so are ends.
+	known, ordered bool
+	// forecast has the load without requests in transit, pending the prompts that will be computed.
+	forecast Forecast
+	pending  kv.PendingPrompts
+	// ends are the decoding sequences by the tick at which they end.
+	ends []des.Event
+}
+
 // Forecast returns the load for a request that arrives behind the engine's requests and those in
 // transit before it.
 func (e *Engine) Forecast(now des.Time, r InTransit, before []InTransit) Forecast {
-	e.pending.Clear()
-	o := Forecast{Queued: int64(len(e.wait.heap) + len(before)), Budget: int64(e.cfg.MaxNumBatchedTokens),
-		MaxSeqs: int64(e.cfg.MaxNumSeqs)}
+	if !e.own.known {
+		e.lookAhead()
+	}
+	o := e.own.forecast
+	o.Queued += int64(len(before))
 	if e.inFlight {
 		o.StepRemaining = e.current.End - now
 	}
+	if len(before) > 0 {
+		e.own.pending.Mark()
+	}
+	for _, b := range before {
+		o.QueuedTokens += e.uncachedTokens(b)
+	}
+	o.Cached = int64(e.cache.MatchAfter(r.Path, r.Input-1, &e.own.pending))
+	if len(before) > 0 {
+		e.own.pending.Undo()
+	}
+	o.SlotWait = e.slotWait(o.Queued, e.cache.Demand(o.QueuedTokens+int64(r.Input)-o.Cached, o.Queued+1))
+	return o
+}
+
+// lookAhead finds the load of the engine's own requests.
+func (e *Engine) lookAhead() {
+	e.own.known = true
+	e.own.pending.Clear()
+	o := Forecast{Queued: int64(len(e.wait.heap)), Budget: int64(e.cfg.MaxNumBatchedTokens),
+		MaxSeqs: int64(e.cfg.MaxNumSeqs)}
 	for _, s := range e.individual {
 		q := &e.seqs[s]
 		if n := int64(q.remaining()); n > 1 {
 			o.QueuedTokens += n
-			e.pending.Add(e.cache.Path(q.kv), int(q.computed+q.remaining()))
+			e.own.pending.Add(e.cache.Path(q.kv), int(q.computed+q.remaining()))
 		} else {
 			o.Decode++
 			o.Context += int64(q.computed)
@@ -126,10 +159,6 @@ func (e *Engine) Forecast(now des.Time, r InTransit, before []InTransit) Forecas
 		}
 		o.QueuedTokens += tokens * int64(n) / int64(sampled)
 	}
-	for _, b := range before {
-		o.QueuedTokens += e.uncachedTokens(b)
-	}
-	o.Cached = int64(e.cache.MatchAfter(r.Path, r.Input-1, &e.pending))
 	o.Decode += int64(e.decoding.Len())
 	o.Context += e.context + int64(e.decoding.Len())*e.cache.Ticks()
 	for d := range e.decoding.All() {
@@ -138,8 +167,7 @@ func (e *Engine) Forecast(now des.Time, r InTransit, before []InTransit) Forecas
 	if n := int64(e.decoding.Len()); n > 0 {
 		o.RemainingSteps = max(1, o.RemainingSteps/n)
 	}
-	o.SlotWait = e.slotWait(o.Queued, e.cache.Demand(o.QueuedTokens+int64(r.Input)-o.Cached, o.Queued+1))
-	return o
+	e.own.forecast = o
 }
 
 // maxSampled is the maximum number of waiting requests to inspect; a longer queue is extrapolated
@@ -149,9 +177,19 @@ const maxSampled = 64
 // uncachedTokens returns how many tokens of r are left to compute after the pending prompts, and
 // adds r to them.
 func (e *Engine) uncachedTokens(r InTransit) int64 {
-	tokens := r.Input - e.cache.MatchAfter(r.Path, r.Input-1, &e.pending)
-	e.pending.Add(r.Path, r.Input)
+	tokens := r.Input - e.cache.MatchAfter(r.Path, r.Input-1, &e.own.pending)
+	e.own.pending.Add(r.Path, r.Input)
 	return int64(tokens)
+}
+
+// orderEnds orders the decoding sequences by their ends.
+func (e *Engine) orderEnds() {
+	o := &e.own
+	if o.ordered {
+		return
+	}
+	o.ordered, o.ends = true, slices.AppendSeq(o.ends[:0], e.decoding.All())
+	slices.SortFunc(o.ends, func(a, b des.Event) int { return cmp.Compare(a.At, b.At) })
 }
 
 // slotWait returns how many steps pass until a request behind queued others has a batch slot, and
@@ -162,26 +200,19 @@ func (e *Engine) slotWait(queued, blocks int64) des.Time {
 	if slots <= 0 && blocks <= 0 {
 		return 0
 	}
-	e.releases = e.releases[:0]
-	for d := range e.decoding.All() {
-		e.releases = append(e.releases, release{d.At, int64(e.cache.HeldBlocks(e.seqs[d.Slot].kv))})
+	e.orderEnds()
+	ends := e.own.ends
+	if len(ends) == 0 {
+		return 0
 	}
-	slices.SortFunc(e.releases, func(a, b release) int { return cmp.Compare(a.tick, b.tick) })
-	for _, u := range e.releases {
-		slots--
-		blocks -= u.blocks
-		if slots <= 0 && blocks <= 0 {
-			return max(0, u.tick-e.cache.Ticks())
-		}
+	last := len(ends) - 1
+	if slots > int64(last) {
+		return max(0, ends[last].At-e.cache.Ticks())
 	}
-	if n := len(e.releases); n > 0 {
-		return max(0, e.releases[n-1].tick-e.cache.Ticks())
+	at := max(0, int(slots)-1) // of the sequence that frees the last slot
+	for i := 0; i <= last && blocks > 0; i++ {
+		blocks -= int64(e.cache.HeldBlocks(e.seqs[ends[i].Slot].kv))
+		at = max(at, i)
 	}
-	return 0
-}
-
-// release is a tick at which a sequence ends, and the number of blocks that it then frees.
-type release struct {
-	tick   int64
-	blocks int64
+	return max(0, ends[at].At-e.cache.Ticks())
 }

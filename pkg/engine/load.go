@@ -188,6 +188,7 @@ func (e *Engine) reservedBlocks() (n int) {
 // aborted during their loads whose blocks are now freed; while a step runs, this waits for its end.
 func (e *Engine) EndTransfers(now des.Time) (left []int32) {
 	o := e.offload
+	e.own.known = false
 	e.endStores(now)
 	o.loading = o.endTransfers(o.loading, now)
 	if e.inFlight {

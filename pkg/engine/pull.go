@@ -32,7 +32,7 @@ func (e *Engine) pull(s, hit int32) bool {
 func (e *Engine) EndPull(s int32, now des.Time) (left []int32) {
 	o := e.offload
 	o.loading = slices.DeleteFunc(o.loading, func(t underWay) bool { return t.seq == s })
-	o.uses[s].loadEnd = now
+	o.uses[s].loadEnd, e.own.known = now, false
 	if e.inFlight {
 		return nil
 	}

@@ -44,6 +44,7 @@ func (e *Engine) Enqueue(r Request) int32 {
 		}
 	}
 	e.wait.last++
+	e.own.known = false
 	if e.offload != nil {
 		*e.offload.use(s) = use{User: tier.User{Priority: r.Priority}, arrival: e.wait.last}
 	}

@@ -121,6 +121,8 @@ type harness struct {
 	numbers  []int32 // the engine's, notEnqueued before and after
 	observed []observed
 	steps    []reference.Step
+	// forecasts are checked after each event and each step, unless it is nil.
+	forecasts *forecastChecker
 }
 
 const notEnqueued int32 = -1
@@ -238,6 +240,7 @@ func (p *harness) run() (end des.Time, ok bool) {
 		}
 		if p.engine.Busy() && p.engine.Step().End == now {
 			ok = p.finish(now)
+			p.forecasts.check(p, now)
 		}
 		for i, r := range p.requests {
 			if r.DeadlineUS == now && p.observed[i].State == reference.Unfinished {
@@ -250,6 +253,7 @@ func (p *harness) run() (end des.Time, ok bool) {
 		if err := p.engine.Check(); err != nil {
 			p.Fatal(err)
 		}
+		p.forecasts.check(p, now)
 		if !ok {
 			return now, false
 		}

@@ -14,7 +14,7 @@ import (
 // and an error if no sequence can make progress, which is a bug.
 func (e *Engine) Start(now des.Time) (bool, error) {
 	e.formed = e.formed[:0]
-	e.now = now
+	e.now, e.own.known = now, false
 	e.endStores(now)
 	if e.hasNext {
 		e.current, e.next, e.hasNext = e.next, e.current, false
@@ -440,6 +440,7 @@ func (e *Engine) enter(b *batch, q *sequence, s int32, tokens, n, cached int) {
 // one and is decoding or finishing from then on.
 func (e *Engine) advance(b *batch) {
 	for e.decoding.Next() <= e.cache.Ticks() {
+		e.own.ordered = false
 		s := e.decoding.Pop().Slot
 		e.materialize(s)
 		e.seqs[s].state = finishing

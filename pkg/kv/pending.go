@@ -1,14 +1,37 @@
 package kv
 
+import "slices"
+
 // PendingPrompts is a set of prompts that a replica will compute before a given request. The request will
 // hit the longest prefix that it shares with one of them. The zero value is empty.
 type PendingPrompts struct {
 	// covered[n] is how far the prompts reach in node n, in tokens from the start of a sequence.
 	covered map[Node]int32
+	// replaced are the values that prompts since Mark have replaced, if marked.
+	marked   bool
+	replaced []Span
 }
 
-// Clear removes all prompts.
-func (p *PendingPrompts) Clear() { clear(p.covered) }
+// Clear removes all prompts and the mark.
+func (p *PendingPrompts) Clear() {
+	clear(p.covered)
+	p.marked, p.replaced = false, p.replaced[:0]
+}
+
+// Mark sets the state to which Undo returns.
+func (p *PendingPrompts) Mark() { p.marked, p.replaced = true, p.replaced[:0] }
+
+// Undo removes the prompts that were added since Mark.
+func (p *PendingPrompts) Undo() {
+	for _, old := range slices.Backward(p.replaced) {
+		if old.End == 0 {
+			delete(p.covered, old.Node)
+		} else {
+			p.covered[old.Node] = old.End
+		}
+	}
+	p.marked, p.replaced = false, p.replaced[:0]
+}
 
 // Add adds a prompt: the first n tokens of path.
 func (p *PendingPrompts) Add(path Path, n int) {
@@ -17,7 +40,11 @@ func (p *PendingPrompts) Add(path Path, n int) {
 	}
 	for _, span := range path {
 		end := min(span.End, int32(n))
-		p.covered[span.Node] = max(p.covered[span.Node], end)
+		before := p.covered[span.Node]
+		if p.marked {
+			p.replaced = append(p.replaced, Span{span.Node, before})
+		}
+		p.covered[span.Node] = max(before, end)
 		if end < span.End {
 			return
 		}
