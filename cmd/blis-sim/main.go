@@ -11,7 +11,7 @@
 // is set before its parameters, whatever their order. A setting that has no effect but
 // differs from its default causes a warning. --print-config writes the resolved
 // configuration as JSON, including derived values. --list shows the names that files may
-// use: policies, signals of policy expressions, models, gpus, anomalies, presets of engine
+// use: policies, signals of policy expressions, models, gpus, anomalies, autoscalers, presets of engine
 // versions and latencies. --list policies --format json is the search space, and with
 // --space engine that of the engine settings of the cluster. --hardware
 // PATH adds your own GPUs and measured coefficients. --operators DIR computes step times from

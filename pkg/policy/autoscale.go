@@ -1,9 +1,16 @@
 package policy
 
-import "blis/pkg/scale"
+import (
+	"slices"
+	"strings"
+
+	"blis/pkg/scale"
+)
 
 // Autoscale is the policy that recommends numbers of replicas, and what follows from its recommendations.
 type Autoscale struct {
+	// Preset is one of AutoscalePresets, whose values hold where a file gives no others.
+	Preset string `yaml:"preset" json:"preset,omitempty"`
 	// Type is the name of a built-in policy with its Params, or expression with Desired or tree with Root, as in Spec.
 	Type         string              `yaml:"type" json:"type"`
 	Params       map[string]any      `yaml:"params" json:"params,omitempty"`
@@ -11,21 +18,6 @@ type Autoscale struct {
 	Root         *Node               `yaml:"root" json:"root,omitempty"`
 	State        map[string]Variable `yaml:"state" json:"state,omitempty"`
 	scale.Config `yaml:",inline"`
-}
-
-// UnmarshalYAML decodes over the defaults.
-func (a *Autoscale) UnmarshalYAML(decode func(any) error) error {
-	type plain Autoscale
-	*a = Autoscale{Type: "target-utilization", Config: scale.DefaultConfig()}
-	interval := a.Interval
-	a.Interval = ""
-	if err := decode((*plain)(a)); err != nil {
-		return err
-	}
-	if a.Interval == "" && a.Trigger == nil {
-		a.Interval = interval
-	}
-	return nil
 }
 
 // spec is the policy itself.
@@ -56,6 +48,9 @@ func autoscalers() table[Autoscaler] {
 		{Name: "queue-depth",
 			Doc:   "keeps the requests that wait, in replicas and in flow control, at a target for each replica",
 			Value: kind{params: queueTargetParams, build: newQueueTarget}},
+		{Name: "average-value",
+			Doc:   "keeps totals of signals at targets for each replica, as KEDA's metrics of type AverageValue do",
+			Value: kind{params: averageParams, build: newAverageValue}},
 		{Name: "threshold",
 			Doc:   "adds replicas while the mean of a signal is above a limit, and removes them below another",
 			Value: kind{params: thresholdParams, build: newThreshold}},
@@ -82,6 +77,9 @@ var fleetSignals = []struct {
 	{"queue_depth", NeedQueueDepth, func(r *Replica) float64 { return float64(r.QueueDepth) }},
 	{"running", NeedRunning, func(r *Replica) float64 { return float64(r.Running) }},
 	{"inflight", 0, func(r *Replica) float64 { return float64(r.Inflight) }},
+	{"kv_demand", needKVUtil | NeedPrefillTokens, func(r *Replica) float64 {
+		return r.KVUtil + float64(r.Stats.PrefillTokens)/float64(r.Stats.KVTokens)
+	}},
 }
 
 // fleetSignal is the parameter that names one.
@@ -91,7 +89,8 @@ func fleetSignal(initial string) Param {
 		names = append(names, s.name)
 	}
 	return Param{Name: "signal", Kind: Choose, Choices: names, Default: initial,
-		Doc: "signal of each replica; utilization is the share of its batch slots in use"}
+		Doc: "signal of each replica; utilization is the share of its batch slots in use, kv_demand that of its KV " +
+			"blocks in use and of those for prompts without a first token"}
 }
 
 // meanSignal is the mean of a signal over the replicas that serve.
@@ -192,18 +191,26 @@ var thresholdParams = []Param{
 		Doc: "mean below which they are removed"},
 	{Name: "step", Kind: Number, Whole: true, Unit: "replicas", Min: 1, Max: 1e4, Search: [2]float64{1, 8},
 		Default: 1.0, Doc: "replicas added or removed at once"},
+	{Name: "across", Kind: Choose, Choices: []string{"mean", acrossEach}, Default: "mean",
+		Doc: "what is compared: the mean, or each replica: any above the upper limit, all below the lower"},
+	{Name: "settle", Kind: Flag, Default: false, Doc: "no change while replicas start or drain"},
 }
+
+// acrossEach is the value of across that compares each replica.
+const acrossEach = "each"
 
 // threshold adds step replicas above up and removes as many below down.
 type threshold struct {
 	meanSignal
-	up, down float64
-	step     int
+	up, down     float64
+	step         int
+	each, settle bool
 }
 
 func newThreshold(b *builder, s *Spec) Autoscaler {
 	v := b.params(s, thresholdParams)
-	t := &threshold{newMeanSignal(v.choice("signal")), v.number("up"), v.number("down"), int(v.number("step"))}
+	t := &threshold{newMeanSignal(v.choice("signal")), v.number("up"), v.number("down"), int(v.number("step")),
+		v.choice("across") == acrossEach, v.flag("settle")}
 	if t.down > t.up {
 		b.fail("params.down", "must be at most up, %g, is %g", t.up, t.down)
 	}
@@ -212,15 +219,29 @@ func newThreshold(b *builder, s *Spec) Autoscaler {
 
 func (t *threshold) Recommend(f *Fleet) Recommendation {
 	mean, n := t.read(f), f.Current()
+	most := mean
+	if t.each && len(t.values) > 0 {
+		most = slices.Max(t.values)
+	}
 	switch {
 	case len(t.values) == 0:
-		return Recommendation{n, Reason{Quantity: "no replica serves"}}
-	case mean > t.up:
-		return Recommendation{n + t.step, Reason{t.name, mean, ">", t.up}}
-	case mean < t.down:
-		return Recommendation{n - t.step, Reason{t.name, mean, "<", t.down}}
+		return stay(f, "no replica serves")
+	case t.settle && f.Loading+f.Provisioning+f.Draining > 0:
+		return stay(f, "replicas start or drain")
+	case most > t.up:
+		return Recommendation{n + t.step, Reason{t.quantity(), most, ">", t.up}}
+	case most < t.down:
+		return Recommendation{n - t.step, Reason{t.quantity(), most, "<", t.down}}
 	}
-	return Recommendation{n, Reason{t.name, mean, "<=", t.up}}
+	return Recommendation{n, Reason{t.quantity(), most, "<=", t.up}}
+}
+
+// quantity names what is compared.
+func (t *threshold) quantity() string {
+	if t.each {
+		return "highest " + strings.TrimPrefix(t.name, "mean ")
+	}
+	return t.name
 }
 
 func (t *threshold) Clone() Autoscaler { c := *t; c.values = nil; return &c }

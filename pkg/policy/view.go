@@ -89,6 +89,8 @@ type Stats struct {
 	Loading   int32
 	// MaxSeqs is the maximum number of sequences that the replica runs.
 	MaxSeqs int32
+	// KVTokens is the number of tokens for which it has KV blocks.
+	KVTokens int64
 	// TakenUS is when each value of the snapshot was read: negative if never, Fresh if the value is
 	// never stale.
 	TakenUS [Fields]int64

@@ -75,5 +75,11 @@ var brokenScaling = []rule{
 	{"the first replica has no limit", "scale/behavior.go", "if current == 0 && recommended > 0 {",
 		"if current < 0 && recommended > 0 {"},
 	{"requests wait while there is no replica", "sim/flow.go", "if !s.reaches(first) {", "if false {"},
+	{"the signal that wants most replicas decides", "policy/autoscale_average.go", "n > most.Replicas {",
+		"n < most.Replicas {"},
+	{"the busiest replica decides", "policy/autoscale.go", "most = slices.Max(t.values)",
+		"most = slices.Min(t.values)"},
+	{"nothing changes while replicas start", "policy/autoscale.go", "case t.settle && f.Loading+f.Provisioning+",
+		"case t.settle && 0*f.Loading+"},
 	{"E2E is of completed requests", "policy/fleet.go", "if e.E2EUS >= 0 {", "{"},
 }

@@ -46,7 +46,14 @@ func setScaling(c *cluster.Config, s *reference.Scaling) {
 		a.Root = &policy.Node{If: "deployment.replicas < 0", Then: &policy.Node{Value: 1},
 			Else: &policy.Node{Value: reference.Formulas[s.Formula].Text}}
 	case "threshold":
-		a.Params = map[string]any{"signal": s.Signal, "up": s.Up, "down": s.Down, "step": s.Step}
+		a.Params = map[string]any{"signal": s.Signal, "up": s.Up, "down": s.Down, "step": s.Step,
+			"settle": s.Settle}
+		if s.Each {
+			a.Params["across"] = "each"
+		}
+	case "average-value":
+		a.Params = map[string]any{"targets": map[string]any{"inflight": s.Target, "kv_util": 0.3, "pending": 2},
+			"tolerance": s.Tolerance}
 	default:
 		a.Params = map[string]any{"signal": s.Signal, "target": s.Target, "tolerance": s.Tolerance}
 	}

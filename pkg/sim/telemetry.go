@@ -73,6 +73,7 @@ func newTelemetry(s *simulation) *telemetry {
 func (o *telemetry) start(s *simulation, i int32) {
 	stats := &o.stats[i]
 	stats.MaxSeqs = int32(s.replicas[i].maxSeqs)
+	stats.KVTokens = int64(s.replicas[i].engine.Cache().Total()) * int64(s.replicas[i].engine.Cache().BlockSize())
 	watchCache(s, i, s.replicas[i].engine.Cache())
 	for f := range policy.Fields {
 		stats.TakenUS[f] = policy.Fresh

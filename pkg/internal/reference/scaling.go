@@ -11,13 +11,15 @@ import (
 // Scaling is an auto-scaler. The cluster starts with Config.Replicas.
 type Scaling struct {
 	Min, Max int
-	// Policy is target-utilization, queue-depth, threshold, slo-attainment, expression, tree or oscillator; Signal is
-	// kv_util, utilization, queue_depth, running or inflight.
+	// Policy is target-utilization, queue-depth, average-value, threshold, slo-attainment, expression, tree or
+	// oscillator; Signal is kv_util, utilization, queue_depth, running or inflight.
 	Policy, Signal string
 	// Formula is the number in Formulas of an expression or tree. Trigger is the number in Conditions of the condition
 	// of a trigger, which must hold for HoldUS, or 0.
-	Formula, Trigger  int
-	HoldUS            int64
+	Formula, Trigger int
+	HoldUS           int64
+	// Each: a threshold is compared with each replica. Settle: nothing changes while replicas start or drain.
+	Each, Settle      bool
 	Target, Tolerance float64
 	Up, Down          float64
 	Step              int
@@ -284,6 +286,9 @@ func (s *simulation) advice(current int, now int64) int {
 		sum += values[len(values)-1]
 	}
 	mean := sum / float64(max(1, len(values)))
+	if c.Each && len(values) > 0 {
+		mean = slices.Max(values)
+	}
 	switch c.Policy {
 	case "expression", "tree":
 		return roundUp(max(0, Formulas[c.Formula].of(s.deployment(now))))
@@ -303,21 +308,26 @@ func (s *simulation) advice(current int, now int64) int {
 		return current
 	case "threshold":
 		switch {
+		case c.Settle && len(running) < current || c.Settle && len(s.inStates("draining")) > 0:
 		case len(values) > 0 && mean > c.Up:
 			return current + c.Step
 		case len(values) > 0 && mean < c.Down:
 			return current - c.Step
 		}
 		return current
+	case "average-value":
+		inflight, usage, waiting := 0.0, 0.0, float64(len(s.flow.waiting))
+		for _, i := range running {
+			inflight += float64(s.router.inflight[i])
+			usage += s.report(i).usage
+		}
+		return max(c.share(inflight, c.Target, current), c.share(usage, 0.3, current), c.share(waiting, 2, current))
 	case "queue-depth":
 		total := float64(len(s.flow.waiting))
 		for _, i := range running {
 			total += float64(s.report(i).queued)
 		}
-		if current > 0 && inside(total/(c.Target*float64(current)), c.Tolerance) {
-			return current
-		}
-		return roundUp(total / c.Target)
+		return c.share(total, c.Target, current)
 	}
 	provisioning := len(s.inStates("provisioning"))
 	return c.forMean(values, current-len(running)-provisioning, provisioning)
@@ -363,6 +373,14 @@ func (c *Scaling) forMean(values []float64, loading, provisioning int) int {
 		return min(advice, current)
 	}
 	return max(advice, current)
+}
+
+// share is how many replicas a total needs, of which each has its share.
+func (c *Scaling) share(total, target float64, current int) int {
+	if current > 0 && inside(total/(target*float64(current)), c.Tolerance) {
+		return current
+	}
+	return roundUp(total / target)
 }
 
 func inside(ratio, tolerance float64) bool {

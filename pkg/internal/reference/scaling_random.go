@@ -33,9 +33,13 @@ func RandomScaling(seed uint64) (Config, []Request) {
 	s.Up, s.Down = s.Target*1.2, s.Target*0.6
 	e := &generator{Rand: rand.New(rand.NewPCG(seed, 0x7369676e))}
 	if e.percent(50) {
-		s.Policy = pick(e, "slo-attainment", "expression", "expression", "tree", "oscillator")
+		s.Policy = pick(e, "slo-attainment", "expression", "expression", "tree", "oscillator", "average-value")
 		s.Formula = e.between(0, len(Formulas)-1)
 	}
+	if s.Policy == "average-value" {
+		s.Target = 3
+	}
+	s.Each, s.Settle = s.Policy == "threshold" && e.percent(50), s.Policy == "threshold" && e.percent(50)
 	if e.percent(25) {
 		s.Trigger, s.HoldUS = e.between(1, len(Conditions)-1), step*pick[int64](e, 0, 0, 3, 10)
 	}

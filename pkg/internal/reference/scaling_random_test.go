@@ -22,7 +22,8 @@ func TestRandomScalingReaches(t *testing.T) {
 			seen["trigger"]++
 		}
 	}
-	for _, what := range []string{"target-utilization", "queue-depth", "threshold", "slo-attainment", "expression",
+	for _, what := range []string{"target-utilization", "queue-depth", "average-value",
+		"threshold", "slo-attainment", "expression",
 		"tree", "oscillator", "trigger", " of 0: advice 0,", " of 0: advice 1, desired 1",
 		" warming ", " draining with 1"} {
 		if seen[what] < 5 {

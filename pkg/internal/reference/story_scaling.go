@@ -32,8 +32,8 @@ func (s *Scaling) set(key, value string) (err error) {
 	case real[key] != nil:
 		*real[key], err = strconv.ParseFloat(value, 64)
 	case key == "policy":
-		s.Policy, err = value, oneOf(value, "target-utilization", "queue-depth", "threshold", "slo-attainment",
-			"expression", "tree", "oscillator")
+		s.Policy, err = value, oneOf(value, "target-utilization", "queue-depth", "average-value", "threshold",
+			"slo-attainment", "expression", "tree", "oscillator")
 	case key == "signal":
 		s.Signal, err = value, oneOf(value, "kv_util", "utilization", "queue_depth", "running", "inflight")
 	case key == "curve":

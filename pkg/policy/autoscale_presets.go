@@ -1,0 +1,91 @@
+package policy
+
+import (
+	"maps"
+
+	"blis/pkg/registry"
+	"blis/pkg/scale"
+)
+
+// AutoscalePresets are configurations of real auto-scalers. A file that names one gives what differs.
+var AutoscalePresets = registry.Table[func() *Autoscale]{
+	{Name: "kubernetes-hpa", Doc: "the Horizontal Pod Autoscaler on KV usage, with its defaults (autoscaling/v2 of " +
+		"Kubernetes v1.34)", Value: kubernetesHPA},
+	{Name: "keda-inflight", Doc: "KEDA on llm-d's requests in flight (llm-d guides/workload-autoscaling/keda-epp, " +
+		"scaledobject.yaml)", Value: func() *Autoscale { return keda(map[string]any{"inflight": 16.0}) }},
+	{Name: "keda-queue", Doc: "the same with the queue of flow control (components/trigger-queue)",
+		Value: func() *Autoscale { return keda(map[string]any{"inflight": 16.0, "pending": 1.0}) }},
+	{Name: "keda-saturation", Doc: "the same with the saturation of the pool (components/trigger-saturation)",
+		Value: func() *Autoscale { return keda(map[string]any{"inflight": 16.0, "saturation": 0.7}) }},
+	{Name: "keda-tokens", Doc: "KEDA on llm-d's prompt tokens, 1.5 s at 15,928 tokens/s, and KV usage " +
+		"(guides/workload-autoscaling/keda-epp-token-aware)", Value: kedaTokens},
+	{Name: "dynamo-throughput", Doc: "Dynamo's planner on load, without latency targets, for throughput " +
+		"(planner/core/load_scaling.py, _agg_easy_decision)", Value: func() *Autoscale { return dynamo(1, 0.6) }},
+	{Name: "dynamo-latency", Doc: "the same for latency", Value: func() *Autoscale { return dynamo(0.4, 0.1) }},
+}
+
+// kubernetesHPA has the defaults of a file.
+func kubernetesHPA() *Autoscale {
+	return &Autoscale{Type: "target-utilization", Config: scale.DefaultConfig()}
+}
+
+// keda doubles the number of replicas in 15 s at most.
+func keda(targets map[string]any) *Autoscale {
+	a := kubernetesHPA()
+	a.Type, a.Params = "average-value", map[string]any{"targets": targets}
+	a.Limits.Up = a.Limits.Up[:1]
+	return a
+}
+
+// kedaTokens adds a replica in 3 minutes at most, and removes one in 5.
+func kedaTokens() *Autoscale {
+	a := keda(map[string]any{"prefill_tokens": 1.5 * 15928, "kv_util": 0.8})
+	a.Limits.Up = []scale.LimitConfig{{Replicas: 1, Period: "180s"}}
+	a.Limits.Down = []scale.LimitConfig{{Replicas: 1, Period: "300s"}}
+	return a
+}
+
+// dynamo adds and removes one replica every 5 s, but none while others start or drain.
+func dynamo(up, down float64) *Autoscale {
+	a := kubernetesHPA()
+	a.Type = "threshold"
+	a.Params = map[string]any{"signal": "kv_demand", "up": up, "down": down, "across": acrossEach, "settle": true}
+	a.Interval, a.Stabilization, a.Limits.Up, a.Limits.Down = "5s", scale.Stabilization{Up: "0s", Down: "0s"}, nil, nil
+	return a
+}
+
+// UnmarshalYAML decodes over the defaults, or over those of a preset.
+func (a *Autoscale) UnmarshalYAML(decode func(any) error) error {
+	type plain Autoscale
+	var named Autoscale
+	named.Config = scale.DefaultConfig()
+	if err := decode((*plain)(&named)); err != nil {
+		return err
+	}
+	base := kubernetesHPA()
+	if named.Preset != "" {
+		preset, err := AutoscalePresets.Get("auto-scaling preset", named.Preset)
+		if err != nil {
+			return err
+		}
+		base = preset()
+	}
+	*a = *base
+	a.Params, a.Interval = nil, ""
+	if err := decode((*plain)(a)); err != nil {
+		return err
+	}
+	if a.Type == base.Type { // the parameters of another type are its own
+		params := maps.Clone(base.Params)
+		if params == nil {
+			params = a.Params
+		} else {
+			maps.Copy(params, a.Params)
+		}
+		a.Params = params
+	}
+	if a.Interval == "" && a.Trigger == nil {
+		a.Interval = base.Interval
+	}
+	return nil
+}
