@@ -20,6 +20,8 @@ type Accumulator struct {
 	replicas            []ReplicaTotals
 	control             *Control
 	scale               *Scale
+	capacityWaitUS      int64
+	failures            *Failures
 	shadow              Shadow
 	hasPrefixPrediction bool // Raw reports shadow even if all predictions were 0
 	isRecording         bool
@@ -47,6 +49,8 @@ type totals struct {
 	admitted, scheduled, promptTokens, cachedTokens, preemptions int64
 	// Tokens of completed requests, and the requested output tokens of all requests.
 	completedInput, completedOutput, requestedOutput int64
+	// metTokens are those of requests that met their targets.
+	metTokens int64
 	// multiToken requests have more than one output token; notIssuedWithTargets of the
 	// calls that were not issued have targets.
 	multiToken, notIssuedWithTargets int64
@@ -134,6 +138,7 @@ func (a *Accumulator) Add(o *stream.Outcome) {
 		t.withTargets++
 		if *met {
 			t.met++
+			t.metTokens += o.InputTokens + o.OutputTokens
 		}
 	}
 	if !o.ScheduledUS.IsZero() || !o.FirstTokenUS.IsZero() {

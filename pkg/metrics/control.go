@@ -88,10 +88,13 @@ func (s *Shadow) add(o *stream.Outcome) {
 // SetControl sets the report of the control plane.
 func (a *Accumulator) SetControl(c *Control) { a.control = c }
 
-// SetScale sets the actions of the auto-scaler.
-func (a *Accumulator) SetScale(ups, downs, oscillations int64) {
-	a.scale = &Scale{Ups: ups, Downs: downs, Oscillations: oscillations}
+// SetScale sets the actions of the auto-scaler, and the time for which requests waited for capacity.
+func (a *Accumulator) SetScale(ups, downs, oscillations, waitUS int64) {
+	a.scale, a.capacityWaitUS = &Scale{Ups: ups, Downs: downs, Oscillations: oscillations}, waitUS
 }
+
+// SetFailures sets what is known of replicas that went down.
+func (a *Accumulator) SetFailures(f *Failures) { a.failures = f }
 
 // Warning reports policy expressions that failed and filters that removed all candidates;
 // "" if there are none.

@@ -73,7 +73,7 @@ var paths = sync.OnceValue(func() (all []PathInfo) {
 func missingAt(path string, branch Missing) Missing {
 	switch lastName(path) {
 	case "ttft", "tpot", "itl", "e2e", "queue", "critical_path", "tool_wait", "tail_blowup", "preemption_rate",
-		"per_million_tokens":
+		"per_million_tokens", "per_million_tokens_within_slo", "total_per_million_tokens_within_slo":
 		return MissingIsWorst
 	case "sessions", "regret", "cost", "replicas", "shadow", "load", "bound", "goodput", "util_mean", "util_max",
 		"tiers", "pd", "from_us", "until_us", "attainment", "fan_out_utilization", "steps", "iterations":
@@ -90,7 +90,7 @@ func higherIsBetter(name string) bool {
 	switch name {
 	case "admitted", "completed", "admission_rate", "count", "coverage", "rps", "output_tok_s", "total_tok_s", "ratio",
 		"met", "prefix_hit_ratio", "hit_tokens", "hit_ratio", "cached_tokens", "jain", "attainment",
-		"fan_out_utilization", "spearman_ttft", "spearman_e2e", "goodput_ratio", "efficiency":
+		"fan_out_utilization", "spearman_ttft", "spearman_e2e", "goodput_ratio", "efficiency", "availability":
 		return true
 	}
 	return false

@@ -66,6 +66,7 @@ func (t *totals) add(o *totals) {
 	t.cachedTokens += o.cachedTokens
 	t.preemptions += o.preemptions
 	t.completedInput += o.completedInput
+	t.metTokens += o.metTokens
 	t.completedOutput += o.completedOutput
 	t.requestedOutput += o.requestedOutput
 	t.multiToken += o.multiToken
@@ -173,6 +174,11 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 		r.Cost.Total = &price
 	}
 	r.Scale = a.scale.averages(up, busy, elapsed(a.from, a.until))
+	if a.scale != nil {
+		r.Scale.addWait(a.capacityWaitUS, all.requests.Offered)
+		r.Cost.addWithinSLO(gpu, price, all.metTokens)
+	}
+	r.Failures = a.failures
 	if tokens := all.completedInput + all.completedOutput; tokens > 0 {
 		perToken := gpu / float64(tokens) // µs per token are s per million tokens
 		r.Cost.PerMillion = &perToken
@@ -180,6 +186,27 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 	if capacity > 0 {
 		mean := blockUS / capacity
 		r.KV.UtilMean, r.KV.UtilMax = &mean, &peak
+	}
+}
+
+// addWait adds the mean wait for capacity of n requests, which is us µs in all.
+func (s *Scale) addWait(us, n int64) {
+	if n > 0 {
+		mean := float64(us) / float64(n) / 1000
+		s.WaitForCapacityMS = &mean
+	}
+}
+
+// addWithinSLO adds the cost per million of these tokens, of which GPU time in µs and the price are known.
+func (c *Cost) addWithinSLO(gpuUS, price float64, tokens int64) {
+	if tokens == 0 {
+		return
+	}
+	perMillion := gpuUS / float64(tokens)
+	c.PerMillionWithinSLO = &perMillion
+	if price > 0 {
+		perMillion := price / float64(tokens) * 1e6
+		c.TotalPerMillionWithinSLO = &perMillion
 	}
 }
 

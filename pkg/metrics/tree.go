@@ -41,6 +41,8 @@ type Raw struct {
 	Cost     *Cost         `json:"cost,omitempty"`
 	// Scale is absent if the number of replicas is constant.
 	Scale *Scale `json:"scale,omitempty"`
+	// Failures is absent if replicas do not fail.
+	Failures *Failures `json:"failures,omitempty"`
 	// PD is absent without disaggregated deployments.
 	PD *PD `json:"pd,omitempty"`
 	// Load is absent if no time passes between arrivals, or no call can be served.
@@ -178,17 +180,38 @@ type Cost struct {
 	ReplicaS   float64  `json:"replica_s"`
 	PerMillion *float64 `json:"per_million_tokens,omitempty"`
 	Total      *float64 `json:"total,omitempty"`
+	// PerMillionWithinSLO and TotalPerMillionWithinSLO are GPU seconds and the price per million tokens of the requests
+	// that met their SLO targets; only of clusters that scale, and absent if none did.
+	PerMillionWithinSLO      *float64 `json:"per_million_tokens_within_slo,omitempty"`
+	TotalPerMillionWithinSLO *float64 `json:"total_per_million_tokens_within_slo,omitempty"`
 }
 
 // Scale reports the auto-scaler. Ups and Downs are its actions that add and that remove replicas; Oscillations are
 // those that came less than 10 minutes after an opposite one for the same deployment. AvgReplicas is the mean number
-// of replicas that hold GPUs, Efficiency the share of their time in which a step ran.
+// of replicas that hold GPUs, Efficiency the share of their time in which a step ran. WaitForCapacityMS is how long a
+// request, on average, waited before its first batch while no replica served its model or while replicas started.
 type Scale struct {
 	Ups          int64    `json:"ups"`
 	Downs        int64    `json:"downs"`
 	Oscillations int64    `json:"oscillations"`
 	AvgReplicas  *float64 `json:"avg_replicas,omitempty"`
 	Efficiency   *float64 `json:"efficiency,omitempty"`
+	// WaitForCapacityMS is absent if no request was offered.
+	WaitForCapacityMS *float64 `json:"wait_for_capacity_ms,omitempty"`
+}
+
+// Failures reports replicas that went down: how often, and the attempts at requests that were lost, redirected, and
+// refused by a replica that was down. Availability is the share of the replicas' time in which they were not down.
+// RecoverMS is how long, on average, it took after a failure until SLO attainment was back within 1 % of what it was,
+// over windows of a minute, or until the next failure; NotRecovered counts the failures before which that was not so.
+type Failures struct {
+	Down         int64    `json:"down"`
+	Lost         int64    `json:"lost"`
+	Redirected   int64    `json:"redirected"`
+	Refused      int64    `json:"refused"`
+	Availability *float64 `json:"availability,omitempty"`
+	RecoverMS    *float64 `json:"recover_ms,omitempty"`
+	NotRecovered int64    `json:"not_recovered"`
 }
 
 // Load is the offered load over the capacity of the cluster; 1 is saturation (package

@@ -9,6 +9,7 @@ import (
 	"blis/pkg/cluster"
 	"blis/pkg/des"
 	"blis/pkg/dist"
+	"blis/pkg/metrics"
 	"blis/pkg/policy"
 	"blis/pkg/scale"
 	"blis/pkg/stream"
@@ -393,4 +394,29 @@ func (w *views) addHealthy(s *simulation, d *deployment, r *request, needs polic
 			w.candidates = append(w.candidates, s.telemetry.states[i])
 		}
 	}
+}
+
+// summary is what metrics report of the failures of a run that is over.
+func (f *failures) summary(s *simulation, r *recovery) *metrics.Failures {
+	x := &metrics.Failures{Down: f.stats.count, Lost: f.stats.lost, Redirected: f.stats.redirected,
+		Refused: f.stats.refused, NotRecovered: r.lasting}
+	down, total := f.stats.downUS, int64(0)
+	for i := range s.replicas {
+		total += s.upUS(i)
+		if at := f.replicas[i].downSince; at >= 0 {
+			down += s.now - at
+			if s.fleet.members[i].goneAt >= 0 { // its time has ended
+				total += s.now - at
+			}
+		}
+	}
+	if total > 0 {
+		availability := 1 - float64(down)/float64(total)
+		x.Availability = &availability
+	}
+	if r.failures > 0 {
+		mean := float64(r.us) / float64(r.failures) / 1000
+		x.RecoverMS = &mean
+	}
+	return x
 }

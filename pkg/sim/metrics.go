@@ -104,7 +104,8 @@ func (d *demand) load(c *cluster.Config) (*metrics.Load, error) {
 }
 
 // summary is the metrics record of the finished run. Replicas are up from the first arrival on.
-func summary(s *simulation, all *metrics.Accumulator, used coverages) *metrics.Record {
+func summary(s *simulation, p *plugins) *metrics.Record {
+	all, used := p.metrics.Accumulator, p.used
 	for i := range s.replicas {
 		r := &s.replicas[i]
 		d := &s.deployments[r.deployment]
@@ -117,7 +118,7 @@ func summary(s *simulation, all *metrics.Accumulator, used coverages) *metrics.R
 			UpUS: s.upUS(i), BusyUS: e.BusyUS, PerGPUHour: d.perGPUHour(), Tier: tierTotals(r.engine),
 			Pool: s.poolOf(r.deployment)})
 	}
-	if s.fleet != nil {
+	if s.scales() {
 		var sum scaleStats
 		for i := range s.deployments {
 			if e := s.deployments[i].elastic; e != nil {
@@ -125,7 +126,10 @@ func summary(s *simulation, all *metrics.Accumulator, used coverages) *metrics.R
 				sum.oscillations += e.stats.oscillations
 			}
 		}
-		all.SetScale(sum.ups, sum.downs, sum.oscillations)
+		all.SetScale(sum.ups, sum.downs, sum.oscillations, p.waits.us)
+	}
+	if s.failures != nil {
+		all.SetFailures(s.failures.summary(s, p.recovery))
 	}
 	if t := s.transfers; t != nil {
 		var b backpressureStats

@@ -229,7 +229,7 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a *arriva
 	if err := p.warn(s, a.reader, &o); err != nil {
 		return err
 	}
-	record := summary(s, p.metrics.Accumulator, p.used)
+	record := summary(s, p)
 	record.Bound = bound
 	if record.Load, err = p.metrics.demand.load(c); err != nil {
 		return err
@@ -245,6 +245,9 @@ type plugins struct {
 	metrics *metricsSink
 	used    coverages
 	regrets *regretRecorder
+	// waits is nil if no deployment scales, recovery if no replica fails.
+	waits    *capacityWait
+	recovery *recovery
 }
 
 // plugIn adds the observers that the options ask for, in the order of their records at one hook.
@@ -254,6 +257,13 @@ func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) 
 	s.observers.add(p.metrics)
 	if slices.ContainsFunc(s.deployments, func(d deployment) bool { return d.measuredRange != nil }) {
 		s.observers.add(p.used)
+	}
+	if p.waits = newCapacityWait(s); p.waits != nil {
+		s.observers.add(p.waits)
+	}
+	if s.failures != nil {
+		p.recovery = &recovery{}
+		s.observers.add(p.recovery)
 	}
 	p.regrets = o.Counterfactual.plugIn(s, w, p.metrics.Accumulator)
 	if o.Check {

@@ -132,6 +132,11 @@ var metricLines = []struct {
 	{"preemptions", "kv.preemptions", 0, false},
 	{"Jain over tenants", "fairness.jain", 4, false}, {"GPU seconds", "cost.gpu_s", 1, false},
 	{"GPU seconds/million tokens", "cost.per_million_tokens", 1, false},
+	{"the same within SLO", "cost.per_million_tokens_within_slo", 1, false},
+	{"replicas, mean", "scale.avg_replicas", 2, false},
+	{"wait for capacity, ms", "scale.wait_for_capacity_ms", 1, false},
+	{"availability", "failures.availability", 4, false},
+	{"time to recover, ms", "failures.recover_ms", 0, false},
 	{"avoidable regret, ms", "regret.avoidable_ms", 1, false},
 }
 
