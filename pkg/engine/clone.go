@@ -18,6 +18,7 @@ func (e *Engine) Clone(cache *kv.Cache, model latency.Model, victim func(int32, 
 	}
 	d.wait.heap = slices.Clone(e.wait.heap)
 	d.individual, d.decoding, d.finishing = slices.Clone(e.individual), e.decoding.Clone(), slices.Clone(e.finishing)
+	d.started = slices.Clone(e.started)
 	d.window.fillsAt = slices.Clone(e.window.fillsAt)
 	d.current, d.next = e.current.clone(), e.next.clone()
 	d.formed = nil // the batches of the last Start are no longer read

@@ -27,6 +27,9 @@ func (e *Engine) startDecoding(s int32) {
 	e.cache.Grow(q.kv, int(q.computed), lag, computing)
 	e.own.ordered = false
 	e.decoding.Push(des.NewEvent(q.endTick, 0, q.admission, s))
+	if e.cfg.KeepBatches {
+		e.started = append(e.started, started{q.admission, s})
+	}
 }
 
 // materialize updates the counts of a decoding sequence that was removed from the heap.
@@ -64,7 +67,7 @@ func (e *Engine) materializeAll() {
 		q.onClock, q.state = false, individual
 		e.individual = append(e.individual, d.Slot)
 	}
-	e.own.ordered = false
+	e.own.ordered, e.started = false, e.started[:0]
 	e.decoding.Keep(func(des.Event) bool { return false })
 	e.individual = append(e.individual, e.finishing...)
 	e.finishing = e.finishing[:0]

@@ -154,6 +154,8 @@ type Engine struct {
 	individual []int32
 	decoding   des.Queue
 	finishing  []int32
+	// started has every decoding sequence and some that no longer decode, if KeepBatches is set.
+	started    []started
 	admissions int64
 	// newestDecoding is the highest admission number that ever started decoding.
 	newestDecoding int64

@@ -12,10 +12,31 @@ func (e *Engine) keep(b *batch, q *sequence, n int) {
 	}
 }
 
-// keepDecoding adds a token of each decoding sequence to the entries of b. KeepBatches must be set.
+// started is a sequence that has started decoding.
+type started struct {
+	admission int64
+	seq       int32
+}
+
+// keepDecoding adds a token of each decoding sequence to the entries of b, in order of admission. KeepBatches must be
+// set.
 func (e *Engine) keepDecoding(b *batch) {
-	for d := range e.decoding.All() {
-		e.keep(b, &e.seqs[d.Slot], 1)
+	byAdmission := func(x, y started) int { return cmp.Compare(x.admission, y.admission) }
+	e.started = slices.DeleteFunc(e.started, func(x started) bool {
+		q := &e.seqs[x.seq]
+		return q.state != decoding || q.admission != x.admission
+	})
+	slices.SortFunc(e.started, byAdmission) // fast, since few are new
+	e.started = slices.Compact(e.started)   // some have started again
+	if len(e.started) != e.decoding.Len() { // some only keep their blocks
+		e.started = e.started[:0]
+		for d := range e.decoding.All() {
+			e.started = append(e.started, started{e.seqs[d.Slot].admission, d.Slot})
+		}
+		slices.SortFunc(e.started, byAdmission)
+	}
+	for _, x := range e.started {
+		e.keep(b, &e.seqs[x.seq], 1)
 	}
 }
 
