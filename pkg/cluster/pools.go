@@ -309,8 +309,9 @@ func (c *Config) validatePools(errorf strictyaml.Errorf) error {
 				d.Computed.KVBlockBytes, d.Prefill.Computed.KVBlockBytes)
 		case d.Backpressure != nil && c.servedTwice(d.Model):
 			return errorf(at+".backpressure", "is not supported where several deployments serve the model %q", d.Model)
-		case c.ControlPlane.FlowControl != nil:
-			return errorf("control_plane.flow_control", "is not supported with a disaggregated deployment")
+		}
+		if err := c.ControlPlane.FlowControl.checkPools(errorf); err != nil {
+			return err
 		}
 		plane, err := c.Plane(func(string) uint64 { return 0 })
 		if err != nil {
@@ -322,6 +323,19 @@ func (c *Config) validatePools(errorf strictyaml.Errorf) error {
 		}
 	}
 	return nil
+}
+
+// checkPools checks that flow control, which may be nil, does not count tokens in flight.
+func (f *FlowControl) checkPools(errorf strictyaml.Errorf) error {
+	if f == nil {
+		return nil
+	}
+	gate, _, err := f.Gate()
+	if err == nil && gate.Needs()&(policy.NeedPrefillTokens|policy.NeedActiveBlocks) != 0 {
+		err = errorf("control_plane.flow_control.detector", "a detector that counts tokens in flight is not supported "+
+			"with a disaggregated deployment")
+	}
+	return err
 }
 
 // servedTwice reports whether several deployments serve a model.

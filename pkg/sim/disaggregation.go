@@ -114,6 +114,7 @@ func (s *simulation) sendToPrefill(slot int32, d *deployment) error {
 		return err
 	}
 	s.router.countSent(s, r, &chosen)
+	s.router.flow.recordSend(chosen.Index)
 	return s.schedule(p.model.Queueing(r.out.InputTokens), enqueue, slot)
 }
 
@@ -123,6 +124,7 @@ func (s *simulation) enqueuePrefill(slot int32) error {
 	at := r.handoff.replica
 	s.telemetry.beforeChange(s, at, s.events.instantDone)
 	r.out.PrefillEnqueuedUS = stream.Micros(s.now)
+	s.router.flow.recordEnqueue(r, at)
 	order := 0.0
 	if !s.router.needs.fcfs {
 		order = s.router.policies.Scheduler.Order(s.router.views.local(s, r, at))
@@ -142,6 +144,8 @@ func (s *simulation) prefilled(slot int32) {
 	r := s.request(slot)
 	s.replicas[r.handoff.replica].completed++
 	s.router.countLeftReplica(s, r.handoff.replica)
+	s.router.flow.recordDeparture(r)
+	s.router.flow.recordSend(r.replica)
 	r.handoff.stage, r.out.PrefilledUS = atPrefill, stream.Micros(s.now)
 	s.replicas[r.replica].awaited.computed++
 	d := &s.deployments[s.replicas[r.replica].deployment]
@@ -229,6 +233,7 @@ func (s *simulation) releaseHeld(r *request) {
 	s.telemetry.beforeChange(s, at, s.events.instantDone)
 	s.replicas[at].engine.Release(r.handoff.seq)
 	s.telemetry.afterChange(s, at)
+	s.router.flow.schedule(s)
 	s.markReady(at)
 }
 
@@ -271,7 +276,9 @@ func (s *simulation) abortPrefill(slot int32) error {
 	if err := s.finalize(slot, stream.StateTimedOut, stream.ReasonDeadline); err != nil {
 		return err
 	}
-	s.leaveOnTheWay(slot)
+	s.router.countLeft(s, r)
+	s.router.flow.schedule(s)
+	s.router.countInflight(r, -1)
 	if removed { // else it leaves when its step ends
 		s.depart(slot)
 	}

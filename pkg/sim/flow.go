@@ -101,7 +101,7 @@ func (f *flowControl) drain(s *simulation, model int) error {
 		if s.holdsBack(first) {
 			return nil
 		}
-		v := s.router.views.view(s, first, f.gate.Needs())
+		v := s.router.views.gated(s, first, f.gate.Needs())
 		saturation := f.gate.Saturation(v, func(r *policy.Replica) int32 { return f.sent[r.Index].unread })
 		slot, ok := queue.Pop(f.gate, saturation)
 		if !ok {
@@ -124,11 +124,11 @@ func (f *flowControl) recordSend(replica int32) {
 	}
 }
 
-// recordEnqueue counts a request that enters its replica's queue, where the next read finds it.
-func (f *flowControl) recordEnqueue(r *request) {
+// recordEnqueue counts a request that enters the queue of a replica, where the next read finds it.
+func (f *flowControl) recordEnqueue(r *request, replica int32) {
 	if len(f.sent) > 0 {
-		f.sent[r.replica].inTransit--
-		r.queueRead = f.sent[r.replica].reads
+		f.sent[replica].inTransit--
+		r.queueRead = f.sent[replica].reads
 	}
 }
 
@@ -140,14 +140,19 @@ func (f *flowControl) recordRead(replica int32) {
 	}
 }
 
-// recordDeparture counts a request that leaves its replica, or leaves on its way there.
+// recordDeparture counts a request that leaves its replica, or leaves on its way there: its prefill replica, as long
+// as it has one.
 func (f *flowControl) recordDeparture(r *request) {
 	if len(f.sent) == 0 {
 		return
 	}
-	sent := &f.sent[r.replica]
+	at, seq := r.replica, r.engineSeq
+	if r.handoff.stage == prefilling {
+		at, seq = r.handoff.replica, r.handoff.seq
+	}
+	sent := &f.sent[at]
 	switch {
-	case r.engineSeq == missing:
+	case seq == missing:
 		sent.inTransit--
 		sent.unread--
 	case r.queueRead == sent.reads:

@@ -13,8 +13,6 @@ var brokenHandoffs = []rule{
 		"\tlinkChange // of a link between pools: a transfer begins to move bytes, or ends\n" +
 			"\tleaseEnd   // of the blocks of a computed prompt\n\tdeadline\n",
 		"\tdeadline\n\tlinkChange\n\tleaseEnd\n"},
-	{"a lease ends before a deadline", "sim/sim.go",
-		"\tleaseEnd   // of the blocks of a computed prompt\n\tdeadline\n", "\tdeadline\n\tleaseEnd\n"},
 	{"a lease frees the blocks when it ends", "sim/disaggregation.go",
 		"\ts.releaseHeld(r)\n\ts.stopAwaiting(r)\n\tr.handoff.stage, r.handoff.leaseEnd = lapsed, noTime\n",
 		"\tr.handoff.stage, r.handoff.leaseEnd = lapsed, noTime\n"},
@@ -27,8 +25,6 @@ var brokenHandoffs = []rule{
 		"\ts.stopAwaiting(r)\n\tr.handoff.stage, x.fromPrefill = transferring",
 		"\tif r.handoff.stage != atPrefill {\n\t\ts.stopAwaiting(r)\n\t}\n" +
 			"\tr.handoff.stage, x.fromPrefill = transferring"},
-	{"no request overtakes those that wait for an open replica", "sim/backpressure.go",
-		"!held && len(*queue) == 0", "!held"},
 	{"a deadline opens a replica", "sim/disaggregation.go",
 		"\tat := r.handoff.replica\n\ts.stopAwaiting(r)\n\ts.telemetry", "\tat := r.handoff.replica\n\ts.telemetry"},
 	{"the partial block moves, too", "engine/pull.go",
@@ -48,7 +44,7 @@ var brokenHandoffs = []rule{
 	{"a replica may wait for the end of transfers", "engine/offload.go",
 		"len(o.loading)+len(o.storing)+o.held > 0", "len(o.loading)+len(o.storing) > 0"},
 	{"the end of a transfer wakes the prefill replica", "sim/disaggregation.go",
-		"\ts.telemetry.afterChange(s, at)\n	s.markReady(at)\n}\n\n// expireHandoff",
+		"\ts.telemetry.afterChange(s, at)\n	s.router.flow.schedule(s)\n	s.markReady(at)\n}\n\n// expireHandoff",
 		"	s.telemetry.afterChange(s, at)\n}\n\n// expireHandoff"},
 	{"and the decode replica", "sim/disaggregation.go",
 		"	s.markReady(x.replica)\n", ""},

@@ -197,14 +197,17 @@ func (s *simulation) send(slot int32) error {
 		return err
 	}
 	s.router.countSent(s, r, &chosen) // after the policy's view was recorded
-	s.router.flow.recordSend(chosen.Index)
+	disaggregates := d.pool != nil && d.pool.decider.Disaggregates(r.out.InputTokens, r.out.ExpectedCachedTokens)
+	if !disaggregates { // else it is sent to a prefill replica first
+		s.router.flow.recordSend(chosen.Index)
+	}
 	if err := s.observers.notify(s, onSend, slot); err != nil {
 		return err
 	}
 	if s.failures != nil && !s.accepts(chosen.Index) {
 		return s.refuseSent(slot)
 	}
-	if d.pool != nil && d.pool.decider.Disaggregates(r.out.InputTokens, r.out.ExpectedCachedTokens) {
+	if disaggregates {
 		return s.sendToPrefill(slot, d)
 	}
 	return s.schedule(d.model.Queueing(r.out.InputTokens), enqueue, slot)
@@ -228,7 +231,7 @@ func (s *simulation) enqueue(slot int32) error {
 	if r.out.EnqueuedUS.IsZero() {
 		r.out.EnqueuedUS = stream.Micros(s.now)
 	}
-	s.router.flow.recordEnqueue(r)
+	s.router.flow.recordEnqueue(r, r.replica)
 	order := 0.0
 	if !s.router.needs.fcfs {
 		order = s.router.policies.Scheduler.Order(s.router.views.local(s, r, r.replica))
@@ -305,6 +308,7 @@ func (s *simulation) abort(slot int32, state, reason string) error {
 	s.telemetry.afterChange(s, at)
 	if e.WaitsForTransfers() { // others may have waited for its blocks
 		s.markReady(at)
+		s.router.flow.schedule(s) // it may have left the queue
 	}
 	if err := s.finalize(slot, state, reason); err != nil || !removed {
 		return err // if it is not removed, it leaves when its step ends
@@ -319,6 +323,7 @@ func (s *simulation) depart(slot int32) {
 	r := s.request(slot)
 	if r.handoff.stage == prefilling { // it has left the decode replica already
 		s.router.countLeftReplica(s, r.handoff.replica)
+		s.router.flow.recordDeparture(r)
 		s.release(slot)
 		return
 	}

@@ -14,6 +14,7 @@ type views struct {
 	requestOf  int64
 	scheduler  policy.Local
 	candidates []policy.Replica
+	gate       []policy.Replica
 }
 
 // view returns the policies' view of a request and its candidates, filled in as needs says.
@@ -60,6 +61,22 @@ func (w *views) viewOf(s *simulation, q *request, needs policy.Needs, candidates
 		estimatePrefill(s, q.out.InputTokens, v.Replicas)
 	}
 	return v
+}
+
+// gated is the view of flow control: prefill replicas are among those that it looks at, too.
+func (w *views) gated(s *simulation, q *request, needs policy.Needs) *policy.View {
+	candidates := w.reachable(s, q, needs)
+	for _, i := range s.models[q.model].deployments {
+		p := s.deployments[i].pool
+		if p == nil || s.rejectReason(&s.deployments[i], q) != "" {
+			continue
+		}
+		d := &s.deployments[p.prefill]
+		s.telemetry.refreshAll(s, d.first, d.end, needs)
+		w.gate = append(append(w.gate[:0], candidates...), s.telemetry.states[d.first:d.end]...)
+		candidates = w.gate
+	}
+	return w.viewOf(s, q, needs, candidates)
 }
 
 // policyRequest returns what policies see of a request. Until admission its priority is that of its

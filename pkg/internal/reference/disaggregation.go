@@ -101,6 +101,14 @@ func (s *simulation) decodeReplicas() []*replica {
 
 func (s *simulation) prefillReplicas() []*replica { return s.replicas[s.config.Replicas:] }
 
+// routerOf is the router that chooses replica i, and the number that the replica has there.
+func (s *simulation) routerOf(i int) (*router, int) {
+	if d := s.config.Disaggregation; d != nil && i >= s.config.Replicas {
+		return &s.prefill.router, i - s.config.Replicas
+	}
+	return &s.router, i
+}
+
 // readReports makes the routers read what the replicas report.
 func (s *simulation) readReports(now int64) {
 	s.router.readReports(s.decodeReplicas(), now)
@@ -219,7 +227,7 @@ func (s *simulation) releaseTwin(q *request) {
 	r := s.replicas[q.twin.outcome.Replica]
 	r.held = slices.DeleteFunc(r.held, func(t *request) bool { return t == q.twin })
 	r.free(q.twin)
-	r.changed = r.changed || r.step == nil
+	r.changed, s.flow.due = r.changed || r.step == nil, true
 }
 
 // keep takes a request that is done from the running ones. Its blocks stay.

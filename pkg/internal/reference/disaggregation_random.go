@@ -44,10 +44,33 @@ func RandomDisaggregation(seed uint64) (Config, []Request) {
 		LatencyUS: int64(pick(d, 0, d.between(0, step), d.between(0, 3*step))), BlockBytes: 1000,
 		OutGBPerS: max(1e-6, 1/us), InGBPerS: max(1e-6, pick(d, 0.5, 1, 2)/us), HopUS: int64(pick(d, 0, 0,
 			d.between(0, step)))}
+	if d.percent(25) {
+		d.setFlow(&c, requests, int64(step))
+	}
 	x := c.Disaggregation
 	x.MaxWaiting = pick(d, 0, 0, d.between(1, 3))
 	if delay := x.HopUS + c.queueDelay(input/2); d.percent(30) {
 		x.LeaseUS, x.Recompute = max(1, delay-pick(d, 0, 1, int64(d.between(0, step)))), d.percent(50)
 	}
 	return c, requests
+}
+
+// setFlow draws flow control whose detector counts no tokens and whose limit does not count its uses.
+func (d *generator) setFlow(c *Config, requests []Request, step int64) {
+	f := &Flow{Saturation: pick(d, 0.1, 0.2, 0.4, 0.6, 1, 2), Bands: d.percent(60), Detector: d.detector(c),
+		Limit: d.limit(), Order: pick(d, "fifo", "priority", "deadline"), Fairness: pick(d, "none", "round-robin")}
+	if d.percent(25) {
+		f.Capacity = d.between(1, 8)
+	}
+	if d.percent(35) {
+		f.TTLUS = max(1, step*pick[int64](d, 1, 3, 10, 40))
+	}
+	if p := f.Detector; p != nil && p.Name == "concurrency-detector" && !p.says("concurrencyMode", "requests") {
+		f.Detector = nil
+	}
+	if f.Limit != nil && f.Limit.Name != "static-usage-limit-policy" {
+		f.Limit = nil
+	}
+	c.Flow = f
+	d.assignTenants(requests, step)
 }

@@ -110,6 +110,9 @@ func (s *simulation) drain(now int64) {
 	c, f := s.config.Flow, &s.flow
 	for len(f.waiting) > 0 {
 		among := s.replicas
+		if len(s.open()) == 0 {
+			return
+		}
 		if s.config.hasFleet() {
 			first := f.next(c, math.Inf(-1))
 			candidates := s.candidates(first, now)
@@ -252,35 +255,36 @@ func (f *flow) limits(c *Flow, saturation float64) []float64 {
 
 // saturation is how busy these replicas are.
 func (s *simulation) saturation(now int64, among []*replica) float64 {
-	r, n := &s.router, float64(len(among))
+	n := float64(len(among))
 	if s.config.SnapshotUS == 0 {
-		r.readReports(s.replicas, now)
+		s.readReports(now)
 	}
-	r.now, r.requests = now, s.requests
+	s.router.now, s.router.requests = now, s.requests
 	p, sum := s.config.Flow.Detector, 0.0
 	for i, x := range s.replicas {
 		if !slices.Contains(among, x) {
 			continue
 		}
-		tokens, _ := r.load(i, x)
+		tokens, _ := s.router.load(i, x)
+		of, k := s.routerOf(i)
 		switch {
 		case p == nil:
 			sum += max(float64(s.report(i).queued+s.unreported(i))/5, s.report(i).usage/0.8)
 		case p.Name == "utilization-detector":
-			if r.reportAge() > seconds(*p, "metricsStalenessThreshold") {
+			if s.router.reportAge() > seconds(*p, "metricsStalenessThreshold") {
 				sum++
 			} else {
 				sum += max(float64(s.report(i).queued)/p.Numbers["queueDepthThreshold"],
 					s.report(i).usage/p.Numbers["kvCacheUtilThreshold"])
 			}
 		case p.says("concurrencyMode", "hybrid"):
-			sum += max(float64(r.inflight[i])/p.Numbers["maxConcurrency"],
+			sum += max(float64(of.inflight[k])/p.Numbers["maxConcurrency"],
 				float64(tokens)/p.Numbers["maxTokenConcurrency"])
 		case p.says("concurrencyMode", "tokens"):
 			sum += float64(tokens)
 			n = p.Numbers["maxTokenConcurrency"] * float64(len(among))
 		default:
-			sum += float64(r.inflight[i])
+			sum += float64(of.inflight[k])
 			n = p.Numbers["maxConcurrency"] * float64(len(among))
 		}
 	}
@@ -292,8 +296,12 @@ func (s *simulation) saturation(now int64, among []*replica) float64 {
 func (s *simulation) unreported(replica int) int {
 	n := 0
 	for _, q := range s.requests {
-		left := q.final() && !slices.Contains(s.replicas[replica].running, q)
-		if q.outcome.Replica == replica && !q.reported && !left && q.stage > stageFlow {
+		at, sent := q.outcome.Replica, q
+		if q.stage == stagePrefillDelay || q.stage == stagePrefill {
+			at, sent = q.twin.outcome.Replica, q.twin
+		}
+		left := (q.final() || sent.final()) && !slices.Contains(s.replicas[replica].running, sent)
+		if at == replica && !sent.reported && !left && q.stage > stageFlow {
 			n++
 		}
 	}

@@ -396,7 +396,8 @@ type lastReport struct {
 }
 
 func (s *simulation) report(i int) lastReport {
-	r := &s.router.reports
+	of, i := s.routerOf(i)
+	r := &of.reports
 	if i >= len(r.queued) {
 		return lastReport{}
 	}

@@ -477,6 +477,7 @@ func (s *simulation) enqueue(q *request, now int64) {
 	if q.lapsed && !s.config.Disaggregation.Recompute {
 		q.outcome.State, q.outcome.Reason = failed, "transfer_timeout"
 		s.router.inflight[q.outcome.Replica]--
+		s.flow.due = true
 		return
 	}
 	if q.outcome.EnqueuedUS == Never {
