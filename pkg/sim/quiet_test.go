@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"blis/pkg/internal/reference"
-
-	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // TestQuietStores: without records of transfers the ends of stores are no events, and replicas with a tier coast.
@@ -39,7 +37,7 @@ func TestQuietStores(t *testing.T) {
 		}
 		full := run("full", false)
 		for _, check := range []bool{false, true} {
-			if diff := gocmp.Diff(full, run("decisions", check)); diff != "" {
+			if diff := difference(full, run("decisions", check)); diff != "" {
 				t.Fatalf("seed %d, check %v: with (-) and without transfers (+):\n%s", seed, check, diff)
 			}
 		}
