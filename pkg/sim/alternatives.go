@@ -46,7 +46,7 @@ func (g *regretRecorder) resimulate(ctx context.Context, base *simulation, horiz
 			t.change.Insensitive = x.Sensitivity != nil && within(t.change.All, x.Sensitivity)
 			x.Alternatives = append(x.Alternatives, t.change)
 		}
-		if err := g.w.Any(&x); err != nil {
+		if err := g.w.Regret(&x); err != nil {
 			return err
 		}
 	}

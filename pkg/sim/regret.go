@@ -201,7 +201,7 @@ func (g *regretRecorder) write(s *simulation, r *request, all []estimate, chosen
 			Replica: at.index, Chosen: e.candidate == chosen, TTFTMS: ms(e.ttft), E2EMS: ms(e.e2e),
 			ViewMS: ms(e.viewedE2E)})
 	}
-	return g.w.Any(&x)
+	return g.w.Regret(&x)
 }
 
 // recordAdmission records an admission decision.

@@ -930,6 +930,31 @@ func appendStep(b []byte, v *Step, cache *numberCache) []byte {
 	return append(b, '}')
 }
 
+func appendRegret(b []byte, v *Regret, cache *numberCache) []byte {
+	b = appendString(append(b, `{"kind":"regret","decision":`...), v.Decision)
+	b = appendString(append(b, `,"request":`...), v.Request)
+	b = appendString(append(b, `,"stage":`...), v.Stage)
+	b = appendString(append(b, `,"method":`...), v.Method)
+	if v.HindsightMS != nil {
+		b = cache.append(append(b, `,"hindsight_ms":`...), *v.HindsightMS)
+	}
+	if v.AvoidableMS != nil {
+		b = cache.append(append(b, `,"avoidable_ms":`...), *v.AvoidableMS)
+	}
+	b = append(b, `,"alternatives":[`...)
+	for i := range v.Alternatives {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendAlternative(b, &v.Alternatives[i], cache)
+	}
+	b = append(b, ']')
+	if v.Sensitivity != nil {
+		b = appendSensitivity(append(b, `,"sensitivity":`...), v.Sensitivity, cache)
+	}
+	return append(b, '}')
+}
+
 func (v *Regret) decode(s *scanner) {
 	*v = Regret{Kind: "regret", Alternatives: []Alternative{}}
 	it := fieldIterator{object: objectRegret}
@@ -1187,6 +1212,17 @@ func appendBatchEntry(b []byte, v *BatchEntry, cache *numberCache) []byte {
 	return append(b, '}')
 }
 
+func appendSensitivity(b []byte, v *Sensitivity, cache *numberCache) []byte {
+	b = appendInt(b, `{"controls":`, v.Controls)
+	b = appendInt(b, `,"slo":`, v.SLO)
+	b = appendInt(b, `,"completed":`, v.Completed)
+	b = cache.append(append(b, `,"ttft_ms":`...), v.TTFTMS)
+	b = cache.append(append(b, `,"e2e_ms":`...), v.E2EMS)
+	b = cache.append(append(b, `,"own_ttft_ms":`...), v.OwnTTFTMS)
+	b = cache.append(append(b, `,"own_e2e_ms":`...), v.OwnE2EMS)
+	return append(b, '}')
+}
+
 func (v *Sensitivity) decode(s *scanner) {
 	*v = Sensitivity{}
 	it := fieldIterator{object: objectSensitivity}
@@ -1208,6 +1244,45 @@ func (v *Sensitivity) decode(s *scanner) {
 			v.OwnE2EMS = s.float(f)
 		}
 	}
+}
+
+func appendAlternative(b []byte, v *Alternative, cache *numberCache) []byte {
+	from := len(b)
+	if v.Deployment != "" {
+		b = appendString(append(b, `,"deployment":`...), v.Deployment)
+	}
+	if !v.Replica.IsZero() {
+		b = appendInt(b, `,"replica":`, int64(v.Replica))
+	}
+	if v.Verdict != "" {
+		b = appendString(append(b, `,"verdict":`...), v.Verdict)
+	}
+	if v.Chosen {
+		b = append(b, `,"chosen":true`...)
+	}
+	if v.TTFTMS != nil {
+		b = cache.append(append(b, `,"ttft_ms":`...), *v.TTFTMS)
+	}
+	if v.E2EMS != nil {
+		b = cache.append(append(b, `,"e2e_ms":`...), *v.E2EMS)
+	}
+	if v.ViewMS != nil {
+		b = cache.append(append(b, `,"view_ms":`...), *v.ViewMS)
+	}
+	if v.Own != nil {
+		b = appendDifference(append(b, `,"own":`...), v.Own, cache)
+	}
+	if v.All != nil {
+		b = appendDifference(append(b, `,"all":`...), v.All, cache)
+	}
+	if v.Insensitive {
+		b = append(b, `,"insensitive":true`...)
+	}
+	if len(b) == from {
+		return append(b, "{}"...)
+	}
+	b[from] = '{'
+	return append(b, '}')
 }
 
 func (v *Alternative) decode(s *scanner) {
@@ -1242,6 +1317,16 @@ func (v *Alternative) decode(s *scanner) {
 			v.Insensitive = s.boolean(f)
 		}
 	}
+}
+
+func appendDifference(b []byte, v *Difference, cache *numberCache) []byte {
+	b = appendInt(b, `{"slo_gained":`, v.SLOGained)
+	b = appendInt(b, `,"slo_lost":`, v.SLOLost)
+	b = appendInt(b, `,"completed":`, v.Completed)
+	b = appendInt(b, `,"latency_changed":`, v.LatencyChanged)
+	b = cache.append(append(b, `,"ttft_ms":`...), v.TTFTMS)
+	b = cache.append(append(b, `,"e2e_ms":`...), v.E2EMS)
+	return append(b, '}')
 }
 
 func (v *Difference) decode(s *scanner) {

@@ -145,6 +145,7 @@ func TestEncodersEqualEncodingJSON(t *testing.T) {
 		"request":  func(t *rapid.T) { v := drawRequest(t); equal(t, appendRequest(nil, &v, &testCache), &v) },
 		"outcome":  func(t *rapid.T) { v := drawOutcome(t); equal(t, appendOutcome(nil, &v, &testCache), &v) },
 		"decision": func(t *rapid.T) { v := drawDecision(t); equal(t, appendDecision(nil, &v, &testCache), &v) },
+		"regret":   func(t *rapid.T) { v := drawRegret(t); equal(t, appendRegret(nil, &v, &testCache), &v) },
 		"step":     func(t *rapid.T) { v := drawStep(t); equal(t, appendStep(nil, &v, &testCache), &v) },
 	} {
 		t.Run(name, func(t *testing.T) { rapid.Check(t, property) })

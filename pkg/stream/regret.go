@@ -14,7 +14,7 @@ var (
 
 // Regret is the effect that the alternatives to one decision would have had.
 //
-//wire:record regret decode
+//wire:record regret encode decode
 type Regret struct {
 	Kind string `json:"kind"`
 	// Id of the decision.
@@ -39,7 +39,7 @@ type Regret struct {
 // Sensitivity is how far a run moves by itself: the largest absolute changes in controls, which overrule
 // no decision but give one later request one output token more.
 //
-//wire:object sensitivity decode
+//wire:object sensitivity encode decode
 type Sensitivity struct {
 	// Number of controls.
 	Controls int64 `json:"controls"`
@@ -59,7 +59,7 @@ type Sensitivity struct {
 
 // Alternative is a candidate of routing or a verdict of admission.
 //
-//wire:object alternative decode
+//wire:object alternative encode decode
 type Alternative struct {
 	// Deployment of the candidate.
 	Deployment string `json:"deployment,omitempty"`
@@ -85,7 +85,7 @@ type Alternative struct {
 
 // Difference is the effect that an alternative would have had.
 //
-//wire:object difference decode
+//wire:object difference encode decode
 type Difference struct {
 	// Requests that missed their targets and would have met them.
 	SLOGained int64 `json:"slo_gained"`
@@ -100,3 +100,21 @@ type Difference struct {
 	// Sum over them of the actual E2E minus that of the alternative, in ms.
 	E2EMS float64 `json:"e2e_ms"`
 }
+
+// finite reports whether all numbers of g are.
+func (g *Regret) finite() bool {
+	ok := finitePtr(g.HindsightMS) && finitePtr(g.AvoidableMS)
+	if x := g.Sensitivity; x != nil {
+		ok = ok && finite(x.TTFTMS) && finite(x.E2EMS) && finite(x.OwnTTFTMS) && finite(x.OwnE2EMS)
+	}
+	for i := range g.Alternatives {
+		a := &g.Alternatives[i]
+		ok = ok && finitePtr(a.TTFTMS) && finitePtr(a.E2EMS) && finitePtr(a.ViewMS)
+		for _, d := range [...]*Difference{a.Own, a.All} {
+			ok = ok && (d == nil || finite(d.TTFTMS) && finite(d.E2EMS))
+		}
+	}
+	return ok
+}
+
+func finitePtr(v *float64) bool { return v == nil || finite(*v) }

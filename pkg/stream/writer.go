@@ -137,6 +137,14 @@ func (w *Writer) Decision(d *Decision) error {
 	return w.line(appendDecision(w.lines, d, &w.numberCache))
 }
 
+// Regret writes g. A number that is not finite is an error.
+func (w *Writer) Regret(g *Regret) error {
+	if !g.finite() {
+		return fmt.Errorf("regret of decision %q: a number is not finite, which JSON cannot represent", g.Decision)
+	}
+	return w.line(appendRegret(w.lines, g, &w.numberCache))
+}
+
 // Step writes s.
 func (w *Writer) Step(s *Step) error { return w.line(appendStep(w.lines, s, &w.numberCache)) }
 

@@ -46,7 +46,7 @@ func TestWriterWritesAllKinds(t *testing.T) {
 
 func TestWriterErrors(t *testing.T) {
 	var b bytes.Buffer
-	w := NewWriter(&b, true)
+	w, nan := NewWriter(&b, true), math.NaN()
 	for _, c := range []struct {
 		err  error
 		want string
@@ -55,6 +55,8 @@ func TestWriterErrors(t *testing.T) {
 			`outcome "r": priority is NaN, which JSON cannot represent`},
 		{w.Decision(&Decision{ID: "d", Score: math.Inf(1)}),
 			`decision "d": score is +Inf, which JSON cannot represent`},
+		{w.Regret(&Regret{Decision: "d", Alternatives: []Alternative{{E2EMS: &nan}}}),
+			`regret of decision "d": a number is not finite, which JSON cannot represent`},
 		{w.Any(func() {}), "writing a record: json: unsupported type: func()"},
 		{w.Raw([]byte("{}\n{}")), `stream: "{}\n{}" is not one line`},
 		{w.Raw(nil), `stream: "" is not one line`},

@@ -47,6 +47,11 @@ func (g *generator) description(o *object) {
 func (g *generator) encoder(o *object) {
 	g.printf("func append%s(b []byte, v *%s, cache *numberCache) []byte {\n", o.typ, o.typ)
 	text := "{" // constant text before the next value
+	optional := !o.fields[0].required
+	if optional { // each field begins with a comma, of which the first becomes the brace
+		g.printf("from := len(b)\n")
+		text = ","
+	}
 	for _, f := range o.fields {
 		text += fmt.Sprintf("%q:", f.name)
 		if f.name == "kind" {
@@ -59,6 +64,9 @@ func (g *generator) encoder(o *object) {
 		}
 		g.printf("%s\n", f.expand(source, "v."+f.goName, text))
 		text = ","
+	}
+	if optional {
+		g.printf("if len(b) == from {\nreturn append(b, \"{}\"...)\n}\nb[from] = '{'\n")
 	}
 	g.printf("return append(b, '}')\n}\n\n")
 }

@@ -34,7 +34,8 @@ var kinds = map[string]kind{
 	"bool":    {encode: "b = append(b, `$keytrue`...)", present: "$v", decode: "$v = s.boolean(f)"},
 	"*bool": {encode: "b = strconv.AppendBool(append(b, `$key`...), *$v)", present: "$v != nil",
 		decode: "$v = BoolPtr(s.boolean(f))"},
-	"*float64": {decode: "x := s.float(f)\n$v = &x"},
+	"*float64": {encode: "b = cache.append(append(b, `$key`...), *$v)", present: "$v != nil",
+		decode: "x := s.float(f)\n$v = &x"},
 
 	"[]string": list("appendString(b, $v[i])", "$v = append($v, s.$string(f))",
 		kind{toRow: "append([]string(nil), $v...)", fromRow: "$v"}), // an empty list is null

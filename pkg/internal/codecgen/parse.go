@@ -107,9 +107,6 @@ func parseType(d *ast.GenDecl) (*object, error) {
 		}
 		o.fields = append(o.fields, parsed)
 	}
-	if o.has("encode") && !o.fields[0].required {
-		return nil, fmt.Errorf("%s: an encoder needs a required first field", o.typ)
-	}
 	return o, nil
 }
 
