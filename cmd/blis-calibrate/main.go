@@ -2,6 +2,7 @@
 // reports their confidence intervals and the errors of a simulation on held-out data.
 //
 //	blis-calibrate [flags] RECORDING...
+//	blis-calibrate --link FILE
 //
 // A RECORDING is the output of a benchmark, a server or a profiler, in the formats of blis-gen
 // --import recording:FILE or as a table of measured steps. The format is detected. FORMAT:FILE
@@ -54,6 +55,12 @@
 // --evaluate COEFFICIENTS fits nothing and reports errors of these coefficients; --init
 // COEFFICIENTS starts from an earlier fit. --output-tokens N sets the length of every output, for
 // clients that miscounted it. --residuals FILE writes each held-out request as CSV.
+//
+// --link FILE fits a link to measured transfers instead, such as those of KV blocks between servers
+// or to the memory of a host: FILE is a table with the columns bytes and ms, one transfer a line. A
+// transfer takes latency_us + bytes / (1000 · gb_per_s) µs. Both are written with intervals of 90 %,
+// and with the median error of every second transfer, held out. They are values of transfer and of
+// kv_tiers in a cluster file.
 //
 // The coefficients go to stdout, or -o FILE, as YAML with the report as comments; --format json
 // is the report. A cluster file uses them with

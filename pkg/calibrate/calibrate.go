@@ -23,7 +23,7 @@ import (
 
 // Options are the flags of blis-calibrate.
 type Options struct {
-	Recordings   []string `arg:"" name:"recording" help:"FILE, FORMAT:FILE or FILE#NAME, all of one setup; - is stdin."`
+	Recordings   []string `arg:"" optional:"" name:"recording" help:"FILE, FORMAT:FILE or FILE#NAME, all of one setup; - is stdin."`
 	Model        string   `placeholder:"NAME" help:"Model that was served (blis-sim --list models)."`
 	GPU          string   `name:"gpu" placeholder:"NAME" help:"GPU that served it (blis-sim --list gpus)."`
 	TP           int      `name:"tp" default:"0" placeholder:"N" help:"Tensor parallelism; default as recorded, or 1."`
@@ -35,6 +35,7 @@ type Options struct {
 	Evaluate     string   `placeholder:"COEFFICIENTS" help:"Fit nothing; report the errors of these coefficients."`
 	Latency      string   `enum:"auto,linear,operators" default:"auto" help:"linear, operators (with measured kernels), or auto: operators if known."`
 	Init         string   `placeholder:"COEFFICIENTS" help:"Start from the coefficients of an earlier fit."`
+	Link         string   `placeholder:"FILE" help:"Fit a link instead, to transfers: a table with the columns bytes and ms."`
 	Residuals    string   `placeholder:"FILE" help:"Write measured and simulated times of each held-out request as CSV."`
 	Format       string   `enum:"text,json" default:"text" help:"text: YAML with the report as comments; json: the report."`
 
@@ -67,6 +68,12 @@ func (o *Options) progress(format string, args ...any) {
 // Run fits coefficients to the recordings of o, or evaluates given ones, and writes the
 // result in o.Format.
 func Run(ctx context.Context, out io.Writer, o Options) error {
+	switch {
+	case o.Link != "":
+		return o.fitLink(out)
+	case len(o.Recordings) == 0:
+		return &UsageError{"expected \"<recording> ...\""}
+	}
 	var residuals *stream.File
 	if o.Residuals != "" { // a fit takes minutes: errors come before it
 		var err error

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"blis/pkg/calibrate"
@@ -26,8 +27,13 @@ func (c *calibrateCommand) writesDocument() bool { return true }
 
 // checkFlags rejects impossible values and flags without effect.
 func (c *calibrateCommand) checkFlags() error {
+	if c.Link != "" && len(c.Recordings) > 0 {
+		return errors.New("--link fits a link, and needs no recording")
+	}
 	for _, flag := range c.givenFlags {
 		switch {
+		case c.Link != "" && slices.Contains(recordingFlags, flag):
+			return fmt.Errorf("--%s has no effect with --link", flag)
 		case flag == "output-tokens" && c.OutputTokens < 1:
 			return fmt.Errorf("--output-tokens must be above 0, is %d", c.OutputTokens)
 		case flag == "shared-prefix" && c.SharedPrefix < 0:
@@ -43,6 +49,10 @@ func (c *calibrateCommand) checkFlags() error {
 	}
 	return nil
 }
+
+// recordingFlags are those that concern recordings only.
+var recordingFlags = []string{"model", "gpu", "tp", "cluster", "hardware", "holdout", "output-tokens", "shared-prefix",
+	"evaluate", "latency", "init", "residuals"}
 
 func (c *calibrateCommand) run(ctx context.Context, j stdio) error {
 	o := c.Options
