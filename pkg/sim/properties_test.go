@@ -70,7 +70,7 @@ func unpack(t *testing.T, data []byte) []byte {
 
 // TestReplicasAreIsolated: a replica's behavior depends only on its own requests.
 func TestReplicasAreIsolated(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range randomCases(200, 20) {
 		c, requests := reference.Random(seed)
 		c.Routing, c.Scorers, c.HorizonUS = "round-robin", nil, reference.Never
 		c.Replicas = 3
@@ -130,7 +130,7 @@ func outcomesOf(t *testing.T, c reference.Config, requests []reference.Request) 
 
 // TestHorizon: a run cut by a horizon equals the beginning of the whole run.
 func TestHorizon(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range randomCases(200, 20) {
 		c, requests := reference.Random(seed)
 		c.HorizonUS = reference.Never
 		whole := outcomesOf(t, c, requests)

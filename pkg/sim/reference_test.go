@@ -33,7 +33,7 @@ import (
 // write those tokens, one or two per step, and the first to complete a block determines which copy
 // others hit.
 func TestReferenceOnFollowers(t *testing.T) {
-	for seed := range uint64(400) {
+	for seed := range randomCases(400, 40) {
 		c, requests := followers(seed)
 		if diff := compare(t, c, requests); diff != "" {
 			t.Fatalf("seed %d: the reference (-) and the simulator (+) differ:\n%+v\n%s", seed, c, diff)
@@ -192,7 +192,7 @@ func TestReferenceOnComputedSteps(t *testing.T) {
 		specs = append(specs, mustSpecs(c)...)
 		windows = append(windows, c.Deployments[0].Computed.WindowTokens)
 	}
-	for seed := range uint64(800) {
+	for seed := range randomCases(800, 80) {
 		r := specs[seed%uint64(len(specs))]
 		c, requests := reference.Random(seed)
 		c.Window = windows[seed%uint64(len(windows))]

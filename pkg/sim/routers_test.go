@@ -22,7 +22,7 @@ func TestReferenceOnRouters(t *testing.T) {
 // TestReferenceOnFleets is TestReference with more than a hundred replicas. Where decisions are traced, routers look at
 // each of them; where not, the metrics must be the same.
 func TestReferenceOnFleets(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range randomCases(40, 10) {
 		c, requests := reference.RandomFleet(seed)
 		if diff := compare(t, c, requests); diff != "" {
 			t.Fatalf("seed %d: the reference (-) and the simulator (+) differ:\n%s", seed, diff)
