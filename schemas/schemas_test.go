@@ -468,6 +468,7 @@ func sample(t *testing.T) []string {
 		w.Any(&stream.Scaling{Kind: stream.KindScaling, ID: "s", Stage: stream.StageAutoscale, Deployment: "main",
 			Reason: "x"}),
 		w.Any(&stream.ReplicaState{Kind: stream.KindReplicaState, Deployment: "main", State: stream.ReplicaStates[0]}),
+		w.Any(&stream.Series{Kind: stream.KindSeries, Deployment: "main"}),
 		w.Any(&unread),
 		w.Any(&stream.Snapshot{Kind: stream.KindSnapshot, Deployment: "main", Cache: true}),
 		w.Decision(&stream.Decision{ID: "e", Stage: "admission", Request: "r", Verdict: "delay", DelayUS: 5,

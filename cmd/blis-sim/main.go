@@ -25,7 +25,8 @@
 // preemptions, all candidates, and snapshots). A snapshot is written when it is first
 // used, so it may follow records of later times. Stages that have no choice write no
 // decisions: always-admit, constant priority, and flow control that is off. Schedulers and
-// preemption policies never write any. --itl adds all inter-token latencies to each
+// preemption policies never write any. --series 1s records the state of
+// each deployment at the end of each second. --itl adds all inter-token latencies to each
 // outcome. --check verifies invariants during the run, for example that no request is lost
 // and no cache block leaks. A violation is a bug in the simulator and ends the run.
 // --strict turns warnings about the workload into errors.

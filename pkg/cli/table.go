@@ -88,7 +88,7 @@ func (t *tables) commit() error {
 	// The tables of two runs must not be mixed: a folder without outcomes is incomplete.
 	if t.old != "" {
 		for _, name := range []string{outcomesFile, decisionsFile, stepsFile, sessionsFile, anomaliesFile,
-			metricsFile} {
+			seriesFile, metricsFile} {
 			if err := os.Remove(filepath.Join(t.old, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return errors.Join(err, t.remove())
 			}

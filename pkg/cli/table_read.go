@@ -81,7 +81,7 @@ func openTables(ctx context.Context, name string) (io.ReadCloser, error) {
 			file string
 			to   **parquet.Source
 		}{{outcomesFile, &run.Outcomes}, {decisionsFile, &run.Decisions}, {stepsFile, &run.Steps},
-			{sessionsFile, &run.Sessions}, {anomaliesFile, &run.Anomalies}} {
+			{sessionsFile, &run.Sessions}, {anomaliesFile, &run.Anomalies}, {seriesFile, &run.Series}} {
 			source, failed := open(filepath.Join(name, t.file))
 			if errors.Is(failed, fs.ErrNotExist) && t.file != outcomesFile {
 				continue

@@ -17,6 +17,7 @@ const (
 	stepsFile     = "steps.parquet"
 	sessionsFile  = "sessions.parquet"
 	anomaliesFile = "anomalies.parquet"
+	seriesFile    = "series.parquet"
 	metricsFile   = "metrics.parquet"
 )
 
@@ -101,6 +102,10 @@ func (t *tables) create(h *stream.Header) (map[string]table, error) {
 		Writer: parquet.WriteSessions(file(sessionsFile)), read: (*stream.Reader).SessionOutcome}
 	all[stream.KindAnomaly] = &tableOf[stream.Anomaly]{Writer: parquet.WriteAnomalies(file(anomaliesFile)),
 		read: decodeAnomaly}
+	if h.Run != nil && h.Run.SeriesUS != nil {
+		all[stream.KindSeries] = &tableOf[stream.Series]{Writer: parquet.WriteSeries(file(seriesFile)),
+			read: decode[stream.Series]}
+	}
 	all[stream.KindMetrics] = metricsTable{parquet.WriteMetrics(file(metricsFile))}
 	// The table of outcomes is the last to get its name: a folder without it is incomplete.
 	all[stream.KindOutcome] = outcomesTable(parquet.WriteOutcomes(file(outcomesFile)))

@@ -500,3 +500,78 @@ func (r *anomalyRow) record() stream.Anomaly {
 		Text:       r.Text,
 	}
 }
+
+// seriesRow is a row, or a part of one, for a stream.Series.
+type seriesRow struct {
+	AtUS          stream.Micros `parquet:"at_us"`
+	Deployment    string        `parquet:"deployment,dict"`
+	Provisioning  int64         `parquet:"provisioning"`
+	Loading       int64         `parquet:"loading"`
+	Warming       int64         `parquet:"warming"`
+	Ready         int64         `parquet:"ready"`
+	Draining      int64         `parquet:"draining"`
+	Failed        int64         `parquet:"failed"`
+	Arrived       int64         `parquet:"arrived"`
+	Completed     int64         `parquet:"completed"`
+	Ended         int64         `parquet:"ended"`
+	Running       int64         `parquet:"running"`
+	Waiting       int64         `parquet:"waiting"`
+	FlowWaiting   int64         `parquet:"flow_waiting"`
+	UsedBlocks    int64         `parquet:"used_blocks"`
+	Blocks        int64         `parquet:"blocks"`
+	PrefillTokens int64         `parquet:"prefill_tokens"`
+	DecodeTokens  int64         `parquet:"decode_tokens"`
+	TTFTSumUS     int64         `parquet:"ttft_sum_us"`
+	TTFTCount     int64         `parquet:"ttft_count"`
+}
+
+func rowOfSeries(v *stream.Series) seriesRow {
+	return seriesRow{
+		AtUS:          v.AtUS,
+		Deployment:    v.Deployment,
+		Provisioning:  v.Provisioning,
+		Loading:       v.Loading,
+		Warming:       v.Warming,
+		Ready:         v.Ready,
+		Draining:      v.Draining,
+		Failed:        v.Failed,
+		Arrived:       v.Arrived,
+		Completed:     v.Completed,
+		Ended:         v.Ended,
+		Running:       v.Running,
+		Waiting:       v.Waiting,
+		FlowWaiting:   v.FlowWaiting,
+		UsedBlocks:    v.UsedBlocks,
+		Blocks:        v.Blocks,
+		PrefillTokens: v.PrefillTokens,
+		DecodeTokens:  v.DecodeTokens,
+		TTFTSumUS:     v.TTFTSumUS,
+		TTFTCount:     v.TTFTCount,
+	}
+}
+
+func (r *seriesRow) record() stream.Series {
+	return stream.Series{
+		Kind:          "series",
+		AtUS:          r.AtUS,
+		Deployment:    r.Deployment,
+		Provisioning:  r.Provisioning,
+		Loading:       r.Loading,
+		Warming:       r.Warming,
+		Ready:         r.Ready,
+		Draining:      r.Draining,
+		Failed:        r.Failed,
+		Arrived:       r.Arrived,
+		Completed:     r.Completed,
+		Ended:         r.Ended,
+		Running:       r.Running,
+		Waiting:       r.Waiting,
+		FlowWaiting:   r.FlowWaiting,
+		UsedBlocks:    r.UsedBlocks,
+		Blocks:        r.Blocks,
+		PrefillTokens: r.PrefillTokens,
+		DecodeTokens:  r.DecodeTokens,
+		TTFTSumUS:     r.TTFTSumUS,
+		TTFTCount:     r.TTFTCount,
+	}
+}

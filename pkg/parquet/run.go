@@ -44,6 +44,9 @@ func WriteSessions(w io.Writer) Writer[stream.SessionOutcome] {
 // WriteAnomalies begins a table of anomalies.
 func WriteAnomalies(w io.Writer) Writer[stream.Anomaly] { return newWriter(w, rowOfAnomaly) }
 
+// WriteSeries begins a table of the time series.
+func WriteSeries(w io.Writer) Writer[stream.Series] { return newWriter(w, rowOfSeries) }
+
 // Source is a table that is read: size bytes of a file.
 type Source struct {
 	io.ReaderAt
@@ -51,9 +54,9 @@ type Source struct {
 }
 
 // Run are the tables of a run; only Outcomes must exist. The others are nil if missing.
-type Run struct{ Outcomes, Decisions, Steps, Sessions, Anomalies *Source }
+type Run struct{ Outcomes, Decisions, Steps, Sessions, Anomalies, Series *Source }
 
-// WriteStream writes the run of the tables as a plain stream: the header, decisions, steps, anomalies,
+// WriteStream writes the run of the tables as a plain stream: the header, decisions, steps, anomalies, series,
 // outcomes, sessions, metrics and the end. Records of each kind keep their order. Other kinds
 // (regrets, preemptions, transfers, snapshots, scaling) have no table and are missing. The end record counts
 // and digests the new stream.
@@ -91,6 +94,7 @@ func (t *Run) WriteStream(out io.Writer) (err error) {
 			}
 			return w.Any(a)
 		}),
+		each(t.Series, (*seriesRow).record, func(v *stream.Series) error { return w.Any(v) }),
 		each(t.Outcomes, (*outcomeRow).record, w.Outcome),
 		each(t.Sessions, (*sessionOutcomeRow).record, func(o *stream.SessionOutcome) error { return w.Any(o) }),
 	); err != nil {

@@ -22,7 +22,7 @@ type override struct {
 // workload must be in memory.
 func (s *simulation) fork(o observer) *simulation {
 	f := *s
-	f.decisions.last, f.unserved = decision{}, nil
+	f.decisions.last, f.unserved, f.series = decision{}, nil, nil
 	future := *s.feed.(*memoryFeed)
 	f.feed = &future
 	f.deployments = slices.Clone(s.deployments)

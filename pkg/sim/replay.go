@@ -131,6 +131,9 @@ func (o *Options) inherit(p *originalRun) error {
 	if free("itl") {
 		o.ITL = h.ITL && !(o.WhatIf() && o.Trace == stream.TraceLevels[0]) // minimal has no outcomes
 	}
+	if free("series") && h.SeriesUS != nil {
+		o.Series = &Interval{Horizon{int64(*h.SeriesUS)}}
+	}
 	if free("clairvoyant") {
 		o.Clairvoyant = h.Clairvoyant
 	}

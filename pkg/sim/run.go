@@ -37,6 +37,8 @@ type Options struct {
 	Trace string `default:"decisions" enum:"minimal,decisions,full" help:"Records: minimal (metrics), decisions or full."`
 	ITL   bool   `name:"itl" help:"Record every inter-token latency in outcomes."`
 
+	Series *Interval `placeholder:"DURATION" help:"Record the state of each deployment at the end of each interval, such as 1s."`
+
 	Clairvoyant string `enum:",${goals}" default:"" placeholder:"GOAL" help:"Route with knowledge of all arrivals and output lengths, for the lowest mean E2E (latency) or the most met SLO targets (targets): a reference run."`
 
 	Counterfactual Counterfactual `placeholder:"K|exact:N|IDS" help:"Estimate each request's latency on all replicas and record the K lowest, or re-simulate N (or these) decisions."`
@@ -82,6 +84,27 @@ func (h *Horizon) UnmarshalText(text []byte) error {
 	}
 	h.Time = d.Microseconds()
 	return nil
+}
+
+// Interval is a time above 0.
+type Interval struct{ Horizon }
+
+// UnmarshalText reads a Go duration.
+func (i *Interval) UnmarshalText(text []byte) error {
+	if err := i.Horizon.UnmarshalText(text); err != nil {
+		return err
+	}
+	if i.Time == 0 {
+		return fmt.Errorf("is %q; must be above 0", text)
+	}
+	return nil
+}
+
+func (i *Interval) us() *stream.Micros {
+	if i == nil {
+		return nil
+	}
+	return i.Horizon.us()
 }
 
 func (o *Options) warn(text string) {
@@ -265,6 +288,9 @@ func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) 
 		p.recovery = &recovery{}
 		s.observers.add(p.recovery)
 	}
+	if s.series = newSeries(s, w, o); s.series != nil {
+		s.observers.add(s.series)
+	}
 	p.regrets = o.Counterfactual.plugIn(s, w, p.metrics.Accumulator)
 	if o.Check {
 		s.observers.add(checker{})
@@ -318,7 +344,7 @@ func runHeader(c *cluster.Config, workload *stream.Header, o Options) *stream.He
 		Run: &stream.RunHeader{
 			Key: stream.SimulationKey{Policy: stream.Digest(c.Policies.WithoutLineage()), WorkloadSeed: workload.Seed,
 				SimSeed: o.Seed, JitterSeed: o.jitterSeed()},
-			Trace: o.Trace, HorizonUS: o.Horizon.us(), ITL: o.ITL,
+			Trace: o.Trace, HorizonUS: o.Horizon.us(), ITL: o.ITL, SeriesUS: o.Series.us(),
 			Clairvoyant: o.Clairvoyant, Counterfactual: o.Counterfactual.text,
 			CounterfactualUS: o.CounterfactualHorizon.us(),
 			Workload:         stream.Source{Tool: workload.Tool, Seed: workload.Seed, SpecDigest: workload.SpecDigest},

@@ -89,6 +89,7 @@ type simulation struct {
 	telemetry *telemetry
 	fleet     *fleet    // nil if no replicas come, go or fail
 	failures  *failures // nil if none fail
+	series    *series   // nil if there is none
 
 	feed      feed
 	requests  requestTable
@@ -369,6 +370,11 @@ func (s *simulation) run(stop func() error) error {
 				return err
 			}
 			continue
+		}
+		if s.series != nil {
+			if err := s.series.advance(s, next); err != nil {
+				return err
+			}
 		}
 		if next > s.horizon || next == noHorizon { // without events requests wait in flow control for ever
 			break

@@ -86,6 +86,8 @@ type RunHeader struct {
 	HorizonUS *Micros `json:"horizon_us,omitempty"`
 	// Whether outcomes carry every inter-token latency.
 	ITL bool `json:"itl,omitempty"`
+	// Interval between the records of the time series; if absent, there are none.
+	SeriesUS *Micros `json:"series_us,omitempty"`
 	// What routing minimized or maximized with knowledge of the future; if absent, the policy routed.
 	Clairvoyant string `json:"clairvoyant,omitempty" wire:"oneof=ClairvoyantGoals"`
 	// Which alternatives were evaluated.

@@ -43,6 +43,7 @@ const (
 	KindStep           = "step"
 	KindScaling        = "scaling"
 	KindReplicaState   = "replica_state"
+	KindSeries         = "series"
 	KindOutcome        = "outcome"
 	KindSessionOutcome = "session_outcome"
 	KindMetrics        = "metrics"

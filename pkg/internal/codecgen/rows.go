@@ -8,7 +8,7 @@ import (
 
 // tables are the types of the records that have a table, and of their parts.
 var tables = []string{"Outcome", "LoadedTokens", "Decision", "Candidate", "Step", "BatchEntry", "SessionOutcome",
-	"Anomaly"}
+	"Anomaly", "Series"}
 
 // derived are columns of a table that follow from the fields of the record: the name of a function in package
 // parquet that computes it from the record, by column.
