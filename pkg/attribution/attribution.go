@@ -67,13 +67,16 @@ type Analyzer struct {
 	admissions map[string]int64
 	stats      runStats
 	sessions   sessionSums
+	fleet      fleet
+	// timedOut are the requests of which the last attempt timed out and is repeated.
+	timedOut map[string]bool
 }
 
 // New returns an Analyzer for the run with this header.
 func New(h *stream.Header) *Analyzer {
 	a := &Analyzer{classes: map[string]stream.SLOClass{}, names: nameTable{numbers: map[string]int32{}},
-		pending: map[string]int32{}, exact: map[string]*Exact{}, admissions: map[string]int64{},
-		topology: newTopology(h)}
+		timedOut: map[string]bool{}, pending: map[string]int32{}, exact: map[string]*Exact{},
+		admissions: map[string]int64{}, topology: newTopology(h)}
 	a.queueWeight = (&proposal{Analyzer: a}).number("policies.routing.params." + queueScorer)
 	a.cacheDelayUS = a.topology.snapshotAgeUS("cache")
 	for _, c := range stream.Classes {

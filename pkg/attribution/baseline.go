@@ -64,7 +64,8 @@ func (b *baseline) ignoreWaits() {
 func partsOf(missed targetSet) partSet {
 	set := setOf(PartPreempted)
 	if missed&(missedTTFT|missedE2E|missedCompletion) != 0 {
-		set |= setOf(PartRetries, PartAdmission, PartFlow, PartFrontend, PartQueue, PartPrefill)
+		set |= setOf(PartRetries, PartAdmission, PartFlow, PartFrontend, PartQueue, PartPrefill,
+			PartTransfer)
 	}
 	if missed&(missedTPOT|missedE2E|missedCompletion) != 0 {
 		set |= setOf(PartDecode)

@@ -26,6 +26,8 @@ var (
 		stages: []string{"priority", "scheduler"}}
 	cacheComponent = &Component{Name: "cache", Doc: "prefix-cache retention and preemption",
 		stages: []string{"preemption"}}
+	scalingComponent = &Component{Name: "autoscaling", Doc: "how many replicas a deployment has",
+		stages: []string{"autoscale"}}
 	engineComponent   = &Component{Name: "engine", Doc: "the capacity that replicas are configured for; no policy"}
 	workloadComponent = &Component{Name: "workload", Doc: "the offered requests; no policy"}
 )
@@ -34,7 +36,7 @@ var (
 func Components() registry.Table[*Component] {
 	var all registry.Table[*Component]
 	for _, c := range []*Component{routingComponent, admissionComponent, schedulingComponent, cacheComponent,
-		engineComponent, workloadComponent} {
+		scalingComponent, engineComponent, workloadComponent} {
 		all = append(all, registry.Entry[*Component]{Name: c.Name, Doc: c.Doc, Value: c})
 	}
 	return all
@@ -85,14 +87,15 @@ const (
 
 // conditions are all that are tried; the earlier one wins a tie.
 var conditions = []*Condition{
-	&unservable, &frontEnd, &controlLatency, &flowControl, &deadlineTooShort, &horizonReached,
+	&unservable, &frontEnd, &controlLatency, &flowControl, &replicaLost, &scaledIn, &retryLoad, &deadlineTooShort,
+	&horizonReached, &prefillPoolFull, &slowTransfer, &decodePoolFull, &slowTier, &warmingReplica, &scaledLate,
 	&slowReplica, &targetOutOfReach, &decodeLength,
 	&cacheFull, &behindLongPrompts, &overtaken, &behindTenant, &behindLowerClass,
 	&batchSlotsFull, &tokenBudgetFull, &smallChunks,
 	&staleSignal, &hotPrefix, &queueUnseen, &queueIgnored, &imbalancedBatch, &prefixUnseen, &prefixHitSkipped,
 	&rejected, &delayed, &stalePrefixes, &prefixForgotten,
-	&evicted, &preempted, &prefixCachingOff, &prefillInterference,
-	&loadPeak, &overload, &replicasSaturated,
+	&evicted, &preempted, &prefixCachingOff, &blocksTooLarge, &prefillInterference,
+	&scaleLimit, &loadPeak, &overload, &replicasSaturated,
 	&hotReplica, &burst, &longPrompt, &tenantTrait, &classTrait,
 }
 

@@ -77,7 +77,7 @@ var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMe
 	holds: func(a *Analyzer, r *request) bool {
 		lost := r.contention.recomputed >= minPrefixTokens && r.tokens.cached < r.tokens.expected/2
 		expected := r.tokens.expected >= minPrefixTokens || !a.indexSmall(r)
-		return expected && (lost || !r.longerQueue()) && !r.prefixIgnored() && r.recomputes()
+		return expected && !a.cachingOff(r) && (lost || !r.longerQueue()) && !r.prefixIgnored() && r.recomputes()
 	}}
 
 var prefixCachingOff = Condition{Name: "prefix_caching_off", Component: cacheComponent, rank: rankMechanism,
@@ -90,10 +90,39 @@ var prefixCachingOff = Condition{Name: "prefix_caching_off", Component: cacheCom
 	},
 	Hint:   "set enable_prefix_caching if prompts share prefixes (blis-summarize WORKLOAD says so)",
 	change: setEngine("enable_prefix_caching", true),
+	holds:  func(a *Analyzer, r *request) bool { return a.cachingOff(r) && r.behindPrompts() }}
+
+// cachingOff reports whether the replica of r has no prefix cache.
+func (a *Analyzer) cachingOff(r *request) bool {
+	on := a.topology.deploymentOf(r.replica).Engine.PrefixCaching
+	return on != nil && !*on
+}
+
+// behindPrompts reports whether r waited behind many tokens, most of them of prompts.
+func (r *request) behindPrompts() bool {
+	return !r.longerQueue() && r.evidence.promptsAhead >= manyTokensAhead && 2*r.evidence.promptsAhead >= allAhead(r)
+}
+
+// largeBlock tokens are many for a block; fewBlocks are few for a prompt.
+const largeBlock, fewBlocks = 128, 4
+
+var blocksTooLarge = Condition{Name: "blocks_too_large", Component: cacheComponent, rank: rankMechanism,
+	parts: afterAdmitted,
+	Doc: "waited behind at least 2000 tokens, most of them of prompts, on a replica with KV blocks of at least 128" +
+		" tokens, of which its prompt has less than four; less than half of it was cached; no queue was much shorter",
+	cause: func(p *Pattern) string {
+		size := func(r *request) float64 { return float64(r.evidence.blockSize) }
+		return fmt.Sprintf("only full blocks of %s tokens are cached: %s of %s prompt tokens found; waited behind %s"+
+			" prompt tokens (means); whether prompts repeat is not recorded", p.mean(size), p.mean(cachedTokens),
+			p.mean(inputTokens), p.mean(promptsAhead))
+	},
+	Hint:   "use smaller blocks (block_size) if prompts share prefixes (blis-summarize WORKLOAD says so)",
+	change: setEngine("block_size", 16),
 	holds: func(a *Analyzer, r *request) bool {
-		on := a.topology.deploymentOf(r.replica).Engine.PrefixCaching
-		return on != nil && !*on && !r.longerQueue() && r.evidence.promptsAhead >= manyTokensAhead &&
-			2*r.evidence.promptsAhead >= allAhead(r)
+		size, input := a.topology.blockSize(r.replica), int64(r.tokens.input)
+		r.evidence.blockSize = size
+		return size >= largeBlock && input < fewBlocks*size && 2*int64(r.tokens.cached) < input && !a.cachingOff(r) &&
+			r.behindPrompts()
 	}}
 
 var preempted = Condition{Name: "preempted", Component: cacheComponent, rank: rankMechanism, parts: afterAdmitted,

@@ -64,7 +64,11 @@ func (a *Analyzer) countQueues() {
 		c.busySince = busySince[r.replica]
 	})
 	a.countAt(routed, func(t *times) stream.Micros { return t.ended }, func(r *request, own, fewest, _ int32) {
-		r.contention.resident, r.contention.fewestResident = own, fewest
+		c := &r.contention
+		c.resident, c.fewestResident = own, fewest
+		if r.times.prefill != nil { // it is in another queue first
+			c.queue, c.shortest, c.shortestAt = -1, -1, missing
+		}
 	})
 }
 
@@ -85,7 +89,9 @@ func (a *Analyzer) countAt(routed []*request, left func(*times) stream.Micros,
 	}
 	slices.SortFunc(departures, func(x, y departure) int { return cmp.Compare(x.at, y.at) })
 	counts := make([]int32, len(a.topology.replicas))
+	a.startFleet()
 	for _, r := range routed {
+		a.fleet.until(r.times.routed)
 		for len(departures) > 0 && departures[0].at <= r.times.routed {
 			counts[departures[0].replica]--
 			departures = departures[1:]
@@ -93,7 +99,7 @@ func (a *Analyzer) countAt(routed []*request, left func(*times) stream.Micros,
 		own := counts[r.replica]
 		fewest, at := own, r.replica
 		for _, n := range a.topology.candidates(a.names.list[r.labels.model], r.replica) {
-			if counts[n] < fewest {
+			if counts[n] < fewest && a.fleet.serves(n) {
 				fewest, at = counts[n], n
 			}
 		}
@@ -123,7 +129,7 @@ func (a *Analyzer) byReplica(at func(*times) stream.Micros) [][]*request {
 // measureAhead finds for each request the work that its replica started while it waited.
 func (a *Analyzer) measureAhead(heavyTenant int32) {
 	enqueued := a.byReplica(func(t *times) stream.Micros { return t.enqueued })
-	for n, started := range a.byReplica(func(t *times) stream.Micros { return t.scheduled }) {
+	for n, started := range a.byReplica(scheduledAt) {
 		sums := newStartedWork(started, a.stats.ranks, heavyTenant)
 		for _, r := range enqueued[n] {
 			sums.measure(r)
@@ -157,8 +163,16 @@ type startedWork struct {
 	lower       [][]int64 // the work of requests of lower priority, by rank
 }
 
+// sortByEntry sorts requests by when they entered a batch.
+func sortByEntry(all []*request) {
+	slices.SortFunc(all, func(x, y *request) int { return cmp.Compare(x.times.scheduled, y.times.scheduled) })
+}
+
+// scheduledAt is when a request entered a batch.
+func scheduledAt(t *times) stream.Micros { return t.scheduled }
+
 func newStartedWork(started []*request, ranks map[int32]int, heavyTenant int32) *startedWork {
-	slices.SortFunc(started, func(x, y *request) int { return cmp.Compare(x.times.scheduled, y.times.scheduled) })
+	sortByEntry(started)
 	w := &startedWork{heavyTenant: heavyTenant, ranks: ranks, work: make([]tokensAhead, 1, len(started)+1),
 		prompts: make([]int64, 1, len(started)+1), lower: make([][]int64, len(ranks))}
 	for rank := range w.lower {

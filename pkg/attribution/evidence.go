@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+	"sort"
 
 	"blis/pkg/stream"
 )
@@ -23,6 +24,14 @@ type evidence struct {
 	// targets.
 	slower, tpotMS, fastestMS, targetMS, e2eTargetMS float64
 	slowConfigured                                   bool // slower was not measured
+	// fleet counts replicas. Its own one warmed up when it was sent there, or was lost before its end, in which case
+	// the auto-scaler had removed it or it had failed.
+	fleet                                fleetCounts
+	warming, lostReplica, removedReplica bool
+	// retryShare is that of retries after time-outs among the requests sent in the last 10 s.
+	retryShare float64
+	tierUS     int64 // see measureLoads
+	blockSize  int64
 }
 
 // Thresholds of evidence.
@@ -75,6 +84,15 @@ func newProgress(prefills []*request) (p progress) {
 		p.at, p.tokens = append(p.at, c.at), append(p.tokens, tokens)
 	}
 	return p
+}
+
+// last is the number at the last breakpoint up to an instant.
+func (p *progress) last(at stream.Micros) float64 {
+	i := sort.Search(len(p.at), func(i int) bool { return p.at[i] > at })
+	if i == 0 {
+		return 0
+	}
+	return p.tokens[i-1]
 }
 
 // until is the number of tokens computed before an instant.

@@ -86,6 +86,7 @@ type Waiting struct{ WaitMS, E2EMS float64 }
 func (a *Analyzer) Find(sources ...LossSource) *Findings {
 	f := &Findings{Loss: a.findLoss(sources), Anomalies: a.episodes}
 	a.computeStats()
+	a.measureFleet()
 	a.countQueues()
 	a.measureOccupancy()
 	a.measureRecomputed()
@@ -93,6 +94,9 @@ func (a *Analyzer) Find(sources ...LossSource) *Findings {
 	a.markBursts()
 	a.measureEvidence()
 	a.measureSpeeds()
+	a.measureRetries()
+	a.measureTransfers()
+	a.measureLoads()
 	a.matchConditions()
 	f.Patterns = a.findPatterns(f.Loss)
 	f.Unexplained = a.unexplained()

@@ -227,7 +227,12 @@ func (x *proposal) engine(field string, to any) Change {
 
 // number is a number of the configuration, 0 where there is none.
 func (x *proposal) number(path string) float64 {
-	switch v := x.config(path).(type) {
+	return number(x.config(path))
+}
+
+// number is a decoded number, 0 for anything else.
+func number(v any) float64 {
+	switch v := v.(type) {
 	case float64:
 		return v
 	case json.Number:

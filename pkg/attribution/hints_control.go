@@ -242,6 +242,10 @@ func (x *proposal) readFreshQueues() (changes []Change) {
 		read["running"] = read["running"] || c.Running >= 0
 		read["kv_util"] = read["kv_util"] || c.KV >= 0
 	}
+	const load = "policies.routing.params.load"
+	if x.config(load) == "snapshot" {
+		return []Change{x.set(load, "inflight")}
+	}
 	none := !read["queue_depth"] && !read["running"] && !read["kv_util"]
 	for _, signal := range slices.Sorted(maps.Keys(x.topology.ControlPlane.Snapshots)) {
 		if (none || read[signal]) && x.topology.snapshotAgeUS(signal) > staleUS {

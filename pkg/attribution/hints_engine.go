@@ -130,5 +130,15 @@ func (x *proposal) moreReplicas() []Change {
 		}
 	}
 	factor := min(4, max(1.5, 1.25*arrived/max(1, completed)))
-	return []Change{x.set("deployments."+d.ID+".replicas", math.Ceil(factor*float64(d.Replicas)))}
+	return x.replicas(d, math.Ceil(factor*float64(d.Replicas)))
+}
+
+// replicas sets the number of replicas of a deployment, and how many it may have if it scales.
+func (x *proposal) replicas(d *deployment, n float64) []Change {
+	at := "deployments." + d.ID + "."
+	if d.MaxReplicas > 0 {
+		return []Change{x.set(at+"max_replicas", max(n, 2*float64(d.MaxReplicas))),
+			x.set(at+"replicas", max(n, float64(d.MaxReplicas)))}
+	}
+	return []Change{x.set(at+"replicas", n)}
 }

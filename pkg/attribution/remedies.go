@@ -9,10 +9,13 @@ var shorterQueues = []remedy{
 	{"raise max_num_batched_tokens: prompts are computed faster in longer steps", (*proposal).longerSteps},
 }
 
+// leastLoaded sends little to what is slow.
+var leastLoaded = remedy{"route to the replica with the fewest requests in flight", policy("routing", "least-loaded")}
+
 // otherRouters help where requests go to the wrong replica.
 var otherRouters = []remedy{
 	{"route by prefixes, queues and KV usage (weighted)", policy("routing", "weighted")},
-	{"route to the replica with the fewest requests in flight", policy("routing", "least-loaded")},
+	leastLoaded,
 	{"route by the blocks to compute and in use (dynamo-kv)", policy("routing", "dynamo-kv")},
 }
 

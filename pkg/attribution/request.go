@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"cmp"
 	"strings"
 
 	"blis/pkg/metrics"
@@ -16,6 +17,8 @@ type request struct {
 	// replica is the number of the replica that it was sent to.
 	replica             int32
 	preemptions, delays int32
+	redirects, loaded   int32 // loaded are prompt tokens from tiers
+	afterTimeout        bool  // it repeats an attempt that timed out
 	stopped             stopped
 	routing             routing
 	admission           admission
@@ -34,7 +37,7 @@ type times struct {
 }
 
 // prefillTimes are those of a request at the prefill replica of a disaggregated deployment.
-type prefillTimes struct{ enqueued, scheduled, computed stream.Micros }
+type prefillTimes struct{ enqueued, scheduled, computed, transferred stream.Micros }
 
 // stopped are the µs in the queue before the first batch in which each limit stopped the queue.
 type stopped struct{ slots, budget, blocks int64 }
@@ -226,7 +229,7 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 	r.times = times{o.Began(), o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.EndedUS,
 		int64(o.PreemptedUS), 0, o.RetryUS, nil}
 	if !o.PrefillReplica.IsZero() {
-		r.times.prefill = &prefillTimes{o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS}
+		r.times.prefill = &prefillTimes{o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS, o.TransferredUS}
 	}
 	if !o.CompletedUS.IsZero() {
 		r.times.ended = o.CompletedUS
@@ -242,6 +245,13 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 	r.replica = a.topology.number(o.Deployment, o.Replica)
 	r.times.outputUS = a.topology.deploymentOf(r.replica).outputUS()
 	r.preemptions, r.delays = int32(o.Preemptions), int32(o.Delays)
+	r.redirects, r.afterTimeout = int32(o.Redirects), o.RetryOf != "" && a.timedOut[o.RetryOf]
+	if o.Retried {
+		a.timedOut[strings.Clone(cmp.Or(o.RetryOf, o.ID))] = o.State == stream.StateTimedOut
+	}
+	if r.loaded = 0; o.LoadedTokens != nil {
+		r.loaded = int32(o.LoadedTokens.CPU)
+	}
 	r.stopped = stopped{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS}
 	a.stats.hasStops = a.stats.hasStops || r.stopped != stopped{}
 	if !excluded {

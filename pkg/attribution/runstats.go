@@ -15,6 +15,8 @@ type runStats struct {
 	// hotReplicas are those that get at least twice an even share of the requests.
 	hotReplicas []bool
 	speeds      speeds
+	// transferHeldUS is by how much longer the requests of each replica held blocks for transfers than to decode.
+	transferHeldUS []int64
 	// hasStops: outcomes say how long which limit stopped their queue.
 	hasStops bool
 }

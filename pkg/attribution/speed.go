@@ -56,6 +56,7 @@ func (a *Analyzer) measureSpeeds() {
 			samples[r.replica][c] = append(samples[r.replica][c], speedSample{tpot, r.contention.concurrent})
 		}
 	}
+	fits := a.fitSteps()
 	medians, peers := make([]map[company]speedSample, len(samples)), map[string]map[company]*fastestPeers{}
 	for n := range samples {
 		medians[n] = map[company]speedSample{}
@@ -72,16 +73,43 @@ func (a *Analyzer) measureSpeeds() {
 	}
 	for n, own := range medians {
 		peers := peers[a.topology.deploymentOf(int32(n)).Model]
-		factor, configured := a.slowerByConfiguration(int32(n)), true
-		if ratios := slowerThanPeers(own, int32(n), peers, speedSample.same); len(ratios) > 0 {
-			factor, configured = median(ratios), false
-		} else if least := slowerThanPeers(own, int32(n), peers, speedSample.most); len(least) > 0 {
-			if bound := slices.Max(least); bound >= slowFactor {
-				factor, configured = bound, false
-			}
-		}
+		factor, configured := a.slowerThanOthers(int32(n), own, samples[n], peers, fits)
 		s.slower, s.configured = append(s.slower, factor), append(s.configured, configured)
 	}
+}
+
+// slowerThanOthers is by what factor a replica is slower, and whether that is known from the configuration alone. The
+// medians and samples are its own ones by company, peers those of its model.
+func (a *Analyzer) slowerThanOthers(n int32, medians map[company]speedSample, samples map[company][]speedSample,
+	peers map[company]*fastestPeers, fits []stepFit) (factor float64, configured bool) {
+	factor, configured = a.slowerByConfiguration(n), true
+	ratios := slowerThanPeers(medians, n, peers, speedSample.same)
+	if len(ratios) > 0 {
+		factor, configured = median(ratios), false
+	}
+	if covered, all := comparable(samples, n, peers); 2*covered >= all && len(ratios) > 0 {
+		return factor, configured
+	}
+	if least := slowerThanPeers(medians, n, peers, speedSample.most); len(least) > 0 {
+		if bound := slices.Max(least); bound >= slowFactor && bound > factor {
+			factor, configured = bound, false
+		}
+	}
+	if fitted := a.slowerThanFit(n, fits); fitted >= slowByFit && fitted > factor {
+		factor, configured = fitted, false
+	}
+	return factor, configured
+}
+
+// comparable is how many requests of a replica were in a company that a peer had, and how many there are.
+func comparable(samples map[company][]speedSample, n int32, peers map[company]*fastestPeers) (covered, all int) {
+	for c, list := range samples { // sums of integers
+		all += len(list)
+		if f := peers[c]; f != nil && f.besides(n).tpot > 0 && len(list) >= speedSamples {
+			covered += len(list)
+		}
+	}
+	return covered, all
 }
 
 // speedSample is a TPOT in ms and the mean number of requests in the batches then.

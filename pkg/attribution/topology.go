@@ -41,7 +41,9 @@ type deployment struct {
 	ID       string `json:"id"`
 	Model    string `json:"model"`
 	Replicas int    `json:"replicas"`
-	Engine   struct {
+	// MaxReplicas is 0 for a deployment that does not scale.
+	MaxReplicas int64 `json:"max_replicas"`
+	Engine      struct {
 		BlockSize           int64   `json:"block_size"`
 		MaxNumSeqs          int32   `json:"max_num_seqs"`
 		MaxNumBatchedTokens int64   `json:"max_num_batched_tokens"`
@@ -55,8 +57,15 @@ type deployment struct {
 		BetaUS  []float64 `json:"beta_us"`
 	} `json:"latency"`
 	Computed struct {
-		KVBlocks int64 `json:"kv_blocks"`
+		KVBlocks     int64 `json:"kv_blocks"`
+		KVBlockBytes int64 `json:"kv_block_bytes"`
 	} `json:"computed"`
+	KVTiers []struct {
+		Load struct {
+			LatencyUS float64 `json:"latency_us"`
+			GBPerS    float64 `json:"gb_per_s"`
+		} `json:"load"`
+	} `json:"kv_tiers"`
 }
 
 // snapshotAgeUS is the highest age of a signal of replicas, 0 for one that is always current.
@@ -68,6 +77,9 @@ func (t *topology) snapshotAgeUS(signal string) int64 {
 
 // usableBlocks is the number of KV blocks that requests can hold, 0 if it is not known. One is the null block.
 func (d *deployment) usableBlocks() int64 { return max(0, d.Computed.KVBlocks-1) }
+
+// scales reports whether the number of replicas changes.
+func (d deployment) scales() bool { return d.MaxReplicas > 0 }
 
 // slots is the number of batch slots.
 func (d *deployment) slots() int64 { return int64(d.Engine.MaxNumSeqs) }
@@ -110,8 +122,7 @@ func newTopology(h *stream.Header) topology {
 	}
 	for _, d := range t.Deployments {
 		for i := range d.Replicas {
-			n := t.number(d.ID, stream.Index(i))
-			t.byModel[d.Model] = append(t.byModel[d.Model], n)
+			t.number(d.ID, stream.Index(i))
 		}
 	}
 	if len(t.Deployments) > 0 {
@@ -132,6 +143,9 @@ func (t *topology) number(deployment string, index stream.Index) int32 {
 		t.numbers[id] = n
 		t.replicas = append(t.replicas, id)
 		t.names = append(t.names, fmt.Sprintf("%s/%d", deployment, index))
+		if d := t.deploymentOf(n); d.ID != "" {
+			t.byModel[d.Model] = append(t.byModel[d.Model], n)
+		}
 	}
 	return n
 }
@@ -164,7 +178,7 @@ func (t *topology) blockSize(n int32) int64 { return t.deploymentOf(n).Engine.Bl
 func (t *topology) policy(stage string) string { return t.Policies[stage].Type }
 
 // stages are those of the control plane in the order in which a request meets them.
-var stages = [...]string{"admission", "priority", "routing", "scheduler", "preemption"}
+var stages = [...]string{"admission", "priority", "routing", "scheduler", "preemption", "autoscale"}
 
 // Policies are the stages of the control plane with the types of their policies, in the order
 // in which a request meets them, without the unknown ones.

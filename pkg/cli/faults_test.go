@@ -14,7 +14,7 @@ import (
 	"blis/pkg/strictyaml"
 )
 
-var faultFiles = flag.String("faults", "*.yaml", "files of testdata/faults to judge (a glob)")
+var faultFiles = flag.String("faults", "*.yaml", "files of testdata/faults to judge (a glob; more/*.yaml has others)")
 
 // A plantedFault is a run with one known cause (testdata/faults). A healthy run has none.
 type plantedFault struct {
@@ -61,7 +61,7 @@ func faultsIn(t *testing.T, pattern string) (all []*plantedFault) {
 	for _, file := range files {
 		if name := filepath.Base(file); name != "base.yaml" && name != "causes.yaml" {
 			var faults []*plantedFault
-			readFaultFile(t, name, &faults)
+			readFaultFile(t, filepath.Join(filepath.Dir(pattern), name), &faults)
 			for _, f := range faults {
 				f.Cluster = merged(base.Cluster, f.Cluster)
 				f.Workload = merged(base.Workload, f.Workload)
@@ -231,7 +231,7 @@ func (f *plantedFault) judge(t *testing.T, causes map[string][]string) (j judged
 
 // TestPlantedFaults judges the first two patterns of every fault, and that its fix recovers what it costs. -v prints
 // a line for each. -faults selects files: the faults of unseen.yaml were written before, and judged after, the
-// conditions were made.
+// conditions were made, and more/*.yaml has some that are not judged by default.
 func TestPlantedFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates all planted faults")

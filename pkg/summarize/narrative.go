@@ -47,6 +47,12 @@ func (t *narrative) observe(r *stream.Reader) error {
 			return err
 		}
 		t.insight.Preemption(&p)
+	case stream.KindReplicaState:
+		state := stream.ReplicaState{Replica: stream.NoIndex}
+		if err := r.Decode(&state); err != nil {
+			return err
+		}
+		t.insight.ReplicaState(&state)
 	}
 	return nil
 }

@@ -1,0 +1,120 @@
+package attribution
+
+import (
+	"fmt"
+
+	"blis/pkg/llmtext"
+	"blis/pkg/stream"
+)
+
+// Conditions about replicas that fail, come and go, and about clients that send requests again.
+
+var replicaLost = Condition{Name: "replica_lost", Component: engineComponent, rank: rankCapacity, parts: anyPart,
+	Doc: "ended, or was sent elsewhere, because its replica failed or no replica was left; or came while at least a" +
+		" fifth of the replicas of its deployment had failed and were not back",
+	cause: func(p *Pattern) string {
+		ended := 0
+		for _, r := range p.losing {
+			if r.evidence.lostReplica {
+				ended++
+			}
+		}
+		return fmt.Sprintf("%d were lost or moved with a replica that failed, the others came then; %s replicas served"+
+			" and %s were down (means)", ended, p.mean(serving),
+			p.mean(func(r *request) float64 { return float64(r.evidence.fleet.down) }))
+	},
+	Hint: "notice failures sooner (control_plane.health_check), so that the router stops sending requests there",
+	change: func(x *proposal) []Change {
+		return x.soonerHealthCheck()
+	},
+	others:     []remedy{{"have replicas to spare", (*proposal).moreReplicas}},
+	isAbsolute: true,
+	holds: when(func(r *request) bool {
+		e, n := &r.evidence, r.evidence.fleet
+		return e.lostReplica && !e.removedReplica || n.down > 0 && 5*n.down >= n.down+n.serving
+	})}
+
+var scaledIn = Condition{Name: "scaled_in", Component: scalingComponent, rank: rankCapacity, parts: anyPart,
+	Doc: "ended, or was sent elsewhere, because the auto-scaler removed its replica before it was done",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("the auto-scaler removed their replica after %s ms, with %s of %s output tokens generated"+
+			" (means)", p.mean(lifetimeMS), p.mean(generatedTokens), p.mean(outputTokens))
+	},
+	Hint:       "keep the replicas that the load needs (min_replicas)",
+	change:     (*proposal).keepReplicas,
+	others:     []remedy{{"let replicas complete their requests before they go (drain)", (*proposal).waitForDrain}},
+	isAbsolute: true,
+	holds: when(func(r *request) bool {
+		return r.evidence.lostReplica && r.evidence.removedReplica
+	})}
+
+var scaledLate = Condition{Name: "scaled_late", Component: scalingComponent, rank: rankCapacity, parts: afterAdmitted,
+	Doc: "came to a deployment that scales while replicas were being started, at least a quarter as many as served," +
+		" or while at least a quarter more served later in the run",
+	cause: func(p *Pattern) string {
+		later := 0.0
+		for _, r := range p.losing {
+			later = max(later, float64(r.evidence.fleet.later))
+		}
+		starting := p.mean(func(r *request) float64 { return float64(r.evidence.fleet.starting) })
+		return fmt.Sprintf("%s replicas served and %s were being started (means); up to %s served later",
+			p.mean(serving), starting, llmtext.Number(later))
+	},
+	Hint:   "begin with the replicas that the load needs (min_replicas), or start them sooner",
+	change: (*proposal).keepReplicas,
+	others: append([]remedy{{"look more often, at the requests that wait", (*proposal).scaleByQueues}},
+		shorterQueues...),
+	holds: func(a *Analyzer, r *request) bool {
+		n := r.evidence.fleet
+		late := n.starting > 0 && 4*n.starting >= n.serving || n.later > n.serving && 4*n.later >= 5*n.serving
+		return late && a.topology.deploymentOf(r.replica).MaxReplicas > 0
+	}}
+
+var scaleLimit = Condition{Name: "scale_limit", Component: scalingComponent, rank: rankOverload, parts: afterAdmitted,
+	Doc: "routed when every queue held at least 8 requests, or every replica 32, and the deployment had as many" +
+		" replicas as it may have (max_replicas)",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("all %s replicas that the auto-scaler may have served; the shortest queue held %s requests"+
+			" (means)", p.mean(serving), p.mean(shortestQueue))
+	},
+	Hint:   "raise max_replicas",
+	change: (*proposal).moreReplicas,
+	others: shorterQueues,
+	holds: func(a *Analyzer, r *request) bool {
+		n, most, c := r.evidence.fleet, a.topology.deploymentOf(r.replica).MaxReplicas, &r.contention
+		full := c.shortest >= fullQueue || c.fewestResident >= fullReplica
+		return full && most > 0 && n.serving+n.starting >= int32(most)
+	}}
+
+var warmingReplica = Condition{Name: "warming_replica", Component: engineComponent, rank: rankCapacity,
+	parts: afterAdmitted,
+	Doc:   "sent to a replica that warmed up",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("sent to replicas that warmed up, whose steps are slower then; TPOT %s ms (mean)",
+			p.mean(func(r *request) float64 { return r.evidence.tpotMS }))
+	},
+	Hint:   "send requests only to replicas that are warm (route_while_warming: false), or warm up faster",
+	change: (*proposal).routeToWarm,
+	others: []remedy{{"keep the replicas that the load needs (min_replicas)", (*proposal).keepReplicas}},
+	holds: func(a *Analyzer, r *request) bool {
+		r.evidence.tpotMS = a.tpotMS(r)
+		return r.evidence.warming
+	}}
+
+var retryLoad = Condition{Name: "retry_load", Component: workloadComponent, rank: rankCapacity, parts: anyPart,
+	Doc: "waited at least 100 ms or timed out, while at least 30 % of the requests that were sent to replicas in the" +
+		" last 10 s were retries after a time-out",
+	cause: func(p *Pattern) string {
+		share := mean(p.losing, func(r *request) float64 { return r.evidence.retryShare })
+		return fmt.Sprintf("%s of the requests sent in the last 10 s were retries after time-outs (mean): the same"+
+			" work again", llmtext.Percent(share))
+	},
+	Hint: "have clients wait longer before they retry, and less often; reject what would time out anyway",
+	others: append([]remedy{{"reject what would time out anyway (predictive-slo)", (*proposal).rejectLate}},
+		shorterQueues...),
+	holds: func(a *Analyzer, r *request) bool {
+		timedOut := a.names.list[r.labels.state] == stream.StateTimedOut
+		return r.evidence.retryShare >= 0.3 && (timedOut || r.waitedLong())
+	}}
+
+func serving(r *request) float64 { return float64(r.evidence.fleet.serving) }

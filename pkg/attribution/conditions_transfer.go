@@ -1,0 +1,147 @@
+package attribution
+
+import "fmt"
+
+// Conditions about KV blocks that are moved: from prefill replicas, and from tiers.
+
+var prefillPoolFull = Condition{Name: "prefill_pool_full", Component: engineComponent, rank: rankCapacity,
+	parts: anyPart,
+	Doc: "at least half of the time to its first token, or of a lost request's time, was the queue of a prefill" +
+		" replica",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("waited %s of %s ms to the first token in the queue of a prefill replica (means)",
+			p.mean(prefillWaitMS), p.mean(ttftMS))
+	},
+	Hint:       "add prefill replicas, or let decode replicas compute short prompts (decider)",
+	change:     (*proposal).morePrefill,
+	others:     []remedy{{"let decode replicas compute all prompts", (*proposal).neverDisaggregate}},
+	isAbsolute: true,
+	holds:      when(func(r *request) bool { return r.takesHalf(r.prefillWaitUS()) })}
+
+var slowTransfer = Condition{Name: "slow_transfer", Component: engineComponent, rank: rankCapacity, parts: anyPart,
+	Doc: "at least half of the time to its first token, or of a lost request's time, passed until its KV blocks had" +
+		" come from the prefill replica, at most half of this for lack of blocks at the other one, unless transfers" +
+		" hold blocks there for longer than decoding",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("%s of %s ms to the first token passed while KV blocks were moved from prefill replicas"+
+			" (means)", p.mean(transferMS), p.mean(ttftMS))
+	},
+	Hint:       "use a faster link between prefill and decode replicas (transfer), or disaggregate only long prompts",
+	change:     (*proposal).fasterTransfer,
+	others:     []remedy{{"let decode replicas compute all prompts", (*proposal).neverDisaggregate}},
+	isAbsolute: true,
+	holds: func(a *Analyzer, r *request) bool {
+		us := r.transferUS()
+		return r.takesHalf(us) && (2*(us-r.stopped.blocks) >= us || a.transfersHold(r))
+	}}
+
+var decodePoolFull = Condition{Name: "decode_pool_full", Component: engineComponent, rank: rankCapacity, parts: anyPart,
+	Doc: "at least half of the time to its first token, or of a lost request's time, passed at the replica that" +
+		" decodes while it had no room: no blocks for the transfer, or no batch slot afterwards",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("waited %s of %s ms to the first token for room at a replica that decodes (means)",
+			p.mean(decodeWaitMS), p.mean(ttftMS))
+	},
+	Hint:       "add decode replicas",
+	change:     (*proposal).moreReplicas,
+	isAbsolute: true,
+	holds: func(a *Analyzer, r *request) bool {
+		return r.takesHalf(r.decodeWaitUS()) && !a.transfersHold(r)
+	}}
+
+// transfersHold reports whether requests hold blocks at the replica of r longer for transfers than to decode.
+func (a *Analyzer) transfersHold(r *request) bool {
+	return r.replica != missing && a.stats.transferHeldUS[r.replica] > 0
+}
+
+// measureTransfers finds runStats.transferHeldUS.
+func (a *Analyzer) measureTransfers() {
+	a.stats.transferHeldUS = make([]int64, len(a.topology.replicas))
+	for _, r := range a.requests {
+		if r.replica != missing && r.times.prefill != nil && r.times.firstToken != never && r.times.ended != never {
+			held := max(0, r.transferUS()-r.stopped.blocks)
+			a.stats.transferHeldUS[r.replica] += held - int64(r.times.ended-r.times.firstToken)
+		}
+	}
+}
+
+var slowTier = Condition{Name: "slow_tier", Component: cacheComponent, rank: rankCapacity, parts: anyPart,
+	Doc: "at least half of the time to its first token, or of a lost request's time, its replica's link loaded KV" +
+		" blocks from a tier, its own or those of others",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("in %s of %s ms to the first token the replica loaded KV blocks from a tier; %s of %s"+
+			" prompt tokens were loaded (means)", p.mean(tierMS), p.mean(ttftMS), p.mean(loadedTokens),
+			p.mean(inputTokens))
+	},
+	Hint: "use a faster link to the tier (kv_tiers), or compute short prefixes again" +
+		" (kv_offload.min_load_blocks)",
+	change:     (*proposal).fasterTier,
+	others:     []remedy{{"compute prefixes again instead of loading them", (*proposal).noTier}},
+	isAbsolute: true,
+	holds:      when(func(r *request) bool { return r.takesHalf(r.evidence.tierUS) })}
+
+// prefillWaitUS is the time in the queue of a prefill replica.
+func (r *request) prefillWaitUS() int64 {
+	p := r.times.prefill
+	if p == nil || p.enqueued == never {
+		return 0
+	}
+	until := min(p.scheduled, r.times.ended) // never is later than any time
+	if until == never {
+		return 0
+	}
+	return int64(until - p.enqueued)
+}
+
+// transferUS is the time from the queue of the replica that decodes until the KV blocks had come.
+func (r *request) transferUS() int64 {
+	p := r.times.prefill
+	if p == nil || r.times.enqueued == never {
+		return 0
+	}
+	until := min(p.transferred, r.times.ended)
+	if until == never {
+		return 0
+	}
+	return max(0, int64(until-r.times.enqueued))
+}
+
+// decodeWaitUS is the time without room at the replica that decodes.
+func (r *request) decodeWaitUS() int64 {
+	if r.times.prefill == nil || r.times.enqueued == never || r.times.leftQueue() == never {
+		return 0
+	}
+	wait := int64(r.times.leftQueue() - r.times.enqueued)
+	return max(0, wait-r.transferUS()) + min(r.stopped.blocks, r.transferUS())
+}
+
+// measureLoads finds for how long the link of its replica loaded blocks from a tier while each request waited. A load
+// ends when its request enters a batch; the link runs one at a time.
+func (a *Analyzer) measureLoads() {
+	for n, requests := range a.byReplica(scheduledAt) {
+		d := a.topology.deploymentOf(int32(n))
+		if len(d.KVTiers) == 0 {
+			continue
+		}
+		load, bytes := d.KVTiers[0].Load, float64(d.Computed.KVBlockBytes)/float64(max(1, d.Engine.BlockSize))
+		entered := newProgress(nil)
+		total := 0.0
+		sortByEntry(requests)
+		for _, r := range requests {
+			if r.loaded > 0 {
+				total += load.LatencyUS + float64(float64(r.loaded)*bytes/(1e3*max(1e-9, load.GBPerS)))
+			}
+			entered.at, entered.tokens = append(entered.at, r.times.scheduled), append(entered.tokens, total)
+		}
+		for _, r := range requests {
+			wait := float64(r.times.scheduled - r.times.enqueued)
+			r.evidence.tierUS = int64(min(wait, entered.last(r.times.scheduled)-entered.last(r.times.enqueued)))
+		}
+	}
+}
+
+func prefillWaitMS(r *request) float64 { return float64(r.prefillWaitUS()) / 1000 }
+func transferMS(r *request) float64    { return float64(r.transferUS()) / 1000 }
+func decodeWaitMS(r *request) float64  { return float64(r.decodeWaitUS()) / 1000 }
+func tierMS(r *request) float64        { return float64(r.evidence.tierUS) / 1000 }
+func loadedTokens(r *request) float64  { return float64(r.loaded) }

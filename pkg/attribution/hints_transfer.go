@@ -1,0 +1,85 @@
+package attribution
+
+import "math"
+
+// morePrefill proposes prefill replicas for the arrivals while the losing requests came, by what was computed then.
+func (x *proposal) morePrefill() []Change {
+	at := "deployments." + x.deployment().ID + ".prefill.replicas"
+	now := max(1, x.number(at))
+	arrived, computed := x.duringLoss(func(r *request) bool {
+		p := r.times.prefill
+		return p != nil && p.computed != never
+	})
+	factor := min(4, max(2, 1.5*arrived/max(1, computed)))
+	return []Change{x.set(at, math.Ceil(factor*now))}
+}
+
+// duringLoss counts the requests that arrived between the first and the last of the losing requests, and those of them
+// that got somewhere in that time.
+func (x *proposal) duringLoss(got func(*request) bool) (arrived, done float64) {
+	from, until := never, x.p.losing[0].times.arrival
+	for _, r := range x.p.losing {
+		from, until = min(from, r.times.arrival), max(until, r.times.arrival)
+	}
+	for _, r := range x.requests {
+		if r.times.arrival < from || r.times.arrival > until {
+			continue
+		}
+		arrived++
+		if got(r) && r.times.prefill.computed <= until {
+			done++
+		}
+	}
+	return arrived, done
+}
+
+// neverDisaggregate proposes that the replicas that decode compute the prompts, too.
+func (x *proposal) neverDisaggregate() []Change {
+	return []Change{x.set("deployments."+x.deployment().ID+".decider.type", "never")}
+}
+
+// fasterTransfer proposes links that move the blocks of a request in a tenth of the TTFT target.
+func (x *proposal) fasterTransfer() (changes []Change) {
+	factor := max(4, mean(x.p.losing, transferMS)/(shareOfTarget*x.ttftTarget()))
+	for _, field := range []string{"out_gb_per_s", "in_gb_per_s"} {
+		at := "deployments." + x.deployment().ID + ".transfer." + field
+		if now := x.number(at); now > 0 {
+			changes = append(changes, x.set(at, math.Min(900, math.Ceil(factor*now))))
+		}
+	}
+	return changes
+}
+
+// fasterTier proposes a link to the tier that loads the blocks of a request in a tenth of the TTFT target.
+func (x *proposal) fasterTier() []Change {
+	at := "deployments." + x.deployment().ID + ".kv_tiers"
+	tiers, _ := x.config(at).([]any)
+	factor := max(4, mean(x.p.losing, tierMS)/(shareOfTarget*x.ttftTarget()))
+	var to []any
+	for _, t := range tiers {
+		tier := cloned(t)
+		load := cloned(tier["load"])
+		load["gb_per_s"] = math.Min(900, math.Ceil(factor*number(load["gb_per_s"])))
+		tier["load"] = load
+		to = append(to, tier)
+	}
+	if len(to) == 0 {
+		return nil
+	}
+	return []Change{x.set(at, to)}
+}
+
+// noTier proposes to have no tier.
+func (x *proposal) noTier() []Change {
+	return []Change{x.set("deployments."+x.deployment().ID+".kv_tiers", []any{})}
+}
+
+// cloned is a copy of a mapping.
+func cloned(v any) map[string]any {
+	out := map[string]any{}
+	old, _ := v.(map[string]any)
+	for k, e := range old {
+		out[k] = e
+	}
+	return out
+}

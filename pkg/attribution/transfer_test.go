@@ -1,0 +1,87 @@
+package attribution
+
+import (
+	"testing"
+
+	"blis/pkg/stream"
+)
+
+// A prompt waits 100 ms for the prefill replica and is computed in 50 ms. It then waits until its blocks have come, of
+// which the replica that decodes has none for a part, and until it is in a batch there, 10 ms before the first token.
+func TestWhereADisaggregatedRequestWaits(t *testing.T) {
+	for _, c := range []struct {
+		name                                    string
+		prefillMS, transferMS, blocksMS, slotMS stream.Micros
+		prefill, transfer, decode               bool
+	}{
+		{"prefill", 1000, 100, 0, 0, true, false, false},
+		{"link", 100, 1000, 100, 0, false, true, false},
+		{"blocks", 100, 1000, 900, 0, false, false, true},
+		{"slots", 100, 100, 0, 1000, false, false, true},
+		{"none", 300, 300, 0, 300, false, false, false},
+	} {
+		a := New(header(1))
+		o := served("r", 0, 0, 0)
+		o.PrefillReplica, o.PrefillEnqueuedUS = 0, 0
+		o.PrefillScheduledUS = o.PrefillEnqueuedUS + 1000*c.prefillMS
+		o.PrefilledUS = o.PrefillScheduledUS + 50_000
+		o.EnqueuedUS = o.PrefilledUS
+		o.TransferredUS = o.EnqueuedUS + 1000*c.transferMS
+		o.BlockWaitUS = int64(1000 * c.blocksMS)
+		o.ScheduledUS = o.TransferredUS + 1000*c.slotMS
+		o.FirstTokenUS = o.ScheduledUS + 10_000
+		o.CompletedUS = o.FirstTokenUS + 5_000_000 // decoding holds blocks for longer than any transfer
+		a.Outcome(&o, false)
+		a.measureTransfers()
+		r := a.requests[0]
+		got := [3]bool{prefillPoolFull.holds(a, r), slowTransfer.holds(a, r), decodePoolFull.holds(a, r)}
+		if want := [3]bool{c.prefill, c.transfer, c.decode}; got != want {
+			t.Errorf("%s: %v, want %v", c.name, got, want)
+		}
+	}
+}
+
+// The link loads 1 GB/s, a token has 100,000 bytes: 10,000 tokens take 1 s. B waits for A's load and its own one; C
+// comes later and waits for nothing of that kind.
+func TestWaitsForLoadsFromATier(t *testing.T) {
+	h := header(1)
+	d := h.Run.Config.(map[string]any)["deployments"].([]any)[0].(map[string]any)
+	d["computed"] = map[string]any{"kv_block_bytes": 1_600_000}
+	d["kv_tiers"] = []any{map[string]any{"load": map[string]any{"latency_us": 0, "gb_per_s": 1}}}
+	a := New(h)
+	for _, r := range []struct {
+		id           string
+		atMS, waitMS int64
+		loaded       int64
+	}{{"A", 0, 1000, 10_000}, {"B", 500, 2000, 15_000}, {"C", 3000, 1000, 0}} {
+		o := served(r.id, 0, r.atMS, r.waitMS)
+		if r.loaded > 0 {
+			o.LoadedTokens = &stream.LoadedTokens{CPU: r.loaded}
+		}
+		a.Outcome(&o, false)
+	}
+	a.measureLoads()
+	for i, want := range []int64{1_000_000, 2_000_000, 0} {
+		if got := a.requests[i].evidence.tierUS; got != want || slowTier.holds(a, a.requests[i]) != (want > 0) {
+			t.Errorf("%s: %d µs of loads, want %d", a.requests[i].id, got, want)
+		}
+	}
+}
+
+// With blocks of 2048 tokens nothing of a prompt of 2000 can be cached, with blocks of 16 it could.
+func TestBlocksTooLarge(t *testing.T) {
+	for _, size := range []int{16, 2048} {
+		h := header(1)
+		d := h.Run.Config.(map[string]any)["deployments"].([]any)[0].(map[string]any)
+		d["engine"] = map[string]any{"block_size": size}
+		a := New(h)
+		o := served("r", 0, 0, 100)
+		o.InputTokens = 2000
+		a.Outcome(&o, false)
+		r := a.requests[0]
+		r.evidence.promptsAhead, r.contention.ahead.total = 4000, 5000
+		if got := blocksTooLarge.holds(a, r); got != (size == 2048) {
+			t.Errorf("block size %d: %t", size, got)
+		}
+	}
+}
