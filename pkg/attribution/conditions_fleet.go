@@ -50,14 +50,15 @@ var scaledIn = Condition{Name: "scaled_in", Component: scalingComponent, rank: r
 
 var scaledLate = Condition{Name: "scaled_late", Component: scalingComponent, rank: rankCapacity, parts: afterAdmitted,
 	Doc: "came to a deployment that scales while replicas were being started, at least a quarter as many as served," +
-		" or while at least a quarter more served later in the run",
+		" or while at least a quarter more served later in the run, or when every queue held at least 8 requests, or" +
+		" every replica 32, and more replicas could be started",
 	cause: func(p *Pattern) string {
 		later := 0.0
 		for _, r := range p.losing {
 			later = max(later, float64(r.evidence.fleet.later))
 		}
 		starting := p.mean(func(r *request) float64 { return float64(r.evidence.fleet.starting) })
-		return fmt.Sprintf("%s replicas served and %s were being started (means); up to %s served later",
+		return fmt.Sprintf("%s replicas served and %s were being started (means); at most %s served later",
 			p.mean(serving), starting, llmtext.Number(later))
 	},
 	Hint:   "begin with the replicas that the load needs (min_replicas), or start them sooner",
@@ -67,7 +68,8 @@ var scaledLate = Condition{Name: "scaled_late", Component: scalingComponent, ran
 	holds: func(a *Analyzer, r *request) bool {
 		n := r.evidence.fleet
 		late := n.starting > 0 && 4*n.starting >= n.serving || n.later > n.serving && 4*n.later >= 5*n.serving
-		return late && a.topology.deploymentOf(r.replica).MaxReplicas > 0
+		most := a.topology.deploymentOf(r.replica).MaxReplicas
+		return most > 0 && (late || r.allReplicasFull() && int64(n.serving+n.starting) < most)
 	}}
 
 var scaleLimit = Condition{Name: "scale_limit", Component: scalingComponent, rank: rankOverload, parts: afterAdmitted,
@@ -81,10 +83,14 @@ var scaleLimit = Condition{Name: "scale_limit", Component: scalingComponent, ran
 	change: (*proposal).moreReplicas,
 	others: shorterQueues,
 	holds: func(a *Analyzer, r *request) bool {
-		n, most, c := r.evidence.fleet, a.topology.deploymentOf(r.replica).MaxReplicas, &r.contention
-		full := c.shortest >= fullQueue || c.fewestResident >= fullReplica
-		return full && most > 0 && n.serving+n.starting >= int32(most)
+		n, most := r.evidence.fleet, a.topology.deploymentOf(r.replica).MaxReplicas
+		return most > 0 && r.allReplicasFull() && int64(n.serving+n.starting) >= most
 	}}
+
+// allReplicasFull reports whether every queue held many requests when r was routed, or every replica did.
+func (r *request) allReplicasFull() bool {
+	return r.contention.shortest >= fullQueue || r.contention.fewestResident >= fullReplica
+}
 
 var warmingReplica = Condition{Name: "warming_replica", Component: engineComponent, rank: rankCapacity,
 	parts: afterAdmitted,

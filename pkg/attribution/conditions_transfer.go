@@ -20,7 +20,7 @@ var prefillPoolFull = Condition{Name: "prefill_pool_full", Component: engineComp
 
 var slowTransfer = Condition{Name: "slow_transfer", Component: engineComponent, rank: rankCapacity, parts: anyPart,
 	Doc: "at least half of the time to its first token, or of a lost request's time, passed until its KV blocks had" +
-		" come from the prefill replica, at most half of this for lack of blocks at the other one, unless transfers" +
+		" come from the prefill replica, at most half of this while the other one had no room, unless transfers" +
 		" hold blocks there for longer than decoding",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("%s of %s ms to the first token passed while KV blocks were moved from prefill replicas"+
@@ -32,7 +32,7 @@ var slowTransfer = Condition{Name: "slow_transfer", Component: engineComponent, 
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
 		us := r.transferUS()
-		return r.takesHalf(us) && (2*(us-r.stopped.blocks) >= us || a.transfersHold(r))
+		return r.takesHalf(us) && (2*r.movedUS() >= us || a.transfersHold(r))
 	}}
 
 var decodePoolFull = Condition{Name: "decode_pool_full", Component: engineComponent, rank: rankCapacity, parts: anyPart,
@@ -42,8 +42,9 @@ var decodePoolFull = Condition{Name: "decode_pool_full", Component: engineCompon
 		return fmt.Sprintf("waited %s of %s ms to the first token for room at a replica that decodes (means)",
 			p.mean(decodeWaitMS), p.mean(ttftMS))
 	},
-	Hint:       "add decode replicas",
-	change:     (*proposal).moreReplicas,
+	Hint:       "add room where tokens are generated: batch slots (max_num_seqs), KV blocks, or decode replicas",
+	change:     (*proposal).moreRoomToDecode,
+	others:     []remedy{{"add decode replicas", (*proposal).moreReplicas}},
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
 		return r.takesHalf(r.decodeWaitUS()) && !a.transfersHold(r)
@@ -59,8 +60,7 @@ func (a *Analyzer) measureTransfers() {
 	a.stats.transferHeldUS = make([]int64, len(a.topology.replicas))
 	for _, r := range a.requests {
 		if r.replica != missing && r.times.prefill != nil && r.times.firstToken != never && r.times.ended != never {
-			held := max(0, r.transferUS()-r.stopped.blocks)
-			a.stats.transferHeldUS[r.replica] += held - int64(r.times.ended-r.times.firstToken)
+			a.stats.transferHeldUS[r.replica] += r.movedUS() - int64(r.times.ended-r.times.firstToken)
 		}
 	}
 }
@@ -106,13 +106,21 @@ func (r *request) transferUS() int64 {
 	return max(0, int64(until-r.times.enqueued))
 }
 
-// decodeWaitUS is the time without room at the replica that decodes.
-func (r *request) decodeWaitUS() int64 {
+// movedUS is the part of transferUS in which no limit stopped the queue.
+func (r *request) movedUS() int64 { return min(r.transferUS(), r.decodeQueueUS()-r.decodeWaitUS()) }
+
+// decodeQueueUS is the time in the queue of the replica that decodes.
+func (r *request) decodeQueueUS() int64 {
 	if r.times.prefill == nil || r.times.enqueued == never || r.times.leftQueue() == never {
 		return 0
 	}
-	wait := int64(r.times.leftQueue() - r.times.enqueued)
-	return max(0, wait-r.transferUS()) + min(r.stopped.blocks, r.transferUS())
+	return int64(r.times.leftQueue() - r.times.enqueued)
+}
+
+// decodeWaitUS is the part of decodeQueueUS in which a limit stopped the queue, and all after the transfer.
+func (r *request) decodeWaitUS() int64 {
+	queue := r.decodeQueueUS()
+	return min(queue, max(r.stopped.slots+r.stopped.budget+r.stopped.blocks, queue-r.transferUS()))
 }
 
 // measureLoads finds for how long the link of its replica loaded blocks from a tier while each request waited. A load

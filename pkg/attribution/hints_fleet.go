@@ -24,18 +24,25 @@ func (x *proposal) soonerHealthCheck() []Change {
 	return []Change{x.set(at, soonHealthCheck)}
 }
 
-// keepReplicas proposes as many replicas from the beginning as served or were wanted at most.
+// keepReplicas proposes as many replicas from the beginning as served or were being started at most, or as may be
+// started if these were too few.
 func (x *proposal) keepReplicas() []Change {
 	d := x.deployment()
 	if d.MaxReplicas == 0 {
 		return nil
 	}
-	most := int32(1)
+	most, full := int32(1), int32(0)
 	for _, r := range x.requests {
 		if r.replica != missing && x.topology.replicas[r.replica].deployment == d.ID {
 			n := r.evidence.fleet
 			most = max(most, n.serving+n.starting, n.later)
+			if r.lost() && r.allReplicasFull() {
+				full = max(full, n.serving+n.starting)
+			}
 		}
+	}
+	if full >= most { // even all of them were too few
+		most = int32(d.MaxReplicas)
 	}
 	at, to := "deployments."+d.ID+".", float64(min(int64(most), d.MaxReplicas))
 	return []Change{x.set(at+"min_replicas", to), x.set(at+"replicas", math.Max(to, float64(d.Replicas)))}

@@ -83,3 +83,14 @@ func cloned(v any) map[string]any {
 	}
 	return out
 }
+
+// moreRoomToDecode proposes slots where these stopped the queue for longer than blocks did and blocks are left, else
+// what gives requests more blocks.
+func (x *proposal) moreRoomToDecode() []Change {
+	slots := mean(x.p.losing, func(r *request) float64 { return float64(r.stopped.slots) })
+	blocks := mean(x.p.losing, func(r *request) float64 { return float64(r.stopped.blocks) })
+	if slots > blocks {
+		return x.moreSlots()
+	}
+	return x.moreBlocks()
+}

@@ -18,6 +18,7 @@ func TestWhereADisaggregatedRequestWaits(t *testing.T) {
 		{"link", 100, 1000, 100, 0, false, true, false},
 		{"blocks", 100, 1000, 900, 0, false, false, true},
 		{"slots", 100, 100, 0, 1000, false, false, true},
+		{"slots, then a transfer", 100, 100, 0, 900, false, false, true},
 		{"none", 300, 300, 0, 300, false, false, false},
 	} {
 		a := New(header(1))
@@ -27,7 +28,7 @@ func TestWhereADisaggregatedRequestWaits(t *testing.T) {
 		o.PrefilledUS = o.PrefillScheduledUS + 50_000
 		o.EnqueuedUS = o.PrefilledUS
 		o.TransferredUS = o.EnqueuedUS + 1000*c.transferMS
-		o.BlockWaitUS = int64(1000 * c.blocksMS)
+		o.BlockWaitUS, o.SlotWaitUS = int64(1000*c.blocksMS), int64(1000*c.slotMS)
 		o.ScheduledUS = o.TransferredUS + 1000*c.slotMS
 		o.FirstTokenUS = o.ScheduledUS + 10_000
 		o.CompletedUS = o.FirstTokenUS + 5_000_000 // decoding holds blocks for longer than any transfer
