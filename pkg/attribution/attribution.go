@@ -53,6 +53,8 @@ type Analyzer struct {
 	queueWeight float64
 	// cacheDelayUS is the highest age of what replicas report about their caches.
 	cacheDelayUS int64
+	// queuesCurrent: replicas report their queues at once.
+	queuesCurrent bool
 	names        nameTable
 	metrics      *metrics.Raw
 	episodes     []stream.Anomaly
@@ -79,6 +81,7 @@ func New(h *stream.Header) *Analyzer {
 		admissions: map[string]int64{}, topology: newTopology(h)}
 	a.queueWeight = (&proposal{Analyzer: a}).number("policies.routing.params." + queueScorer)
 	a.cacheDelayUS = a.topology.snapshotAgeUS("cache")
+	a.queuesCurrent = a.topology.ControlPlane.Snapshots["queue_depth"] == immediate
 	for _, c := range stream.Classes {
 		a.classes[c.Name] = c.Value
 	}

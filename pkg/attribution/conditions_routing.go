@@ -128,14 +128,12 @@ func (r *request) longerQueue() bool {
 // stale reports whether r was sent to a much longer queue on old signals that were wrong.
 func (r *request) stale() bool {
 	queue, seen := r.contention.queue, &r.routing.chosen
-	if !r.longerQueue() {
+	cutOff := r.routing.current && seen.Queue >= 0 // the router should have seen the queue as it was
+	if !r.longerQueue() || seen.AgeUS < staleUS && !cutOff {
 		return false
 	}
-	if seen.Queue < 0 {
-		return seen.AgeUS >= staleUS
-	}
 	off := seen.Queue - queue
-	return max(off, -off) >= max(longerBy, queue/2)
+	return seen.Queue < 0 || max(off, -off) >= max(longerBy, queue/2)
 }
 
 // followedPrefix reports whether r was sent to a much longer queue for a prefix, and found at least half of it.

@@ -56,6 +56,7 @@ type routing struct {
 	chosen, nextBest ReplicaView
 	flipWeight       float64   // see Analyzer.flipWeight
 	cacheAgeUS       int64     // see Analyzer.cacheAgeUS
+	current          bool      // queues are reported at once
 	rule, reason     int32     // in Analyzer.names
 	estimate         *Estimate // nil where there is none
 }
@@ -135,7 +136,7 @@ func (a *Analyzer) routingDecision(d *stream.Decision) {
 	r.routing.rule, r.routing.reason = a.names.number(d.Rule), a.names.number(d.Reason)
 	r.times.routed = d.AtUS
 	r.replica = a.topology.number(d.Deployment, d.Replica)
-	r.routing.flipWeight = a.flipWeight(d)
+	r.routing.flipWeight, r.routing.current = a.flipWeight(d), a.queuesCurrent
 	r.routing.chosen, r.routing.nextBest = ReplicaView{Replica: missing}, ReplicaView{Replica: missing}
 	for i := range d.Considered {
 		c := &d.Considered[i]
