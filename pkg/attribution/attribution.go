@@ -55,10 +55,10 @@ type Analyzer struct {
 	cacheDelayUS int64
 	// queuesCurrent: replicas report their queues at once.
 	queuesCurrent bool
-	names        nameTable
-	metrics      *metrics.Raw
-	episodes     []stream.Anomaly
-	query        *Query
+	names         nameTable
+	metrics       *metrics.Raw
+	episodes      []stream.Anomaly
+	query         *Query
 
 	requests []*request
 	spare    []request        // allocated, not in requests yet
