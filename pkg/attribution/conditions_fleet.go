@@ -19,9 +19,9 @@ var replicaLost = Condition{Name: "replica_lost", Component: engineComponent, ra
 				ended++
 			}
 		}
-		return fmt.Sprintf("%d were lost or moved with a replica that failed, the others came then; %s replicas served"+
-			" and %s were down (means)", ended, p.mean(serving),
-			p.mean(func(r *request) float64 { return float64(r.evidence.fleet.down) }))
+		down := p.mean(func(r *request) float64 { return float64(r.evidence.fleet.down) })
+		return fmt.Sprintf("%d ended or moved with their replica; %s were down, %s served (means)", ended, down,
+			p.mean(serving))
 	},
 	Hint: "notice failures sooner (control_plane.health_check), so that the router stops sending requests there",
 	change: func(x *proposal) []Change {
@@ -58,8 +58,8 @@ var scaledLate = Condition{Name: "scaled_late", Component: scalingComponent, ran
 			later = max(later, float64(r.evidence.fleet.later))
 		}
 		starting := p.mean(func(r *request) float64 { return float64(r.evidence.fleet.starting) })
-		return fmt.Sprintf("%s replicas served and %s were being started (means); at most %s served later",
-			p.mean(serving), starting, llmtext.Number(later))
+		return fmt.Sprintf("%s replicas served, %s were starting (means); at most %s later", p.mean(serving), starting,
+			llmtext.Number(later))
 	},
 	Hint:   "begin with the replicas that the load needs (min_replicas), or start them sooner",
 	change: (*proposal).keepReplicas,

@@ -23,8 +23,8 @@ var slowTransfer = Condition{Name: "slow_transfer", Component: engineComponent, 
 		" come from the prefill replica, at most half of this while the other one had no room, unless transfers" +
 		" hold blocks there for longer than decoding",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("%s of %s ms to the first token passed while KV blocks were moved from prefill replicas"+
-			" (means)", p.mean(transferMS), p.mean(ttftMS))
+		return fmt.Sprintf("moving KV blocks took %s of %s ms to the first token (means)", p.mean(transferMS),
+			p.mean(ttftMS))
 	},
 	Hint:       "use a faster link between prefill and decode replicas (transfer), or disaggregate only long prompts",
 	change:     (*proposal).fasterTransfer,
@@ -69,9 +69,8 @@ var slowTier = Condition{Name: "slow_tier", Component: cacheComponent, rank: ran
 	Doc: "at least half of the time to its first token, or of a lost request's time, its replica's link loaded KV" +
 		" blocks from a tier, its own or those of others",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("in %s of %s ms to the first token the replica loaded KV blocks from a tier; %s of %s"+
-			" prompt tokens were loaded (means)", p.mean(tierMS), p.mean(ttftMS), p.mean(loadedTokens),
-			p.mean(inputTokens))
+		return fmt.Sprintf("loads from a tier took %s of %s ms to the first token; %s of %s prompt tokens loaded"+
+			" (means)", p.mean(tierMS), p.mean(ttftMS), p.mean(loadedTokens), p.mean(inputTokens))
 	},
 	Hint: "use a faster link to the tier (kv_tiers), or compute short prefixes again" +
 		" (kv_offload.min_load_blocks)",
