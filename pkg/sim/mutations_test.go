@@ -113,7 +113,8 @@ var broken = []rule{
 	{"the victims of a batch without tokens count in the next step", "engine/step.go",
 		"e.lostVictims = len(e.next.Preempted)", "e.lostVictims = 0"},
 	{"a batch lists its requests in the order of admission", "engine/entries.go",
-		"cmp.Compare(x.admission, y.admission)", "cmp.Compare(y.admission, x.admission)"},
+		"(x, y Entry) int { return cmp.Compare(x.admission, y.admission)",
+		"(x, y Entry) int { return cmp.Compare(y.admission, x.admission)"},
 	{"a victim that had its turn leaves the list", "engine/step.go",
 		"\t\te.withdraw(b, q)\n", ""},
 	// Rules of some versions.

@@ -60,7 +60,7 @@ var brokenTiers = []rule{
 	{"a batch without tokens in which stores begin is formed again", "engine/step.go",
 		" && !e.offload.asks(e.current) {", " {"},
 	{"stores end without events, too", "engine/step.go",
-		"\te.now = now\n\te.endStores(now)\n", "\te.now = now\n"},
+		"\te.now, e.own.known = now, false\n\te.endStores(now)\n", "\te.now, e.own.known = now, false\n"},
 	{"their ends wake a replica", "sim/transfers.go", "\tall.wake(s, i)\n", ""},
 	{"steps that only decode wait for stores, too", "engine/coast.go", "\t\t\te.startWithTier(now)\n", ""},
 	{"but not of blocks whose owner runs", "engine/offload.go",
