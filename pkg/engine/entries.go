@@ -21,7 +21,7 @@ type started struct {
 // keepDecoding adds a token of each decoding sequence to the entries of b, in order of admission. KeepBatches must be
 // set.
 func (e *Engine) keepDecoding(b *batch) {
-	byAdmission := func(x, y started) int { return cmp.Compare(x.admission, y.admission) }
+	byAdmission := func(p, q started) int { return cmp.Compare(p.admission, q.admission) }
 	e.started = slices.DeleteFunc(e.started, func(x started) bool {
 		q := &e.seqs[x.seq]
 		return q.state != decoding || q.admission != x.admission
