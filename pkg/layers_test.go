@@ -52,6 +52,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/metrics", "pkg/stream pkg/stat"},
 	{"pkg/resample", "pkg/dist pkg/metrics pkg/stat pkg/stream"},
 	{"pkg/perfetto", "pkg/stream"},
+	{"pkg/htmlreport", "pkg/metrics pkg/resample pkg/stat pkg/stream"},
 	{"pkg/llmtext", ""},
 	{"pkg/attribution", "pkg/llmtext pkg/metrics pkg/registry pkg/stream"},
 	// The two planes of the simulator, and the reference simulator of the tests.
@@ -78,8 +79,8 @@ var layers = []struct{ pkg, may string }{
 		"pkg/stream pkg/textio pkg/texttab"},
 	{"pkg/report", "pkg/attribution pkg/fitness pkg/llmtext pkg/metrics pkg/registry pkg/stream pkg/texttab"},
 	{"pkg/summarize", "pkg/attribution pkg/capacity pkg/cluster pkg/dist pkg/filter pkg/fitness pkg/metrics " +
-		"pkg/perfetto pkg/registry pkg/report pkg/resample pkg/stat pkg/stream pkg/strictyaml pkg/texttab " +
-		"pkg/workloadstats"},
+		"pkg/htmlreport pkg/perfetto pkg/registry pkg/report pkg/resample pkg/stat pkg/stream pkg/strictyaml " +
+		"pkg/texttab pkg/workloadstats"},
 	{"pkg/leastsq", "pkg/stat"},
 	{"pkg/calibrate", "pkg/cluster pkg/des pkg/dist pkg/hardware pkg/latency pkg/leastsq pkg/model " +
 		"pkg/recording pkg/registry pkg/sim pkg/stat pkg/stream pkg/strictyaml pkg/textio"},

@@ -109,7 +109,10 @@
 //	--max-tokens N    omits sections from the end to fit N tokens; --examples N: at most N decisions
 //	--explain WHAT    one decision (dec-000913), one request (its id), or a time window (11.8s:14.2s)
 //
-// # Timeline
+// # Report and timeline
+//
+// --html FILE also writes a report with figures of up to 8 runs, one file for browsers: latencies, load, replicas, the
+// worst requests, decisions, cost and differences with confidence intervals (docs/report.md).
 //
 // --perfetto FILE also writes the run as a timeline for ui.perfetto.dev: requests in queues and batches, decisions,
 // counters and, for a run with --trace full, steps (docs/timeline.md).
@@ -118,6 +121,7 @@
 //	$ blis-summarize run.jsonl.zst
 //	$ blis-summarize --where 'input_tokens > 500' --from 2s --to 8s --format json run.jsonl.zst
 //	$ blis-summarize --explain dec-000042 run.jsonl.zst
+//	$ blis-summarize --html report.html run.jsonl.zst
 //	$ blis-summarize --perfetto trace.json.gz run.jsonl.zst
 //	$ blis-summarize --component routing --focus queue --examples 2 --max-tokens 500 run.jsonl.zst
 //	$ blis-gen --scenario retrieval | blis-summarize -c ""

@@ -22,7 +22,7 @@ type narrative struct {
 
 // wantsText reports whether the output explains the numbers.
 func (o *Options) wantsText() bool {
-	return o.Format == "text" || o.Format == "json" || o.Explain.IsSet()
+	return o.Format == "text" || o.Format == "json" || o.Explain.IsSet() || o.HTML != ""
 }
 
 // wantsNoise reports whether the output has intervals for score differences.

@@ -34,6 +34,7 @@ type Options struct {
 	Report   report.Options    `embed:""`
 	Try      string            `placeholder:"WORKLOAD" help:"Simulate the first hints on the workload of the run, and report their measured gains."`
 
+	HTML     string `placeholder:"FILE" help:"Also write a report with figures: one file for browsers, FILE.html, of up to 8 runs."`
 	Perfetto string `placeholder:"FILE" help:"Also write the run as a timeline for ui.perfetto.dev: FILE.json or FILE.json.gz."`
 
 	// Open opens the named streams, if there is more than one.
@@ -70,7 +71,7 @@ func (o *Options) Validate() error {
 	if err := o.checkTry(); err != nil {
 		return err
 	}
-	if err := o.checkFiles(); err != nil {
+	if err := errors.Join(o.checkFiles(), o.checkHTML()); err != nil {
 		return err
 	}
 	if err := o.Report.Validate(); err != nil {

@@ -53,6 +53,11 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 		if err := r.tryHints(ctx); err != nil {
 			return err
 		}
+		if o.HTML != "" {
+			if err := r.writeHTML(); err != nil {
+				return err
+			}
+		}
 	}
 	render, writing := Formats.Get("format", o.Format)
 	if writing != nil {
@@ -155,6 +160,9 @@ func (r *analysis) readAll(ctx context.Context, streams []string, in io.Reader, 
 		x := &runDoc{name: name, summary: &summary{options: r.options, fitness: r.fitness, reference: references}}
 		if r.timeline != nil && i == 0 && !references {
 			x.watchers = append(x.watchers, r.timeline)
+		}
+		if r.options.HTML != "" && !references {
+			x.watchers = append(x.watchers, &htmlWatcher{of: x.summary})
 		}
 		if x.err = x.summary.read(ctx, from); ctx.Err() != nil {
 			return nil, ctx.Err()

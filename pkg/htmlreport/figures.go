@@ -1,0 +1,196 @@
+package htmlreport
+
+import (
+	"math"
+	"slices"
+
+	"blis/pkg/metrics"
+	"blis/pkg/resample"
+	"blis/pkg/stream"
+)
+
+// figures is what the figures of one run show.
+type figures struct {
+	Name string `json:"name"`
+	// Measured: the run is a recording of a real server.
+	Measured bool      `json:"measured,omitempty"`
+	Classes  []targets `json:"classes"`
+	// Distributions are those of the latencies, each of all requests and, if there are several, of each class.
+	Distributions []distribution `json:"distributions"`
+	Heat          []heat         `json:"heat"`
+	Time          timeSeries     `json:"time"`
+	Replicas      replicaSeries  `json:"replicas"`
+	Worst         []request      `json:"worst"`
+	Regrets       []request      `json:"regrets"`
+}
+
+// targets are the SLO targets of a class, in ms; 0 is none.
+type targets struct {
+	Name   string  `json:"name"`
+	TTFTMS float64 `json:"ttft,omitempty"`
+	TPOTMS float64 `json:"tpot,omitempty"`
+	E2EMS  float64 `json:"e2e,omitempty"`
+}
+
+// distribution holds the quantiles of a latency: MS[i] at quantiles[i].
+type distribution struct {
+	Latency string    `json:"latency"`
+	Class   string    `json:"class,omitempty"` // "" is all requests
+	Count   int64     `json:"count"`
+	MS      []float64 `json:"ms"`
+}
+
+// permilles are the quantiles of a distribution, in thousandths: denser at the end, where latencies differ most.
+var permilles = func() (p []int64) {
+	for i := int64(0); i < 980; i += 10 {
+		p = append(p, i)
+	}
+	for i := int64(980); i <= 1000; i++ {
+		p = append(p, i)
+	}
+	return p
+}()
+
+// quantileAt is the p-th thousandth of sorted, which is ascending and not empty: linear between neighbors, as in
+// package stat.
+func quantileAt(sorted []float64, p int64) float64 {
+	at := int64(len(sorted)-1) * p
+	i, rest := at/1000, float64(at%1000)/1000
+	if rest == 0 {
+		return sorted[i]
+	}
+	low, high := sorted[i], sorted[i+1]
+	return min(max(low+rest*(high-low), low), high)
+}
+
+// round keeps µs of a time in ms, which is enough for a figure.
+func round(x float64) float64 { return math.Round(x*1000) / 1000 }
+
+// figures returns the figures of the run. until is when it ended.
+func (c *Collector) figures(name string, raw *metrics.Raw) *figures {
+	f := &figures{Name: name, Measured: c.header.Recording != nil, Worst: c.worst.all, Regrets: c.regrets.all}
+	names := map[string]bool{}
+	for i := range c.rows {
+		names[c.rows[i].class] = true
+	}
+	for _, class := range c.header.SLOClasses {
+		if names[class.Name] {
+			t := class.Targets
+			f.Classes = append(f.Classes, targets{class.Name, t.TTFTMS, t.TPOTMS, t.E2EMS})
+			delete(names, class.Name)
+		}
+	}
+	for _, class := range c.sortedNames(names) {
+		if class != "" {
+			f.Classes = append(f.Classes, targets{Name: class})
+		}
+	}
+	until := max(c.last, 1)
+	for i := range c.rows {
+		until = max(until, stream.Micros(c.rows[i].Arrival)+1, c.rows[i].stays[1].end)
+	}
+	for i := range resample.Latencies {
+		c.addLatency(f, &resample.Latencies[i], until)
+	}
+	f.Time = c.timeSeries(until)
+	f.Replicas = c.replicaSeries(until, f.Time.width)
+	return f
+}
+
+func (c *Collector) sortedNames(names map[string]bool) (sorted []string) {
+	for name := range names {
+		sorted = append(sorted, name)
+	}
+	slices.Sort(sorted)
+	return sorted
+}
+
+// addLatency adds the distributions and the heat map of a latency.
+func (c *Collector) addLatency(f *figures, l *resample.Latency, until stream.Micros) {
+	var all []float64
+	byClass := map[string][]float64{}
+	var points []point
+	for i := range c.rows {
+		q := &c.rows[i]
+		if t, ok := l.MS(&q.Request); ok && q.State != 0 {
+			all = append(all, t)
+			byClass[q.class] = append(byClass[q.class], t)
+			points = append(points, point{stream.Micros(q.Arrival), t})
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	f.Distributions = append(f.Distributions, describe(l.Name, "", all))
+	if len(f.Classes) > 1 {
+		for _, class := range f.Classes {
+			if times := byClass[class.Name]; len(times) > 0 {
+				f.Distributions = append(f.Distributions, describe(l.Name, class.Name, times))
+			}
+		}
+	}
+	f.Heat = append(f.Heat, heatOf(l.Name, points, until))
+}
+
+func describe(latency, class string, times []float64) distribution {
+	slices.Sort(times)
+	d := distribution{Latency: latency, Class: class, Count: int64(len(times)), MS: make([]float64, len(permilles))}
+	for i, p := range permilles {
+		d.MS[i] = round(quantileAt(times, p))
+	}
+	return d
+}
+
+// heat counts the requests by arrival and latency. Cells are [bin of time, bin of latency, requests]; bin i of latency
+// is from Edges[i] to Edges[i+1], in ms.
+type heat struct {
+	Latency string    `json:"latency"`
+	WidthS  float64   `json:"width_s"`
+	Edges   []float64 `json:"edges"`
+	Cells   [][3]int  `json:"cells"`
+}
+
+// perDecade are the edges of the bins of a latency between 1 and 10.
+var perDecade = []float64{1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8}
+
+type point struct {
+	at stream.Micros
+	ms float64
+}
+
+// heatOf bins points. Times below 0.1 ms are in the first bin, which begins at 0.
+func heatOf(latency string, points []point, until stream.Micros) heat {
+	width := binWidth(until) * 2
+	largest, smallest := 0.0, math.Inf(1)
+	for _, p := range points {
+		largest, smallest = max(largest, p.ms), min(smallest, p.ms)
+	}
+	edges := []float64{0}
+	for unit := 0.1; edges[len(edges)-1] <= largest; unit *= 10 {
+		for _, x := range perDecade {
+			edges = append(edges, round(unit*x))
+		}
+	}
+	for len(edges) > 2 && edges[1] <= smallest {
+		edges = edges[1:]
+	}
+	for len(edges) > 2 && edges[len(edges)-2] > largest {
+		edges = edges[:len(edges)-1]
+	}
+	n := len(edges) - 1
+	counts := make([]int, int((until+width-1)/width)*n)
+	for _, p := range points {
+		bin, exact := slices.BinarySearch(edges, p.ms)
+		if !exact {
+			bin--
+		}
+		counts[int(p.at/width)*n+min(max(bin, 0), n-1)]++
+	}
+	h := heat{Latency: latency, WidthS: float64(width) / 1e6, Edges: edges}
+	for i, k := range counts {
+		if k > 0 {
+			h.Cells = append(h.Cells, [3]int{i / n, i % n, k})
+		}
+	}
+	return h
+}

@@ -1,0 +1,186 @@
+package htmlreport
+
+import (
+	"slices"
+
+	"blis/pkg/resample"
+	"blis/pkg/stream"
+)
+
+// timeSeries are numbers of the run in bins of time, which are WidthS long and begin at the workload's origin.
+type timeSeries struct {
+	WidthS float64 `json:"width_s"`
+	// Arrived, Completed and Missed count requests by arrival, completion, and arrival.
+	Arrived   []int `json:"arrived"`
+	Completed []int `json:"completed"`
+	Missed    []int `json:"missed"`
+	// Waiting and Running are mean numbers of requests in all queues and batches.
+	Waiting []float64 `json:"waiting"`
+	Running []float64 `json:"running"`
+	// Percentiles are those of requests that arrived in the bin; nil where there are none.
+	Percentiles []percentiles `json:"percentiles"`
+
+	width stream.Micros
+}
+
+// percentiles are the median and the 99th percentile of a latency by bin of time, in ms.
+type percentiles struct {
+	Latency string     `json:"latency"`
+	P50     []*float64 `json:"p50"`
+	P99     []*float64 `json:"p99"`
+}
+
+func (c *Collector) timeSeries(until stream.Micros) timeSeries {
+	width := binWidth(until)
+	n := int((until + width - 1) / width)
+	s := timeSeries{WidthS: float64(width) / 1e6, width: width, Arrived: make([]int, n), Completed: make([]int, n),
+		Missed: make([]int, n)}
+	waiting, running := &integral{}, &integral{}
+	for i := range c.rows {
+		q := &c.rows[i]
+		q.addStays(-1, waiting, running)
+		if q.State == 0 {
+			continue
+		}
+		at := q.Arrival / int64(width)
+		s.Arrived[at]++
+		if q.met != nil && !*q.met {
+			s.Missed[at]++
+		}
+		if q.E2E >= 0 {
+			s.Completed[min(int((q.Arrival+q.E2E)/int64(width)), n-1)]++
+		}
+	}
+	s.Waiting, s.Running = rounded(waiting.perBin(width, until)), rounded(running.perBin(width, until))
+	for i := range resample.Latencies {
+		if p, ok := c.percentiles(&resample.Latencies[i], width, n); ok {
+			s.Percentiles = append(s.Percentiles, p)
+		}
+	}
+	return s
+}
+
+// addStays adds the times of a request on a replica, -1 for all.
+func (q *row) addStays(replica int32, waiting, running *integral) {
+	for _, x := range q.stays {
+		if x.replica < 0 || replica >= 0 && x.replica != replica {
+			continue
+		}
+		if x.scheduled.IsZero() {
+			waiting.add(x.enqueued, x.end, 1)
+			continue
+		}
+		waiting.add(x.enqueued, x.scheduled, 1)
+		running.add(x.scheduled, x.end, 1)
+	}
+}
+
+// percentiles returns those of a latency; ok is false if no request has one.
+func (c *Collector) percentiles(l *resample.Latency, width stream.Micros, n int) (p percentiles, ok bool) {
+	times := make([][]float64, n)
+	for i := range c.rows {
+		q := &c.rows[i]
+		if t, has := l.MS(&q.Request); has && q.State != 0 {
+			at := q.Arrival / int64(width)
+			times[at] = append(times[at], t)
+			ok = true
+		}
+	}
+	p = percentiles{Latency: l.Name, P50: make([]*float64, n), P99: make([]*float64, n)}
+	for i, t := range times {
+		if len(t) > 0 {
+			slices.Sort(t)
+			p.P50[i], p.P99[i] = pointer(round(quantileAt(t, 500))), pointer(round(quantileAt(t, 990)))
+		}
+	}
+	return p, ok
+}
+
+// replicaSeries are numbers of replicas in bins of time, which are WidthS long.
+type replicaSeries struct {
+	WidthS float64  `json:"width_s"`
+	Names  []string `json:"names"`
+	// Waiting and Running are mean numbers of requests: one row for each replica.
+	Waiting [][]float64 `json:"waiting"`
+	Running [][]float64 `json:"running"`
+	// KV is the mean number of used KV blocks or, if KVShare, the mean share of used blocks that routing saw.
+	// It is empty if the run has neither.
+	KV      [][]*float64 `json:"kv,omitempty"`
+	KVShare bool         `json:"kv_share,omitempty"`
+	// Of is the number of replicas. Those with the longest queues are shown if it is more than replicasShown.
+	Of int `json:"of"`
+}
+
+// replicasShown is how many replicas have rows.
+const replicasShown = 32
+
+func (c *Collector) replicaSeries(until, width stream.Micros) replicaSeries {
+	width *= 2
+	s := replicaSeries{WidthS: float64(width) / 1e6, Of: len(c.replicas)}
+	waiting, running := make([]integral, len(c.replicas)), make([]integral, len(c.replicas))
+	for i := range c.rows {
+		for _, x := range c.rows[i].stays {
+			if x.replica >= 0 {
+				only := row{stays: [2]stay{x, {replica: -1}}}
+				only.addStays(-1, &waiting[x.replica], &running[x.replica])
+			}
+		}
+	}
+	kv := c.signals
+	s.KVShare = true
+	if c.steps {
+		kv, s.KVShare = c.blocks, false
+	}
+	for _, r := range c.busiest(waiting) {
+		s.Names = append(s.Names, c.replicas[r])
+		s.Waiting = append(s.Waiting, rounded(waiting[r].perBin(width, until)))
+		s.Running = append(s.Running, rounded(running[r].perBin(width, until)))
+		if len(kv) == 0 {
+			continue
+		}
+		row := make([]*float64, (until+width-1)/width)
+		if x := kv[r]; x != nil {
+			row = x.means(width, until)
+		}
+		for _, v := range row {
+			if v != nil {
+				*v = round(*v)
+			}
+		}
+		s.KV = append(s.KV, row)
+	}
+	return s
+}
+
+// busiest returns the replicas that have rows, by name.
+func (c *Collector) busiest(waiting []integral) []int32 {
+	all := c.sortedReplicas()
+	if len(all) <= replicasShown {
+		return all
+	}
+	total := func(r int32) (sum float64) {
+		for _, x := range waiting[r].sum {
+			sum += x
+		}
+		return sum
+	}
+	ranked := slices.Clone(all)
+	slices.SortStableFunc(ranked, func(a, b int32) int {
+		switch x, y := total(a), total(b); {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	ranked = ranked[:replicasShown]
+	return slices.DeleteFunc(all, func(r int32) bool { return !slices.Contains(ranked, r) })
+}
+
+func rounded(x []float64) []float64 {
+	for i := range x {
+		x[i] = round(x[i])
+	}
+	return x
+}
