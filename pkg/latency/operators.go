@@ -62,6 +62,9 @@ type Host struct {
 	Captured int64   `json:"captured"`
 	PiecesUS float64 `json:"pieces_us"`
 	EagerUS  float64 `json:"eager_us"`
+	// ExpertPiecesUS is by how much longer the pieces of layers with experts take for at least 512 tokens, in
+	// proportion less for fewer.
+	ExpertPiecesUS float64 `json:"expert_pieces_us,omitempty"`
 	// DecodeInPieces: the graphs of steps without chunks are pieces, too. ChunksEager: there are no graphs
 	// of steps with chunks.
 	DecodeInPieces bool `json:"decode_in_pieces,omitempty"`
@@ -155,7 +158,8 @@ func (o *Operators) check() error {
 	}
 	h := &o.Host
 	return cmp.Or(
-		checkEach("operators.host", []float64{h.StepUS, h.SequenceUS, h.PiecesUS, h.EagerUS, h.ChunkFactor}),
+		checkEach("operators.host", []float64{h.StepUS, h.SequenceUS, h.PiecesUS, h.EagerUS, h.ChunkFactor,
+			h.ExpertPiecesUS}),
 		checkMixed(o.MixedFactor),
 		checkEach("operators pair_us", []float64{o.Prefill.PairUS, o.WindowPrefill.PairUS}),
 		checkDegrees(o.Groups, o.Ranks),
@@ -201,9 +205,9 @@ func (m *operators) Step(b Batch) des.Time {
 	us += m.attention(b, chunkShare, decodeShare)
 	if b.Prefill > 0 {
 		share := min(1, float64(b.Prefill)/slowChunk)
-		us = max(m.host.PiecesUS, float64(us*(1+float64((m.host.ChunkFactor-1)*share))))
+		us = max(m.host.pieces(tokens), float64(us*(1+float64((m.host.ChunkFactor-1)*share))))
 	} else if m.host.DecodeInPieces {
-		us = max(m.host.PiecesUS, us)
+		us = max(m.host.pieces(tokens), us)
 	}
 	switch {
 	case padded > 0:
@@ -215,8 +219,14 @@ func (m *operators) Step(b Batch) des.Time {
 	return max(1, micros(us+m.host.StepUS+float64(m.host.SequenceUS*sequences)))
 }
 
-// slowChunk is the number of tokens in chunks from which on Host.ChunkFactor counts in full.
+// slowChunk is the number of tokens in chunks from which on Host.ChunkFactor counts in full, and that of tokens
+// in a step for Host.ExpertPiecesUS.
 const slowChunk = 512
+
+// pieces returns the least time of a step of n tokens whose graphs are pieces of a layer.
+func (h *Host) pieces(n float64) float64 {
+	return h.PiecesUS + float64(h.ExpertPiecesUS*min(1, n/slowChunk))
+}
 
 // padded returns the size of the CUDA graph for n tokens; 0 if there is none.
 func (h *Host) padded(n int64) float64 {

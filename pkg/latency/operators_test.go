@@ -49,6 +49,12 @@ func TestOperators(t *testing.T) {
 			Batch{Prefill: 600, Chunks: 1, Pairs: 1000}, 2*(692+10+636+500) + 22 + 3000},
 		{"decode in pieces of graphs", func(o *Operators) { o.Host.DecodeInPieces, o.Host.PiecesUS = true, 250 },
 			Batch{Decode: 1, Context: 500}, 250 + 22},
+		{"pieces with experts, padded to 8 tokens", func(o *Operators) { o.Host.ExpertPiecesUS = 512 },
+			Batch{Prefill: 5, Chunks: 1}, 138 + 22},
+		{"no more than with 512 tokens", func(o *Operators) {
+			o.Host.ExpertPiecesUS, o.Host.Captured, o.Host.ChunkFactor = 512e3, 1024, 1
+			o.Tokens = Curve{[]int64{1}, []float64{1}}
+		}, Batch{Prefill: 600, Chunks: 1}, 130 + 512e3 + 22},
 		{"no graphs of steps with chunks", func(o *Operators) { o.Host.ChunksEager = true },
 			Batch{Prefill: 8, Chunks: 1, Pairs: 36}, 144 + 22 + 3000},
 		{"both: the floor of decode attention counts once, 148 · (1 + 7/512)", nil,
@@ -76,7 +82,9 @@ func TestOperators(t *testing.T) {
 // TestOperatorsDoNotFall: more tokens, more context, or more sequences with the same context each never
 // take less time.
 func TestOperatorsDoNotFall(t *testing.T) {
-	m := newOperatorModel(t, kernels())
+	o := kernels()
+	o.Host.Captured, o.Host.ExpertPiecesUS = 256, 900
+	m := newOperatorModel(t, o)
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(0, 300)
 		each := n.Draw(t, "context")

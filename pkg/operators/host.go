@@ -12,7 +12,11 @@ const (
 	asyncStepUS, asyncSequenceUS = 100, 4
 	// Without asynchronous scheduling the GPU waits while the scheduler works.
 	syncStepUS, syncSequenceUS = 1500, 40
-	// Launching the pieces of a layer that are CUDA graphs, and what is between them; with experts.
+	// Launching the pieces of a layer that are CUDA graphs, and what is between them; with experts, for steps of
+	// 512 tokens and more. A piece is one launch however many kernels it has (CUDAGraphWrapper.__call__ in
+	// vllm/compilation/cuda_graph.py, v0.15.1), so that experts do not make it longer for the host. The servers that
+	// the second time was chosen on had steps of 800 to 2048 tokens there: it is more time on the GPU than
+	// was measured of its kernels, and less for fewer tokens.
 	piecesLayerUS, piecesExpertsUS = 100, 700
 	// Launching the kernels of a layer one by one where no CUDA graph has the size; with experts, and of
 	// a model compiled as a whole.
@@ -29,14 +33,15 @@ func (c *compiler) host() latency.Host {
 		h.StepUS, h.SequenceUS = syncStepUS, syncSequenceUS
 	}
 	for _, l := range c.arch.Layers {
-		pieces, eager := float64(piecesLayerUS), float64(eagerLayerUS)
+		eager := float64(eagerLayerUS)
 		if l.MLP.Experts > 0 {
-			pieces, eager = piecesExpertsUS, eagerExpertsUS
+			h.ExpertPiecesUS += float64(float64(l.Count) * (max(piecesExpertsUS, piecesLayerUS) - piecesLayerUS))
+			eager = eagerExpertsUS
 		}
 		if c.machine.Graphs == WholeDecodeOnly {
 			eager = max(eager, eagerWholeUS)
 		}
-		h.PiecesUS += float64(float64(l.Count) * pieces)
+		h.PiecesUS += float64(float64(l.Count) * piecesLayerUS)
 		h.EagerUS += float64(float64(l.Count) * eager)
 	}
 	switch c.machine.Graphs {
@@ -47,7 +52,7 @@ func (c *compiler) host() latency.Host {
 	case WholeDecodeOnly:
 		h.ChunksEager = true
 	case WholeSteps:
-		h.PiecesUS = 0
+		h.PiecesUS, h.ExpertPiecesUS = 0, 0
 	}
 	return h
 }
