@@ -13,7 +13,7 @@ import (
 type anomalyMonitor struct {
 	detect  anomaly.Detector
 	found   []*anomaly.Episode // not yet written
-	w       *stream.Writer
+	w       *stream.Writer     // nil if they are only counted
 	count   func(kind string)
 	blocked []bool          // by replica: whether its queue was head-of-line blocked at its last batch
 	routes  bool            // detectors see when requests are routed
@@ -139,6 +139,9 @@ func (l *anomalyMonitor) finished(s *simulation, slot int32) error {
 func (l *anomalyMonitor) flush(s *simulation) error {
 	for _, e := range l.found {
 		l.count(e.Type)
+		if l.w == nil {
+			continue
+		}
 		a := stream.Anomaly{Kind: stream.KindAnomaly, Type: e.Type, StartUS: stream.Micros(e.Start),
 			EndUS: stream.Micros(e.End), Severity: e.Severity, Count: e.Count, RequestIDs: e.Requests,
 			Replica: stream.NoIndex, SLOClass: e.Class, Text: e.Text}

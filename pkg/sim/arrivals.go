@@ -17,6 +17,14 @@ type feed interface {
 	skip() (int64, error)
 }
 
+// source is a feed that knows the stream it comes from.
+type source interface {
+	feed
+	// digest and warnings are those of the stream, after its end.
+	digest() string
+	warnings() []string
+}
+
 // arrivals reads a workload, one request or session at a time.
 type arrivals struct {
 	reader *stream.Reader
@@ -110,6 +118,9 @@ func (a *arrivals) skip() (n int64, err error) {
 	}
 	return n, err
 }
+
+func (a *arrivals) digest() string     { return a.reader.Digest() }
+func (a *arrivals) warnings() []string { return a.reader.Warnings() }
 
 // workload is a workload in memory.
 type workload []recordedArrival

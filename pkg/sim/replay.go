@@ -74,6 +74,9 @@ func (p *parentRun) check(child *stream.Header, o *Options) error {
 // WhatIf reports whether a replay changes settings, which makes it a run of its own.
 func (o *Options) WhatIf() bool { return len(o.Set) > 0 || o.Policies != "" }
 
+// LoadCluster loads the cluster that o names. An error in it is a *strictyaml.Error.
+func (o *Options) LoadCluster() (*cluster.Config, error) { return cluster.Load(o.Cluster, o.cluster()) }
+
 // cluster are the options for loading the cluster.
 func (o *Options) cluster() cluster.Options {
 	return cluster.Options{PolicyFile: o.Policies, Overrides: o.Set, Hardware: o.Hardware, Operators: o.Operators,

@@ -135,7 +135,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if o.Replay != "" {
 		return replayRun(ctx, in, out, o)
 	}
-	c, err := cluster.Load(o.Cluster, o.cluster())
+	c, err := o.LoadCluster()
 	if err != nil {
 		return err
 	}
@@ -154,6 +154,15 @@ func runLoaded(ctx context.Context, c *cluster.Config, in io.Reader, out io.Writ
 	if o.PrintConfig {
 		return printConfig(out, c)
 	}
+	specs, err := o.prepare(c)
+	if err != nil {
+		return err
+	}
+	return runCluster(ctx, c, specs, in, out, o)
+}
+
+// prepare warns of options without effect on c and returns the specs of its replicas.
+func (o *Options) prepare(c *cluster.Config) ([]replicaSpec, error) {
 	jitters := slices.ContainsFunc(c.Pools(), func(d *cluster.Deployment) bool { return d.Latency.Jitter.CV > 0 })
 	if o.JitterSeed != nil && !jitters {
 		o.warn("--jitter-seed has no effect: no deployment has latency.jitter")
@@ -161,11 +170,7 @@ func runLoaded(ctx context.Context, c *cluster.Config, in io.Reader, out io.Writ
 	if o.Counterfactual.enabled() && c.HasTiers() {
 		o.warn("the estimates of --counterfactual do not know loads from kv_tiers; --counterfactual exact:N does")
 	}
-	specs, err := replicaSpecs(c, o.jitterSeed())
-	if err != nil {
-		return err
-	}
-	return runCluster(ctx, c, specs, in, out, o)
+	return replicaSpecs(c, o.jitterSeed())
 }
 
 // runCluster is Run with a loaded and valid cluster.
@@ -179,13 +184,7 @@ func runCluster(ctx context.Context, c *cluster.Config, specs []replicaSpec, in 
 // simulate simulates the workload of a reader that the caller closes.
 func simulate(ctx context.Context, c *cluster.Config, specs []replicaSpec, reader *stream.Reader, out io.Writer,
 	o Options) error {
-	if o.ITL && o.Trace == stream.TraceLevels[0] {
-		o.warn("--itl has no effect: --trace minimal writes no outcomes")
-	}
-	if err := o.Contradiction(); err != nil {
-		return err
-	}
-	if err := cmp.Or(scalingContradiction(c, &o), poolContradiction(c, &o), failureContradiction(c, &o)); err != nil {
+	if err := o.check(c); err != nil {
 		return err
 	}
 	arrivals, workload, err := openArrivals(reader)
@@ -196,20 +195,37 @@ func simulate(ctx context.Context, c *cluster.Config, specs []replicaSpec, reade
 	if err := o.parent.check(header, &o); err != nil {
 		return err
 	}
-	w := stream.NewWriter(out, o.Plain)
-	if err := play(ctx, c, specs, arrivals, header, w, o); err != nil {
-		w.Close() // keeps what was written readable; it is marked as truncated
-		return err
-	}
-	return w.Close()
+	_, err = write(ctx, c, specs, arrivals, header, out, o)
+	return err
 }
 
-// play runs the simulation and writes header, records and end.
-func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a *arrivals, header *stream.Header,
-	w *stream.Writer, o Options) error {
+// check warns of options without effect and returns an error about those that c does not support.
+func (o *Options) check(c *cluster.Config) error {
+	if o.ITL && o.Trace == stream.TraceLevels[0] {
+		o.warn("--itl has no effect: --trace minimal writes no outcomes")
+	}
+	return cmp.Or(o.Contradiction(), scalingContradiction(c, o), poolContradiction(c, o), failureContradiction(c, o))
+}
+
+// write is play with a stream on out.
+func write(ctx context.Context, c *cluster.Config, specs []replicaSpec, a source, header *stream.Header,
+	out io.Writer, o Options) (*metrics.Record, error) {
+	w := stream.NewWriter(out, o.Plain)
+	record, err := play(ctx, c, specs, a, header, w, o)
+	if err != nil {
+		w.Close() // keeps what was written readable; it is marked as truncated
+		return nil, err
+	}
+	return record, w.Close()
+}
+
+// play runs the simulation, writes header, records and end, and returns the record of metrics. If w is nil,
+// nothing is written; then no decision may be evaluated.
+func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a source, header *stream.Header,
+	w *stream.Writer, o Options) (*metrics.Record, error) {
 	s, err := newSimulation(c, header.SLOClasses, specs, &o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.feed = a
 	if o.Horizon != nil {
@@ -218,27 +234,29 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a *arriva
 	var bound *metrics.Bound
 	if o.Clairvoyant != "" {
 		if bound, err = s.lookAhead(ctx, c, header.SLOClasses, specs, &o); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	p := plugIn(s, header, w, &o)
 	// Read the first request before writing: an error record from upstream then replaces the run.
 	if err := s.readNext(); err != nil {
-		return err
+		return nil, err
 	}
-	if err := w.Header(header); err != nil {
-		return err
+	if w != nil {
+		if err := w.Header(header); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.run(func() error { progress(s, o.Progress); return ctx.Err() }); err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.close(); err != nil {
-		return err
+		return nil, err
 	}
 	if p.regrets.exact() {
 		base, err := newSimulation(c, header.SLOClasses, specs, &o)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		base.horizon = s.horizon
 		if x, ok := s.router.chooser.(*clairvoyant); ok {
@@ -246,21 +264,24 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a *arriva
 		}
 		p.regrets.warnUnknown(&o)
 		if err := p.regrets.resimulate(ctx, base, o.CounterfactualHorizon); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := p.warn(s, a.reader, &o); err != nil {
-		return err
+	if err := p.warn(s, a, &o); err != nil {
+		return nil, err
 	}
 	record := summary(s, p)
 	record.Bound = bound
 	if record.Load, err = p.metrics.demand.load(c); err != nil {
-		return err
+		return nil, err
+	}
+	if w == nil {
+		return record, nil
 	}
 	if err := w.Any(record); err != nil {
-		return err
+		return nil, err
 	}
-	return w.End(&stream.End{Requests: &s.counts, WorkloadDigest: a.reader.Digest()})
+	return record, w.End(&stream.End{Requests: &s.counts, WorkloadDigest: a.digest()})
 }
 
 // plugins are the observers of a run that play needs after it.
@@ -300,7 +321,9 @@ func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) 
 		p.metrics.TrackAnomalies(anomaly.Names(s.scales(), s.failures != nil, s.backpressure != nil))
 		s.observers.add(&waitMonitor{replicas: make([]limitTimes, len(s.replicas))})
 		s.observers.add(newAnomalyMonitor(s, w, p.metrics.AddAnomaly))
-		s.observers.add(&traceWriter{w: w, full: level > 1})
+		if w != nil {
+			s.observers.add(&traceWriter{w: w, full: level > 1})
+		}
 	}
 	if s.router.needs.all&policy.NeedsPrefix != 0 {
 		p.metrics.HasPrefixPrediction()
@@ -314,8 +337,8 @@ func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) 
 }
 
 // warn reports the warnings of a finished run. With --strict those about the workload are errors.
-func (p *plugins) warn(s *simulation, workload *stream.Reader, o *Options) error {
-	for _, warning := range slices.Concat(workload.Warnings(), s.unserved.warnings(s)) {
+func (p *plugins) warn(s *simulation, workload source, o *Options) error {
+	for _, warning := range slices.Concat(workload.warnings(), s.unserved.warnings(s)) {
 		if o.Strict {
 			return errors.New(warning)
 		}
