@@ -75,6 +75,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/sim", "pkg/anomaly pkg/hardware pkg/cluster pkg/strictyaml pkg/des pkg/dist pkg/engine pkg/kv " +
 		"pkg/latency pkg/link pkg/tier pkg/capacity pkg/metrics pkg/model pkg/portable pkg/registry pkg/policy " +
 		"pkg/scale pkg/stream pkg/stat pkg/parquet"},
+	{"pkg/sweep", "pkg/cluster pkg/fitness pkg/metrics pkg/sim pkg/stream pkg/strictyaml"},
 	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/recording pkg/registry pkg/resample pkg/stat " +
 		"pkg/stream pkg/textio pkg/texttab"},
 	{"pkg/report", "pkg/attribution pkg/fitness pkg/llmtext pkg/metrics pkg/registry pkg/stream pkg/texttab"},
@@ -85,7 +86,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/calibrate", "pkg/cluster pkg/des pkg/dist pkg/hardware pkg/latency pkg/leastsq pkg/model " +
 		"pkg/recording pkg/registry pkg/sim pkg/stat pkg/stream pkg/strictyaml pkg/textio"},
 	{"pkg/cli", "pkg/calibrate pkg/limits pkg/strictyaml pkg/diff pkg/report pkg/gen pkg/attribution pkg/stream " +
-		"pkg/recording pkg/sim pkg/summarize pkg/parquet pkg/metrics"},
+		"pkg/recording pkg/sim pkg/summarize pkg/sweep pkg/parquet pkg/metrics"},
 	{"cmd/blis-gen", "pkg/cli"},
 	{"cmd/blis-sim", "pkg/cli"},
 	{"cmd/blis-summarize", "pkg/cli"},
@@ -117,7 +118,7 @@ var testsMay = map[string][]string{
 	"pkg/latency":   {"pkg/hardware", "pkg/operators", "pkg/stream"},
 	"pkg/summarize": {"schemas"},
 	"schemas": {"pkg/hardware", "pkg/cluster", "pkg/diff", "pkg/dist", "pkg/fitness", "pkg/gen", "pkg/metrics",
-		"pkg/policy", "pkg/scale", "pkg/stream", "pkg/summarize"},
+		"pkg/policy", "pkg/scale", "pkg/stream", "pkg/summarize", "pkg/sweep"},
 }
 
 // owners names the packages, mostly one, that may import each third-party module.

@@ -22,6 +22,7 @@ import (
 	"blis/pkg/scale"
 	"blis/pkg/stream"
 	"blis/pkg/summarize"
+	"blis/pkg/sweep"
 	"blis/schemas"
 
 	"github.com/google/go-cmp/cmp"
@@ -104,6 +105,7 @@ var others = []struct {
 		true},
 	{"policies", "A bundle of policies (blis-sim -p).", reflect.TypeFor[policy.Bundle](), true},
 	{"spec", "A workload spec of blis-gen.", reflect.TypeFor[gen.Spec](), true},
+	{"grid", "A grid of runs (blis-sim --sweep).", reflect.TypeFor[sweep.Grid](), true},
 	{"fitness", "A fitness file of blis-summarize.", reflect.TypeFor[fitness.Spec](), true},
 }
 

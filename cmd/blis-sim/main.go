@@ -2,6 +2,7 @@
 // run: the outcome of each request, and metrics.
 //
 //	blis-sim [flags] [WORKLOAD]
+//	blis-sim --sweep GRID [flags] [WORKLOAD...]
 //
 // WORKLOAD is a stream from blis-gen, or handwritten requests: one JSON object per line,
 // sorted by arrival. Without it, or with -, stdin is read. -c FILE describes the cluster
@@ -154,6 +155,18 @@
 //	$ blis-sim workload.jsonl.zst -o run.jsonl.zst
 //	$ blis-sim --replay run.jsonl.zst workload.jsonl.zst
 //	$ blis-sim --replay run.jsonl.zst --set routing.type=random workload.jsonl.zst | blis-summarize
+//
+// --sweep FILE simulates many configurations in one process, on all cores: all combinations of the
+// settings, policies, workloads and seeds in a grid file. --sweep - reads them from stdin, a JSON
+// object a line. Each run is the same as a single run of blis-sim with its settings. The output is one
+// JSON line a run, with the metrics and, with --fitness FILE or an expression, the score; -o x.csv and
+// -o x.parquet are tables with a column for each number. A run that fails is a result with its error;
+// the exit code is 1 if all fail. --results DIR keeps each result, so that a sweep that was interrupted
+// continues where it was; --keep-runs keeps the runs there, too. --shard K/N is one part of N
+// (docs/sweeps.md):
+//
+//	$ printf 'version: 1\nset: {deployments.main.replicas: [2, 3], routing.type: [least-loaded, weighted]}\nseeds: [0, 1]\n' >grid.yaml
+//	$ blis-sim --sweep grid.yaml --trace minimal --results results workload.jsonl.zst -o results.csv
 //
 // A model and a GPU are enough; the rest is derived:
 //

@@ -22,6 +22,7 @@ import (
 	"blis/pkg/gen"
 	"blis/pkg/limits"
 	"blis/pkg/summarize"
+	"blis/pkg/sweep"
 
 	"github.com/alecthomas/kong"
 )
@@ -49,6 +50,8 @@ type Tool struct {
 	stream string
 	// tables is true if the tool can also write Parquet tables of the stream.
 	tables bool
+	// rows is true if the call itself writes a Parquet table.
+	rows bool
 	// failureCode is the exit code if the data or an input or output failed; 0 means 1.
 	failureCode int
 	// vars are what the tags of its flags name as ${WORD}: lists of choices that a table has.
@@ -236,6 +239,9 @@ func (t Tool) do(ctx context.Context, cmd command, std standardStreams) (err err
 	if cmd.writesDocument() {
 		t.stream = "" // no tool reads the document as a stream
 	}
+	if c, ok := cmd.(interface{ writesRows() bool }); ok && c.writesRows() {
+		t.rows = true
+	}
 	out, plain, err := t.openOutput(cmd.options().Output, cmd.plain(), std.Out)
 	if err != nil {
 		return err
@@ -250,11 +256,12 @@ func (t Tool) do(ctx context.Context, cmd command, std standardStreams) (err err
 		color: cmd.options().Output == "" && isTerminal(std.Out),
 		warn:  func(msg string) { show.clear(); t.printError(std.Err, "warning: "+msg) }})
 	_, reported := errors.AsType[summarize.Reported](err)
-	if err != nil && err != errDiffers && !reported {
+	_, failed := errors.AsType[sweep.AllFailed](err)
+	if err != nil && err != errDiffers && !reported && !failed {
 		return errors.Join(err, out.abort(t, err))
 	}
-	if failed := out.commit(); failed != nil {
-		return failed
+	if committing := out.commit(); committing != nil {
+		return committing
 	}
 	return err
 }

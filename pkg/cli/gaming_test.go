@@ -27,14 +27,14 @@ var cheats = []cheat{
 	{"serve the easy class only", `req.slo_class != "critical" && req.slo_class != "interactive"`},
 }
 
-// sweep is a kind of cheat with thresholds.
-type sweep struct {
+// thresholdCheat is a kind of cheat with thresholds.
+type thresholdCheat struct {
 	name, admit string
 	thresholds  []string
 }
 
 // sweeps are the cheats that a gate must stop at each threshold.
-var sweeps = []sweep{
+var sweeps = []thresholdCheat{
 	{"reject prompts from", `req.input_tokens < %s`, []string{"300", "1000", "2000", "4000", "8000", "30000"}},
 	{"reject short prompts up to", `req.input_tokens > %s`, []string{"100", "300", "1000"}},
 	{"delay times", `req.delays < %s ? "delay" : "admit"`, []string{"1", "3", "20"}},
@@ -45,7 +45,7 @@ var sweeps = []sweep{
 }
 
 // sessionSweeps are those about sessions.
-var sessionSweeps = []sweep{
+var sessionSweeps = []thresholdCheat{
 	{"starve sessions above", `req.turn == 0.0 && cluster.inflight > %s ? "reject" : "admit"`, []string{"4", "20"}},
 	{"end sessions at turn", `req.turn < %s`, []string{"1", "5", "15", "30"}},
 }
@@ -95,7 +95,7 @@ var gamedWorkloads = []struct {
 	scenario, requests, seed string // a scenario or the file of a spec
 	classes, tenants         []string
 	sim                      []string
-	sessions                 []sweep
+	sessions                 []thresholdCheat
 }{
 	{"mixed-slo", "600", "5", []string{"critical", "standard", "sheddable"}, []string{"voice", "office", "archive"},
 		[]string{"--horizon", "30s"}, nil},
@@ -109,9 +109,10 @@ var gamedWorkloads = []struct {
 }
 
 // allCheats are the cheats and all thresholds of the sweeps.
-func allCheats(classes, tenants []string, sessions []sweep) []cheat {
+func allCheats(classes, tenants []string, sessions []thresholdCheat) []cheat {
 	all := slices.Clone(cheats)
-	for _, s := range slices.Concat(sweeps, sessions, []sweep{{"reject the class", `req.slo_class != "%s"`, classes},
+	for _, s := range slices.Concat(sweeps, sessions, []thresholdCheat{
+		{"reject the class", `req.slo_class != "%s"`, classes},
 		{"reject the tenant", `req.tenant != "%s"`, tenants}}) {
 		for _, x := range s.thresholds {
 			all = append(all, cheat{s.name + " " + x, fmt.Sprintf(s.admit, x)})

@@ -34,8 +34,8 @@ func (t Tool) openOutput(name string, asked bool, stdout io.Writer) (p outputSin
 			return nil, false, err
 		}
 	}
-	if isTable(name) && (t.stream != "" || !isCSV(name)) {
-		if !t.tables {
+	if isTable(name) && (t.stream != "" || !isCSV(name)) && (!t.rows || isFolder(name)) {
+		if !t.tables || t.rows {
 			return nil, false, usageError{
 				"this output has no table form; name a file that does not end in .parquet, .csv or /"}
 		}

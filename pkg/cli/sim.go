@@ -9,6 +9,7 @@ import (
 
 	"blis/pkg/sim"
 	"blis/pkg/stream"
+	"blis/pkg/sweep"
 )
 
 // Sim is blis-sim.
@@ -24,6 +25,8 @@ var Sim = Tool{
 
 type simCommand struct {
 	sim.Options
+	Others []string      `arg:"" optional:"" name:"workloads" help:"More workloads, for --sweep."`
+	Sweep  sweep.Options `embed:""`
 	common
 }
 
@@ -33,9 +36,12 @@ func (c *simCommand) isListing() bool { return c.List != "" || c.PrintConfig }
 // isComparison is true if the call only compares a run with its replay.
 func (c *simCommand) isComparison() bool { return c.Replay != "" && !c.WhatIf() && !c.isListing() }
 
-func (c *simCommand) writesDocument() bool { return c.isListing() || c.isComparison() }
+func (c *simCommand) writesDocument() bool { return c.isListing() || c.isComparison() || c.isSweep() }
 
 func (c *simCommand) input() string {
+	if c.isSweep() {
+		return c.sweepInput()
+	}
 	if c.isListing() {
 		return ""
 	}
@@ -44,7 +50,10 @@ func (c *simCommand) input() string {
 
 // Validate is called by kong.
 func (c *simCommand) Validate() error {
-	if isTable(c.Output) && c.Trace == "minimal" && !c.isListing() {
+	if err := c.validateSweep(); err != nil {
+		return err
+	}
+	if !c.isSweep() && isTable(c.Output) && c.Trace == "minimal" && !c.isListing() {
 		return errors.New("--trace=minimal writes no outcomes for a table")
 	}
 	for _, set := range c.Set {
@@ -63,6 +72,9 @@ func (c *simCommand) Validate() error {
 
 // checkFlags rejects what tables cannot hold, and flags that contradict a replayed run.
 func (c *simCommand) checkFlags() error {
+	if err := c.checkSweepFlags(); err != nil {
+		return err
+	}
 	if isTable(c.Output) && slices.Contains(c.givenFlags, "counterfactual") {
 		return fmt.Errorf("--counterfactual has no effect: tables (-o %s) have no regret records; "+
 			"write a run, such as run.jsonl.zst", c.Output)
@@ -93,6 +105,9 @@ func (c *simCommand) checkFlags() error {
 func (c *simCommand) plain() bool { return c.Plain }
 
 func (c *simCommand) run(ctx context.Context, j stdio) error {
+	if c.isSweep() {
+		return c.sweep(ctx, j)
+	}
 	o := c.Options
 	if isTable(c.Output) {
 		if c.Trace == "full" && slices.Contains(c.givenFlags, "trace") {

@@ -26,6 +26,13 @@ func (versionFlag) BeforeReset(c *kong.Context) error {
 // writeVersion writes the tool's version, the revision it was built from with its date,
 // and the version of the streams that it writes, one per line. info may be nil.
 func writeVersion(w io.Writer, tool string, info *debug.BuildInfo) error {
+	_, err := fmt.Fprintf(w, "%s %s\nrevision %s\nstream version %d\n", tool, stream.Version, revisionOf(info),
+		stream.StreamVersion)
+	return err
+}
+
+// revisionOf describes the revision of a build, which may be nil.
+func revisionOf(info *debug.BuildInfo) string {
 	setting := map[string]string{}
 	if info != nil {
 		for _, s := range info.Settings {
@@ -45,7 +52,5 @@ func writeVersion(w io.Writer, tool string, info *debug.BuildInfo) error {
 	case info != nil && strings.HasPrefix(info.Main.Version, "v"): // installed as a module
 		revision = info.Main.Version
 	}
-	_, err := fmt.Fprintf(w, "%s %s\nrevision %s\nstream version %d\n", tool, stream.Version, revision,
-		stream.StreamVersion)
-	return err
+	return revision
 }

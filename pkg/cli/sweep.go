@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"blis/pkg/stream"
+	"blis/pkg/sweep"
+)
+
+// isSweep is true if the call simulates many configurations.
+func (c *simCommand) isSweep() bool { return c.Sweep.Sweep != "" }
+
+// writesRows is true if the output of a sweep is a table.
+func (c *simCommand) writesRows() bool { return c.isSweep() }
+
+// sweepInput is stdin if points come from there. Workloads are opened when they are needed.
+func (c *simCommand) sweepInput() string {
+	if c.Sweep.Sweep == "-" {
+		return "-"
+	}
+	return ""
+}
+
+// validateSweep rejects flags that need --sweep, and those that a sweep cannot have.
+func (c *simCommand) validateSweep() error {
+	s := &c.Sweep
+	if c.isSweep() {
+		switch {
+		case s.KeepRuns && s.Results == "":
+			return errors.New("--keep-runs has no effect without --results, which names the folder")
+		case s.Sweep == "-" && len(c.Others) > 0:
+			return errors.New("the call names several workloads, but runs on stdin (--sweep -) name their own: " +
+				"name at most one, for those that name none")
+		case isFolder(c.Output):
+			return fmt.Errorf("-o %s: a sweep writes one file; --results DIR --keep-runs keeps the runs", c.Output)
+		case c.isListing():
+			return errors.New("--list and --print-config have no effect with --sweep")
+		}
+		return nil
+	}
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{{"fitness", s.Fitness != ""}, {"results", s.Results != ""}, {"keep-runs", s.KeepRuns},
+		{"shard", s.Shard != sweep.Shard{}}} {
+		if flag.given {
+			return fmt.Errorf("--%s has no effect without --sweep", flag.name)
+		}
+	}
+	if len(c.Others) > 0 {
+		return fmt.Errorf("unexpected argument %s: several workloads need --sweep", c.Others[0])
+	}
+	return nil
+}
+
+// checkSweepFlags rejects flags of single runs.
+func (c *simCommand) checkSweepFlags() error {
+	if !c.isSweep() {
+		return nil
+	}
+	for _, flag := range []string{"replay", "format", "space", "plain"} {
+		if slices.Contains(c.givenFlags, flag) {
+			return fmt.Errorf("--%s has no effect with --sweep", flag)
+		}
+	}
+	return nil
+}
+
+// workloads are those of the call. Stdin is one only if nothing else is on it.
+func (c *simCommand) workloads() []string {
+	if c.Workload == "-" && c.Sweep.Sweep == "-" {
+		return nil
+	}
+	return append([]string{c.Workload}, c.Others...)
+}
+
+// sweep runs the points of --sweep.
+func (c *simCommand) sweep(ctx context.Context, j stdio) error {
+	run := c.Options
+	run.Given, run.Version, run.Plain = c.givenFlags, stream.Version, false
+	info, _ := debug.ReadBuildInfo()
+	call := sweep.Call{Run: run, Workloads: c.workloads(), Build: revisionOf(info),
+		Open: func(name string) (io.ReadCloser, error) {
+			if name == "-" && (c.Sweep.Sweep == "-" || isTerminal(j.stdin)) {
+				return nil, errors.New("the workload cannot be read from stdin: name a file")
+			}
+			return openInput(ctx, name, j.stdin)
+		}}
+	if j.progress != nil {
+		call.Progress = func(done int) { j.progress(fmt.Sprintf("%d results", done)) }
+	}
+	w := newResultWriter(c.Output, j.out)
+	if err := sweep.Run(ctx, j.in, w.write, c.Sweep, call); err != nil {
+		if _, complete := errors.AsType[sweep.AllFailed](err); complete {
+			return errors.Join(err, w.close())
+		}
+		return err
+	}
+	return w.close()
+}
+
+// resultWriter writes the results of a sweep.
+type resultWriter interface {
+	write(*sweep.Result) error
+	close() error
+}
+
+// newResultWriter returns the writer for an output of that name.
+func newResultWriter(name string, out io.Writer) resultWriter {
+	if isCSV(name) || strings.HasSuffix(name, ".parquet") {
+		return &resultTable{name: name, out: out}
+	}
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	return resultLines{enc}
+}
+
+// resultLines writes a line for each result at once: the process that writes points to stdin waits for it.
+type resultLines struct{ *json.Encoder }
+
+func (w resultLines) write(r *sweep.Result) error { return w.Encode(r) }
+func (resultLines) close() error                  { return nil }

@@ -1,0 +1,56 @@
+package sweep
+
+import (
+	"encoding/json"
+
+	"blis/pkg/fitness"
+	"blis/pkg/metrics"
+)
+
+// kindResult is the kind of a Result.
+const kindResult = "result"
+
+// Result is the record of one run of a sweep.
+type Result struct {
+	Kind string `json:"kind"`
+	// Index is the place of the run in the sweep, from 0.
+	Index int `json:"index"`
+	// ID identifies what determines the run: its header with the configuration, and the workload.
+	ID string `json:"id,omitempty"`
+	// Set, Policies, Workload and Seed are the point.
+	Set      map[string]any `json:"set,omitempty"`
+	Policies string         `json:"policies,omitempty"`
+	Workload string         `json:"workload,omitempty"`
+	Seed     uint64         `json:"seed"`
+	// WorkloadDigest and ConfigDigest are as in the run; Policy is the digest of its policies.
+	WorkloadDigest string `json:"workload_digest,omitempty"`
+	ConfigDigest   string `json:"config_digest,omitempty"`
+	Policy         string `json:"policy,omitempty"`
+	// Metrics is the tree of the run, absent if there was none.
+	Metrics json.RawMessage `json:"metrics,omitempty"`
+	// Fitness is absent if none was asked for. A run without metrics has score 0.
+	Fitness  *fitness.Result `json:"fitness,omitempty"`
+	Warnings []string        `json:"warnings,omitempty"`
+	// Error says why there are no metrics, or why the fitness does not apply.
+	Error string `json:"error,omitempty"`
+}
+
+// Values returns all numbers of the metrics by path.
+func (r *Result) Values() ([]metrics.Value, error) {
+	if r.Metrics == nil {
+		return nil, nil
+	}
+	raw, err := decodeMetrics(r.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	return metrics.Values(raw), nil
+}
+
+func decodeMetrics(text json.RawMessage) (*metrics.Raw, error) {
+	record := emptyRecord()
+	if err := json.Unmarshal(text, record); err != nil {
+		return nil, err
+	}
+	return &record.Raw, nil
+}

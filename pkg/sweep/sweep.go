@@ -1,0 +1,298 @@
+// Package sweep simulates many configurations in one process: each workload is read once, configurations are
+// loaded once, and runs use all cores. A run has the same bytes and metrics as a single one.
+package sweep
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"blis/pkg/fitness"
+	"blis/pkg/sim"
+)
+
+// Options are those of a sweep besides the options of each run.
+type Options struct {
+	Sweep    string `placeholder:"FILE" help:"Simulate all runs of a grid file, or of JSON lines on stdin (-), and write a result of each."`
+	Fitness  string `placeholder:"FILE|EXPR" help:"Score of each result of --sweep: a fitness file or an expression."`
+	Results  string `placeholder:"DIR" help:"Keep each result of --sweep in a folder; runs that are there are not repeated."`
+	KeepRuns bool   `help:"Keep the runs of --sweep in the folder of --results, too."`
+	Shard    Shard  `placeholder:"K/N" help:"Only part K of N of --sweep."`
+}
+
+// Shard is a part of a sweep: every n-th point, beginning with point k-1. The zero value is the whole sweep.
+type Shard struct{ k, n int }
+
+// UnmarshalText reads "2/4".
+func (s *Shard) UnmarshalText(text []byte) error {
+	a, b, ok := strings.Cut(string(text), "/")
+	k, errK := strconv.Atoi(a)
+	n, errN := strconv.Atoi(b)
+	if !ok || errK != nil || errN != nil || k < 1 || k > n {
+		return fmt.Errorf("is %q; must be K/N with K from 1 to N, such as 1/4", text)
+	}
+	*s = Shard{k, n}
+	return nil
+}
+
+func (s Shard) has(index int) bool { return s.n == 0 || index%s.n == s.k-1 }
+
+// Call is the rest of a call: what the runs share.
+type Call struct {
+	// Run are the options of each run. Warn and Progress are not used: a result has its warnings.
+	Run sim.Options
+	// Workloads are those of the grid if it names none. With points on stdin, the first is that of points that name
+	// none.
+	Workloads []string
+	// Build identifies the program besides its version: results of another one are not used.
+	Build string
+	// Open opens a workload.
+	Open func(name string) (io.ReadCloser, error)
+	// Progress is called with the number of results so far; nil if no one listens.
+	Progress func(done int)
+}
+
+// AllFailed is the error of a sweep without a result that has metrics. The results were written.
+type AllFailed struct{ error }
+
+// Unwrap returns the error.
+func (e AllFailed) Unwrap() error { return e.error }
+
+// Run simulates the points of o.Sweep, in is stdin, and passes the results to write, in the order of the points.
+func Run(ctx context.Context, in io.Reader, write func(*Result) error, o Options, call Call) error {
+	s := &sweep{call: call, configs: cache[*configuration]{limit: configLimit}}
+	points, err := s.open(in, o)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var total, failed int
+	var first string
+	for waiting := range s.start(ctx, points, o.Shard) {
+		var r *Result
+		select {
+		case r = <-waiting:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if total++; r.Metrics == nil {
+			if failed++; first == "" {
+				first = r.Error
+			}
+		}
+		if err := write(r); err != nil {
+			return err
+		}
+		if call.Progress != nil {
+			call.Progress(total)
+		}
+	}
+	if failed == total && total > 0 {
+		return AllFailed{fmt.Errorf("no run of %d has metrics; the first: %s", total, first)}
+	}
+	return ctx.Err()
+}
+
+// sweep is the state that the runs share.
+type sweep struct {
+	call      Call
+	fitness   *fitness.Fitness // nil if none was asked for
+	store     *store           // nil if results are not kept
+	workloads cache[*sim.Workload]
+	configs   cache[*configuration]
+}
+
+// open reads what the options name.
+func (s *sweep) open(in io.Reader, o Options) (points iter.Seq[point], err error) {
+	if o.Fitness != "" {
+		if s.fitness, err = loadFitness(o.Fitness); err != nil {
+			return nil, err
+		}
+	}
+	if o.Results != "" {
+		if s.store, err = openStore(o.Results, o.KeepRuns); err != nil {
+			return nil, err
+		}
+	}
+	if o.Sweep == "-" {
+		return readPoints(in), nil
+	}
+	g, err := readGrid(o.Sweep)
+	if err != nil {
+		return nil, err
+	}
+	return g.points(s.call.Workloads), nil
+}
+
+// loadFitness reads a fitness that metrics without outcomes can be scored by.
+func loadFitness(src string) (*fitness.Fitness, error) {
+	load := func() (*fitness.Fitness, error) { return fitness.Expression("--fitness", src) }
+	for _, ending := range []string{".yaml", ".yml", ".json"} {
+		if strings.HasSuffix(src, ending) {
+			load = func() (*fitness.Fitness, error) { return fitness.Load(src) }
+		}
+	}
+	f, err := load()
+	if err != nil {
+		return nil, err
+	}
+	if len(f.SLO) > 0 {
+		return nil, fmt.Errorf("%s: slo: other SLO targets need the outcomes of the runs: set the targets in the "+
+			"workload, or keep the runs and summarize them", src)
+	}
+	return f, f.CheckReferences(false, false)
+}
+
+// ahead is the number of points that wait for an earlier one to be written.
+const ahead = 1 << 12
+
+// start simulates the points on all cores, and returns channels of their results in order. It ends with ctx.
+func (s *sweep) start(ctx context.Context, points iter.Seq[point], part Shard) <-chan chan *Result {
+	type job struct {
+		index int
+		point
+		done chan *Result
+	}
+	jobs, all := make(chan job), make(chan chan *Result, ahead)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for j := range jobs {
+				j.done <- s.run(ctx, j.index, &j.point)
+			}
+		})
+	}
+	go func() {
+		defer close(all)
+		defer workers.Wait()
+		defer close(jobs)
+		index := -1
+		for p := range points {
+			if index++; !part.has(index) {
+				continue
+			}
+			j := job{index, p, make(chan *Result, 1)}
+			select {
+			case all <- j.done:
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case jobs <- j:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return all
+}
+
+// run returns the result of a point.
+func (s *sweep) run(ctx context.Context, index int, p *point) *Result {
+	r := &Result{Kind: kindResult, Index: index, Set: p.Set, Policies: p.Policies, Workload: p.Workload,
+		Seed: s.call.Run.Seed}
+	if p.Seed != nil {
+		r.Seed = *p.Seed
+	}
+	if r.Workload == "" && len(s.call.Workloads) > 0 {
+		r.Workload = s.call.Workloads[0]
+	}
+	err := p.err
+	if err == nil {
+		err = s.simulate(ctx, r)
+	}
+	if err != nil {
+		r.Error = err.Error()
+	}
+	if s.fitness != nil && r.Fitness == nil {
+		r.Fitness = s.fitness.Empty()
+	}
+	return r
+}
+
+// simulate fills in the rest of r.
+func (s *sweep) simulate(ctx context.Context, r *Result) error {
+	w, err := s.workload(r.Workload)
+	if err != nil {
+		return err
+	}
+	c, err := s.configuration(&Override{Policies: r.Policies, Set: r.Set})
+	if err != nil {
+		return err
+	}
+	o := s.call.Run
+	o.Seed, o.Progress = r.Seed, nil
+	var warnings []string
+	o.Warn = func(text string) { warnings = append(warnings, text) }
+	run := w.Case(c.Config, o)
+	h := run.Header.Run
+	r.ID, r.WorkloadDigest, r.ConfigDigest, r.Policy = s.id(run, w), w.Digest(), h.ConfigDigest, h.Key.Policy
+	done, err := s.finished(ctx, r.ID, run, &warnings)
+	if err != nil {
+		return err
+	}
+	r.Metrics, r.Warnings = done.Metrics, append(c.warnings[:len(c.warnings):len(c.warnings)], done.Warnings...)
+	if s.fitness == nil {
+		return nil
+	}
+	raw, err := decodeMetrics(r.Metrics)
+	if err == nil {
+		m := fitness.Tree{Raw: raw, NoAnomalies: o.Trace == minimal}
+		r.Fitness, err = s.fitness.Evaluate(fitness.NewRun(m, w.SLOClasses(), fitness.Tree{}, fitness.Tree{}))
+	}
+	return err
+}
+
+// finished returns the stored result with this id, or simulates the run.
+func (s *sweep) finished(ctx context.Context, id string, run *sim.Case, warnings *[]string) (*stored, error) {
+	if s.store != nil {
+		if done, err := s.store.load(id); done != nil || err != nil {
+			return done, err
+		}
+	}
+	record := emptyRecord()
+	var err error
+	if s.store != nil && s.store.runs {
+		err = s.store.write(s.store.file(id, ".jsonl.zst"), func(out io.Writer) error {
+			record, err = run.Write(ctx, out)
+			return err
+		})
+	} else {
+		record, err = run.Evaluate(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := encode(&record.Raw)
+	if err != nil {
+		return nil, err
+	}
+	done := &stored{ID: id, Metrics: text, Warnings: *warnings}
+	if s.store != nil {
+		err = s.store.save(done)
+	}
+	return done, err
+}
+
+// encode is json.Marshal with the signs of expressions as they are.
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// errNoWorkload is the error of a point without a workload.
+var errNoWorkload = errors.New("no workload: name one in the call, the grid or the point")

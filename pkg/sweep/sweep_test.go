@@ -1,0 +1,248 @@
+package sweep
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"blis/pkg/sim"
+	"blis/pkg/stream"
+)
+
+// workload is n requests, 4 of which share a prefix each.
+func workload(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `{"kind":"request","id":"r%d","arrival_us":%d,"input_tokens":%d,"output_tokens":%d,`+
+			`"prompt":[{"id":"p%d","tokens":320}]}`+"\n", i, i*30_000, 400+i%7*50, 20+i%5*9, i%4)
+	}
+	return b.String()
+}
+
+const gridText = `version: 1
+set:
+  deployments.main.replicas: [1, 2]
+  routing.type: [least-loaded, weighted, nonsense]
+seeds: [0, 5]
+`
+
+// setUp writes files into a new folder and returns it.
+func setUp(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// results runs a sweep and returns its lines.
+func results(t *testing.T, o Options, in string, trace string, workloads ...string) (lines string, all []*Result,
+	err error) {
+	t.Helper()
+	var out bytes.Buffer
+	err = Run(context.Background(), strings.NewReader(in), func(r *Result) error {
+		all = append(all, r)
+		return json.NewEncoder(&out).Encode(r)
+	}, o, Call{Run: sim.Options{Trace: trace, Version: stream.Version}, Workloads: workloads,
+		Open: func(name string) (io.ReadCloser, error) { return os.Open(name) }})
+	return out.String(), all, err
+}
+
+// TestRunsEqualSingleRuns: kept runs have the bytes of single runs, and results their metrics, at any number of
+// cores.
+func TestRunsEqualSingleRuns(t *testing.T) {
+	text := workload(60)
+	dir := setUp(t, map[string]string{"grid.yaml": gridText, "w.jsonl": text})
+	for _, level := range stream.TraceLevels {
+		kept := Options{Sweep: filepath.Join(dir, "grid.yaml"), Results: filepath.Join(dir, level), KeepRuns: true}
+		lines, all, err := results(t, kept, "", level, filepath.Join(dir, "w.jsonl"))
+		if err != nil || len(all) != 12 {
+			t.Fatal(len(all), err)
+		}
+		before := runtime.GOMAXPROCS(1)
+		again, _, _ := results(t, Options{Sweep: kept.Sweep}, "", level, filepath.Join(dir, "w.jsonl"))
+		runtime.GOMAXPROCS(before)
+		if again != lines {
+			t.Errorf("%s: one core or no folder gives other results", level)
+		}
+		for _, r := range all {
+			if r.Set["routing.type"] == "nonsense" {
+				if r.Metrics != nil || !strings.Contains(r.Error, "nonsense") {
+					t.Errorf("point %d: error %q, metrics %s", r.Index, r.Error, r.Metrics)
+				}
+				continue
+			}
+			var single bytes.Buffer
+			err := sim.Run(context.Background(), strings.NewReader(text), &single, sim.Options{Trace: level,
+				Version: stream.Version, Seed: r.Seed, Set: []string{
+					fmt.Sprintf("deployments.main.replicas=%v", r.Set["deployments.main.replicas"]),
+					fmt.Sprintf("routing.type=%v", r.Set["routing.type"])}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, err := os.ReadFile(filepath.Join(kept.Results, r.ID+".jsonl.zst"))
+			if err != nil || !bytes.Equal(run, single.Bytes()) {
+				t.Errorf("%s, point %d differs from the single run (%v)", level, r.Index, err)
+			}
+			plain, stop := stream.Decompress(bytes.NewReader(run))
+			whole, err := io.ReadAll(plain)
+			stop()
+			if err != nil || !bytes.Contains(whole, r.Metrics[1:]) {
+				t.Errorf("%s, point %d has other metrics than its run (%v)", level, r.Index, err)
+			}
+		}
+	}
+}
+
+// TestFinishedRunsAreNotRepeated: results that are in the folder are used, others are simulated, and a damaged one
+// is reported.
+func TestFinishedRunsAreNotRepeated(t *testing.T) {
+	dir := setUp(t, map[string]string{"grid.yaml": gridText, "w.jsonl": workload(40)})
+	o := Options{Sweep: filepath.Join(dir, "grid.yaml"), Results: filepath.Join(dir, "results")}
+	name := filepath.Join(dir, "w.jsonl")
+	lines, all, err := results(t, o, "", "minimal", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := func(i int) string { return filepath.Join(o.Results, all[i].ID+".json") }
+	marked, err := os.ReadFile(file(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	marked = bytes.Replace(marked, []byte(`"metrics":`), []byte(`"warnings":["marked"],"metrics":`), 1)
+	for _, err := range []error{os.WriteFile(file(0), marked, 0o666), os.Remove(file(1))} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, again, err := results(t, o, "", "minimal", name)
+	if err != nil || fmt.Sprint(again[0].Warnings) != "[marked]" || again[1].Metrics == nil {
+		t.Errorf("%v, the first result is %+v", err, again[0])
+	}
+	if err := os.Remove(file(0)); err != nil {
+		t.Fatal(err)
+	}
+	if third, _, _ := results(t, o, "", "minimal", name); third != lines {
+		t.Error("the results differ after some were removed")
+	}
+	if err := os.WriteFile(file(2), []byte(`{"id":`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, damaged, _ := results(t, o, "", "minimal", name); !strings.Contains(damaged[2].Error, "is damaged") {
+		t.Errorf("the damaged result has error %q", damaged[2].Error)
+	}
+	o.KeepRuns = true
+	_, kept, _ := results(t, o, "", "minimal", name)
+	if kept[1].Metrics == nil || !exists(filepath.Join(o.Results, kept[1].ID+".jsonl.zst")) {
+		t.Error("a result without its run was used though runs are kept")
+	}
+}
+
+func exists(name string) bool { _, err := os.Stat(name); return err == nil }
+
+// TestShardsAreThePoints: the shards have each point once.
+func TestShardsAreThePoints(t *testing.T) {
+	dir := setUp(t, map[string]string{"grid.yaml": gridText, "w.jsonl": workload(10)})
+	grid, name := filepath.Join(dir, "grid.yaml"), filepath.Join(dir, "w.jsonl")
+	_, whole, err := results(t, Options{Sweep: grid}, "", "minimal", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[int]string{}
+	for k := range 5 {
+		o := Options{Sweep: grid}
+		if err := o.Shard.UnmarshalText(fmt.Appendf(nil, "%d/5", k+1)); err != nil {
+			t.Fatal(err)
+		}
+		_, part, _ := results(t, o, "", "minimal", name)
+		for _, r := range part {
+			found[r.Index] += r.ID
+		}
+	}
+	for _, r := range whole {
+		if id, ok := found[r.Index]; !ok || id != r.ID {
+			t.Errorf("point %d is %q in a shard and %q in the whole", r.Index, id, r.ID)
+		}
+	}
+	var s Shard
+	for _, bad := range []string{"", "3", "0/2", "3/2", "a/b", "1/2/3"} {
+		if s.UnmarshalText([]byte(bad)) == nil {
+			t.Errorf("%q is a shard", bad)
+		}
+	}
+}
+
+// TestLines: points on stdin name their workloads; a wrong line is a result with an error, and only if all fail
+// the sweep does.
+func TestLines(t *testing.T) {
+	dir := setUp(t, map[string]string{"a.jsonl": workload(10), "b.jsonl": workload(12), "bad.jsonl": "{}\n"})
+	a, b, bad := filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.jsonl"), filepath.Join(dir, "bad.jsonl")
+	lines := fmt.Sprintf(`{"set": {"routing.type": "random"}, "seed": 3}
+
+{"workload": %q}
+{"seeds": 1}
+{"workload": %q}
+{"workload": "missing"}
+`, b, bad)
+	_, all, err := results(t, Options{Sweep: "-", Fitness: "m.admission_rate"}, lines, "minimal", a)
+	if err != nil || len(all) != 5 {
+		t.Fatal(len(all), err)
+	}
+	for i, want := range []string{"", "", `unknown field "seeds"; did you mean "seed"?`, "kind", "missing"} {
+		r := all[i]
+		if (want == "") != (r.Error == "") || !strings.Contains(r.Error, want) || r.Fitness == nil ||
+			(r.Metrics == nil) != (want != "") {
+			t.Errorf("line %d: error %q, fitness %+v", i, r.Error, r.Fitness)
+		}
+	}
+	if all[0].Seed != 3 || all[0].Workload != a || all[1].Workload != b {
+		t.Errorf("the points are %+v and %+v", all[0], all[1])
+	}
+	_, _, err = results(t, Options{Sweep: "-"}, "{}\n[1]\n", "minimal")
+	if _, failed := errors.AsType[AllFailed](err); !failed {
+		t.Errorf("a sweep without metrics has error %v", err)
+	}
+}
+
+// TestGridErrors: a wrong grid names its line and the field.
+func TestGridErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"version: 2\n":                              "version",
+		"version: 1\nsetz: {}\n":                    `did you mean "set"?`,
+		"version: 1\nset: {a.b: []}\n":              "has no values",
+		"version: 1\nseeds: []\n":                   "has no values",
+		"version: 1\nruns: [{}]\nset: {a.b: [1]}\n": "lists the configurations",
+	} {
+		dir := setUp(t, map[string]string{"grid.yaml": text})
+		_, _, err := results(t, Options{Sweep: filepath.Join(dir, "grid.yaml")}, "", "minimal", "w")
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "grid.yaml:") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestOrder: configurations are in the order of the file, each with all workloads and seeds.
+func TestOrder(t *testing.T) {
+	g := &Grid{Set: map[string][]any{"b": {1, 2}, "a": {3, 4}}, Policies: []string{"p"}, Workloads: []string{"v", "w"},
+		Seeds: []uint64{8, 9}}
+	var got []string
+	for p := range g.points(nil) {
+		got = append(got, fmt.Sprintf("%v %v %s %d", p.Set["a"], p.Set["b"], p.Workload, *p.Seed))
+	}
+	want := "3 1 v 8,3 1 v 9,3 1 w 8,3 1 w 9,3 2 v 8,3 2 v 9,3 2 w 8,3 2 w 9,4 1 v 8,4 1 v 9,4 1 w 8,4 1 w 9,4 2 v 8," +
+		"4 2 v 9,4 2 w 8,4 2 w 9"
+	if s := strings.Join(got, ","); s != want {
+		t.Errorf("the points are\n%s, not\n%s", s, want)
+	}
+}
