@@ -39,6 +39,7 @@ func (e *Engine) Check() error {
 		}
 	}
 	if e.offload != nil && e.offload.store != nil {
+		e.stopAllGrowth()
 		if err := e.offload.store.Check(); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 // Clone returns an independent copy of the engine in its current state, on a clone of its cache,
 // with its own latency model and preemption score. Sequences keep their numbers.
 func (e *Engine) Clone(cache *kv.Cache, model latency.Model, victim func(int32, Progress) float64) *Engine {
+	e.stopAllGrowth()
 	d := *e
 	d.cache, d.model, d.cfg.PreemptionScore = cache, model, victim
 	d.seqs, d.spare = slices.Clone(e.seqs), slices.Clone(e.spare)
@@ -26,6 +27,7 @@ func (e *Engine) Clone(cache *kv.Cache, model latency.Model, victim func(int32, 
 	d.log.peaks, d.log.all = slices.Clone(e.log.peaks), slices.Clone(e.log.all)
 	d.scheduled, d.finished = slices.Clone(e.scheduled), nil
 	d.offload, d.loaders = e.offload.clone(cache.Tree()), slices.Clone(e.loaders)
+	d.stopGrowthOnDemand()
 	d.own, d.result = ownLoad{}, StepResult{}
 	return &d
 }
@@ -61,6 +63,7 @@ func (o *offload) clone(tree *kv.Tree) *offload {
 			list[i].extents = slices.Clone(list[i].extents)
 		}
 	}
+	d.growths = o.growths.clone(d.storing)
 	d.fills = slices.Clone(o.fills)
 	for i := range d.fills {
 		d.fills[i] = slices.Clone(o.fills[i])

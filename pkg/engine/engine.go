@@ -309,12 +309,14 @@ type Stats struct {
 
 // New returns an idle replica.
 func New(cfg Config, model latency.Model, cache *kv.Cache) *Engine {
-	return &Engine{cfg: cfg, model: model, cache: cache, newestDecoding: -1,
+	e := &Engine{cfg: cfg, model: model, cache: cache, newestDecoding: -1,
 		current: &batch{}, next: &batch{}, window: newWindow(cfg.Window),
 		// A sequence computes at least one token a step, and the cache bounds how many it can hold.
 		stallLimit: 1000 + 8*cache.Total()*cache.BlockSize(),
 		offload:    newOffload(cfg.Offload, cache),
 		log:        gapLog{keep: cfg.KeepGaps, limit: minGapLog, minLimit: minGapLog}}
+	e.stopGrowthOnDemand()
+	return e
 }
 
 // Waiting returns how many requests are queued or load from the tier.

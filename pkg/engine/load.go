@@ -135,7 +135,7 @@ func (e *Engine) load(s, hit, n int32) bool {
 	t := o.loads.Ask(e.now, float64(float64(n)*o.cfg.BlockBytes))
 	x := Transfer{Transfer: t, Load: true, Tag: q.tag, Blocks: n}
 	u.offered = hit + n
-	e.startLoading(s, hit, underWay{x, s, list})
+	e.startLoading(s, hit, underWay{Transfer: x, seq: s, extents: list})
 	return true
 }
 
@@ -283,6 +283,12 @@ func (e *Engine) keepsBlocks(s int32) bool {
 func (o *offload) endTransfers(list []underWay, now des.Time) []underWay {
 	n := 0
 	for ; n < len(list) && list[n].Ended <= now; n++ {
+		if list[n].growth != nil {
+			if !o.endGrowth(&list[n], now) {
+				break
+			}
+			continue
+		}
 		o.store.Stored(list[n].extents)
 		o.stats.count(&list[n].Transfer)
 	}

@@ -56,6 +56,7 @@ type offload struct {
 	// sequences whose last offer was refused, or not made.
 	fills   [][]int32
 	refused []int32
+	growths growths
 	// left are the requests that have left since a batch was formed last, in any order; leaving counts those that began
 	// to leave.
 	left    []leaver
@@ -86,6 +87,7 @@ type use struct {
 	// noted is the number of the batch for which an offer was noted last. fillsAt is the sequence's index in a list
 	// of fills.
 	noted, fillsAt int32
+	growing        growing
 	// decoded: it has computed the tokens with which it was admitted. computing: it is in the step in flight.
 	decoded, computing bool
 	// stores are the stores of blocks that it holds or held, storesEnd the end of the last one.
@@ -122,6 +124,7 @@ type underWay struct {
 	Transfer
 	seq     int32
 	extents []tier.Extent
+	growth  *growth // else; Ended is then the end of the next store
 }
 
 // offer are the first blocks of a sequence, without hi.
@@ -135,6 +138,7 @@ type pendingStore struct {
 	seq, tag int32
 	mark     int64
 	extents  []tier.Extent
+	growth   *growth // else
 }
 
 func newOffload(cfg *OffloadConfig, cache *kv.Cache) *offload {
@@ -145,7 +149,8 @@ func newOffload(cfg *OffloadConfig, cache *kv.Cache) *offload {
 		cache.KeepFences()
 	}
 	return &offload{cfg: cfg, store: cfg.Store, loads: link.NewFIFO(cfg.Loads), stores: link.NewFIFO(cfg.Stores),
-		blockSize: int32(cache.BlockSize()), fills: make([][]int32, cache.BlockSize())}
+		blockSize: int32(cache.BlockSize()), fills: make([][]int32, cache.BlockSize()),
+		growths: newGrowths(cache.BlockSize())}
 }
 
 // use returns the use of sequence s.
@@ -240,6 +245,9 @@ func (e *Engine) offer(b *batch) {
 			e.noteDecoding(b, o.fills[(b.tick-1)%int64(o.blockSize)])
 		}
 		e.noteDecoding(b, o.refused)
+		if o.growable() {
+			e.offerGrowing(b)
+		}
 	}
 	e.openOffers()
 	slices.SortFunc(o.offers, func(x, y offer) int { return cmp.Compare(x.admission, y.admission) })
@@ -260,8 +268,8 @@ func (e *Engine) openOffers() {
 
 func (e *Engine) noteDecoding(b *batch, list []int32) {
 	for _, s := range list {
-		if q := &e.seqs[s]; q.state == decoding {
-			e.note(b, s, int64(q.computed)+b.tick-q.startTick)
+		if e.seqs[s].state == decoding {
+			e.noteTick(b, s)
 		}
 	}
 }
@@ -302,6 +310,13 @@ func (e *Engine) offerBlocks(b *batch, x offer) {
 		return
 	}
 	u.offered = x.hi
+	if q.state == decoding && o.growable() {
+		phase := o.phase(q)
+		o.unfill(x.seq, phase)
+		if !e.grow(x.seq) {
+			o.fill(x.seq, phase)
+		}
+	}
 	if len(missing) > 0 {
 		b.stores = append(b.stores, pendingStore{seq: x.seq, tag: q.tag, extents: missing})
 	}
@@ -370,6 +385,10 @@ func (o *offload) coasts() bool {
 // askAll asks for the stores of b, whose step ends at end.
 func (e *Engine) askAll(b *batch, end des.Time) {
 	for i := range b.stores {
+		if f := b.stores[i].growth; f != nil {
+			e.offload.askGrowth(f, end)
+			continue
+		}
 		e.ask(&b.stores[i], end)
 	}
 	b.stores = b.stores[:0]
@@ -386,7 +405,7 @@ func (e *Engine) ask(p *pendingStore, at des.Time) des.Time {
 	if !o.cfg.QuietStores {
 		o.started = append(o.started, x)
 	}
-	o.storing = append(o.storing, underWay{x, p.seq, p.extents})
+	o.storing = append(o.storing, underWay{Transfer: x, seq: p.seq, extents: p.extents})
 	if x.Left {
 		for _, m := range p.extents {
 			e.cache.Resolve(p.mark, m.Lo, m.Hi, t.Ended)
@@ -408,25 +427,39 @@ func (o *offload) phase(q *sequence) int64 {
 	return ((q.startTick-int64(q.computed))%size + size) % size
 }
 
-// startFilling and stopFilling maintain fills for a decoding sequence.
-func (o *offload) startFilling(s int32, q *sequence) {
+// startFilling and stopFilling maintain fills, or the growing sequences, for a decoding one.
+func (e *Engine) startFilling(s int32, q *sequence) {
+	o := e.offload
 	u := o.use(s)
 	if u.decoded = true; o.store == nil {
 		return
 	}
-	phase := o.phase(q)
-	u.fillsAt = int32(len(o.fills[phase]))
-	o.fills[phase] = append(o.fills[phase], s)
+	// With asynchronous scheduling the block that is full now may be offered when the next batch is formed.
+	all := u.offered == q.computed/o.blockSize && !(e.cfg.AsyncScheduling && q.computed%o.blockSize == 0)
+	if !all || !e.grow(s) {
+		o.fill(s, o.phase(q))
+	}
 }
 
 func (o *offload) stopFilling(s int32, q *sequence) {
-	if o.store == nil {
-		return
+	switch {
+	case o.store == nil:
+	case o.use(s).growing.on:
+		o.stopGrowing(s)
+	default:
+		o.unfill(s, o.phase(q))
 	}
-	u, phase := o.use(s), o.phase(q)
+}
+
+func (o *offload) fill(s int32, phase int64) {
+	o.uses[s].fillsAt = int32(len(o.fills[phase]))
+	o.fills[phase] = append(o.fills[phase], s)
+}
+
+func (o *offload) unfill(s int32, phase int64) {
 	list := o.fills[phase]
 	last := list[len(list)-1]
-	list[u.fillsAt], o.uses[last].fillsAt = last, u.fillsAt
+	list[o.uses[s].fillsAt], o.uses[last].fillsAt = last, o.uses[s].fillsAt
 	o.fills[phase] = list[:len(list)-1]
 }
 

@@ -465,7 +465,7 @@ func (e *Engine) advance(b *batch) {
 		} else {
 			e.startDecoding(s)
 			if e.offload != nil {
-				e.offload.startFilling(s, q)
+				e.startFilling(s, q)
 			}
 		}
 	}

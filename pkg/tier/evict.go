@@ -122,7 +122,9 @@ func (e *byKey) finish(s *Store, u *User, path kv.Path, blockSize int32) {
 	}
 	next := s.nextNumber()
 	for _, used := range u.seen {
-		for _, x := range extents(nil, path, blockSize, used[0], used[1]) {
+		list := extents(nil, path, blockSize, used[0], used[1])
+		s.know(list)
+		for _, x := range list {
 			s.each(x, func(r int32) {
 				list := e.keyed(s, u, s.ranks[s.runs[r].rank].list, false)
 				s.move(r, s.rankIn(list, next, false))

@@ -13,6 +13,7 @@ type rank struct {
 	forward     bool
 	prev, next  int32
 	first, last int32 // its runs
+	grower      int32 // the id of the user that has it and grows, plus 1, or 0
 }
 
 // addList adds an empty list and returns its index.
@@ -55,10 +56,10 @@ func (s *table) rankIn(list int32, number int64, forward bool) int32 {
 	return k
 }
 
-// dropRank removes a rank that has no runs.
+// dropRank removes a rank that has no runs and whose user does not grow.
 func (s *table) dropRank(k int32) {
 	x := &s.ranks[k]
-	if x.first != none {
+	if x.first != none || x.grower != 0 {
 		return
 	}
 	l := &s.lists[x.list]

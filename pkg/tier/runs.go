@@ -25,10 +25,13 @@ type table struct {
 	lists      []list
 	ranks      []rank
 	spareRanks []int32
+	// stop ends the growth of a user (see Growers).
+	stop func(id int32)
 }
 
-// ends are the first and the last run of a node, plus 1, or 0 if it has none.
-type ends struct{ first, last int32 }
+// ends are the first and the last run of a node, plus 1, or 0 if it has none; grower is the id of the user that grows
+// there, plus 1, or 0.
+type ends struct{ first, last, grower int32 }
 
 const none int32 = -1
 
@@ -37,7 +40,7 @@ func newTable(tree *kv.Tree) table { return table{tree: tree} }
 // clone returns an independent copy on a clone of the tree.
 func (s *table) clone(tree *kv.Tree) table {
 	return table{tree, slices.Clone(s.runs), slices.Clone(s.spareRuns), slices.Clone(s.ends), slices.Clone(s.lists),
-		slices.Clone(s.ranks), slices.Clone(s.spareRanks)}
+		slices.Clone(s.ranks), slices.Clone(s.spareRanks), nil}
 }
 
 // head returns the first run of a node, or none.
@@ -56,11 +59,16 @@ func (s *table) tail(n kv.Node) int32 {
 	return none
 }
 
-// follow makes run r, or none, the one after run before, or the first one of its node if that is none.
-func (s *table) follow(n kv.Node, before, r int32) {
+// reach makes ends long enough for a node.
+func (s *table) reach(n kv.Node) {
 	for int(n) >= len(s.ends) {
 		s.ends = append(s.ends, make([]ends, int(n)+1-len(s.ends)+len(s.ends)/2)...)
 	}
+}
+
+// follow makes run r, or none, the one after run before, or the first one of its node if that is none.
+func (s *table) follow(n kv.Node, before, r int32) {
+	s.reach(n)
 	if before == none {
 		s.ends[n].first = r + 1
 	} else {
@@ -119,6 +127,9 @@ func (s *table) insert(x Extent, in state, rank int32) {
 func (s *table) take(list, n int32, f func(x Extent, forward bool)) (taken int32) {
 	for k := s.lists[list].lowest; k != none && taken < n; {
 		following, forward := s.ranks[k].next, s.ranks[k].forward
+		if id := s.ranks[k].grower; id != 0 {
+			s.stop(id - 1)
+		}
 		for r := s.end(k); r != none && taken < n; {
 			after := s.runs[r].prev
 			if forward {

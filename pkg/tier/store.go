@@ -91,6 +91,7 @@ func extents(list []Extent, path kv.Path, blockSize, lo, hi int32) []Extent {
 func (s *Store) Lookup(path kv.Path, blockSize, lo, hi int32) (n int32, busy bool) {
 	at := lo
 	s.scratch = extents(s.scratch[:0], path, blockSize, lo, hi)
+	s.know(s.scratch)
 	for _, x := range s.scratch {
 		for r := s.head(x.Node); r != none && at < x.Hi; r = s.runs[r].following {
 			q := &s.runs[r]
@@ -113,6 +114,7 @@ func (s *Store) Lookup(path kv.Path, blockSize, lo, hi int32) (n int32, busy boo
 // Load begins to load blocks lo to hi of a path, which are ready, for u.
 func (s *Store) Load(u *User, path kv.Path, blockSize, lo, hi int32) []Extent {
 	list := extents(nil, path, blockSize, lo, hi)
+	s.know(list)
 	s.numberOf(u)
 	for _, x := range list {
 		s.each(x, func(r int32) { s.runs[r].state = loading })
@@ -130,6 +132,7 @@ func (s *Store) Offer(u *User, path kv.Path, blockSize, lo, hi int32) (missing [
 	}
 	list := extents(s.scratch[:0], path, blockSize, lo, hi)
 	s.scratch = list
+	s.know(list)
 	missing, own := s.compare(list)
 	n := Blocks(missing)
 	if own+n > 0 {

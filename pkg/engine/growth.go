@@ -1,0 +1,299 @@
+package engine
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"blis/pkg/des"
+	"blis/pkg/kv"
+	"blis/pkg/tier"
+)
+
+// A decoding sequence grows while each block that it fills is stored at once and no record shows the store. It is then
+// not visited: the blocks that all growing sequences fill in a step are one underWay, and how many of them a sequence
+// has follows from the steps in which its phase was offered. See Growers in package tier.
+
+// noTick is before all ticks.
+const noTick = int64(-1)
+
+// grower is a growing sequence.
+type grower struct {
+	seq       int32
+	admission int64
+}
+
+// growing is the growth of a sequence: in this phase, since the phase was offered this many times.
+type growing struct {
+	on    bool
+	phase int32
+	since int64
+	node  kv.Node
+}
+
+// growth is the stores of one block each that began when a step ended.
+type growth struct {
+	members []grower
+	sorted  bool
+	each    des.Time // how long a store takes
+	began   des.Time // the first one, if asked
+	asked   bool
+	ended   int // stores that have ended
+	known   []grown
+}
+
+// grown is a block of a growth whose sequence has stopped growing.
+type grown struct {
+	at     int // in the order of the stores
+	seq    int32
+	extent tier.Extent
+}
+
+// growths are the growing sequences of a replica.
+type growths struct {
+	phases [][]grower // by phase of the cache's clock
+	// offers counts for each phase how often it was offered, ticks has the tick of the last time.
+	offers, ticks []int64
+	// active are those whose stores have not ended, in order; spare ones are used again.
+	active, spare []*growth
+}
+
+func newGrowths(blockSize int) growths {
+	return growths{phases: make([][]grower, blockSize), offers: make([]int64, blockSize),
+		ticks: make([]int64, blockSize)}
+}
+
+// growable reports whether sequences of the replica may grow.
+func (o *offload) growable() bool {
+	return o.cfg.QuietStores && o.cfg.Threshold <= 0 && o.blockSize > 1
+}
+
+// grow begins the growth of the decoding s, whose full blocks are all offered, and reports whether it may.
+func (e *Engine) grow(s int32) bool {
+	o, q, u := e.offload, &e.seqs[s], &e.offload.uses[s]
+	if !o.growable() {
+		return false
+	}
+	node, ok := o.store.Grow(s, &u.User, e.cache.Path(q.kv), o.blockSize, u.offered)
+	if !ok {
+		return false
+	}
+	phase := o.phase(q)
+	g := &o.growths
+	u.growing = growing{true, int32(phase), g.offers[phase], node}
+	u.fillsAt = int32(len(g.phases[phase]))
+	g.phases[phase] = append(g.phases[phase], grower{s, q.admission})
+	return true
+}
+
+// stopGrowing ends the growth of s: it is visited again, if it fills blocks.
+func (o *offload) stopGrowing(s int32) {
+	u, g := &o.uses[s], &o.growths
+	x := u.growing
+	list := g.phases[x.phase]
+	last := list[len(list)-1]
+	list[u.fillsAt], o.uses[last.seq].fillsAt = last, u.fillsAt
+	g.phases[x.phase] = list[:len(list)-1]
+	u.growing = growing{}
+	lo := u.offered
+	hi := lo + int32(g.offers[x.phase]-x.since)
+	stored := hi
+	for i := len(g.active) - 1; i >= 0 && stored > lo; i-- {
+		f := g.active[i]
+		at := f.index(s)
+		if at < 0 {
+			continue
+		}
+		if f.asked && at < f.ended {
+			break
+		}
+		stored--
+		f.known = append(f.known, grown{at, s, tier.Extent{Node: x.node, Lo: stored, Hi: stored + 1}})
+		if f.asked {
+			u.addStore(stored, f.end(at))
+		}
+	}
+	o.store.StopGrowing(&u.User, x.node, lo, stored, hi)
+	u.offered = hi
+}
+
+// addStore notes a store of a block until end.
+func (u *use) addStore(block int32, end des.Time) {
+	u.stores = append(u.stores, blockStore{block, block + 1, end})
+	u.storesEnd = max(u.storesEnd, end)
+}
+
+// stopsGrowing ends the growth of s while it decodes.
+func (e *Engine) stopsGrowing(s int32) {
+	o, q := e.offload, &e.seqs[s]
+	o.stopGrowing(s)
+	o.fill(s, o.phase(q))
+}
+
+// stopGrowthOnDemand lets the store end growth.
+func (e *Engine) stopGrowthOnDemand() {
+	if e.offload != nil && e.offload.store != nil {
+		e.offload.store.Growers(e.stopsGrowing)
+	}
+}
+
+// stopAllGrowth ends all growth.
+func (e *Engine) stopAllGrowth() {
+	if e.offload == nil {
+		return
+	}
+	for _, list := range e.offload.growths.phases {
+		for i := len(list) - 1; i >= 0; i-- {
+			e.stopsGrowing(list[i].seq)
+		}
+	}
+}
+
+// index returns the place of the store of s, or -1.
+func (f *growth) index(s int32) int {
+	if !f.sorted {
+		f.sorted = true
+		slices.SortFunc(f.members, func(a, b grower) int { return cmp.Compare(a.admission, b.admission) })
+	}
+	return slices.IndexFunc(f.members, func(x grower) bool { return x.seq == s })
+}
+
+// end returns when a store ends.
+func (f *growth) end(at int) des.Time { return f.began + f.each*des.Time(at+1) }
+
+// offerGrowing offers the blocks that growing sequences fill in b, before the offers that are noted. Sequences that
+// were admitted after one of these, or all if their blocks do not fit, are noted instead.
+func (e *Engine) offerGrowing(b *batch) {
+	o := e.offload
+	g, f := &o.growths, o.growths.take()
+	ticks := e.completeTicks(b)
+	first := int64(math.MaxInt64)
+	for _, x := range o.offers {
+		first = min(first, x.admission)
+	}
+	for _, tick := range ticks {
+		if tick == noTick {
+			continue
+		}
+		list := g.phases[tick%int64(o.blockSize)]
+		for i := len(list) - 1; i >= 0 && first < math.MaxInt64; i-- {
+			if s := list[i].seq; list[i].admission > first {
+				e.stopsGrowing(s)
+				e.noteTick(b, s)
+			}
+		}
+		f.members = append(f.members, g.phases[tick%int64(o.blockSize)]...)
+	}
+	n := int32(len(f.members))
+	if n == 0 || !o.store.HasRoom(n) {
+		for _, x := range f.members {
+			e.stopsGrowing(x.seq)
+			e.noteTick(b, x.seq)
+		}
+		g.spare = append(g.spare, f)
+		return
+	}
+	for _, tick := range ticks {
+		if tick != noTick {
+			g.offers[tick%int64(o.blockSize)]++
+		}
+	}
+	g.active = append(g.active, f)
+	b.stores = append(b.stores, pendingStore{growth: f})
+	o.store.Add(n)
+}
+
+// completeTicks returns the ticks whose tokens are known when b is formed and were not when the batch before it was:
+// that of b, and with asynchronous scheduling the one before, or noTick.
+func (e *Engine) completeTicks(b *batch) (ticks [2]int64) {
+	ticks = [2]int64{b.tick, noTick}
+	if e.inFlight || e.emittedTick != b.tick-1 {
+		ticks[0] = noTick // the token that completes a block is in flight
+	}
+	if e.cfg.AsyncScheduling {
+		ticks[1] = b.tick - 1
+	}
+	for i, tick := range ticks {
+		if tick == noTick {
+			continue
+		}
+		last := &e.offload.growths.ticks[tick%int64(e.offload.blockSize)]
+		if *last == tick {
+			ticks[i] = noTick
+		}
+		*last = tick
+	}
+	return ticks
+}
+
+// noteTick notes the decoding s, which gets a token in b.
+func (e *Engine) noteTick(b *batch, s int32) {
+	q := &e.seqs[s]
+	e.note(b, s, int64(q.computed)+b.tick-q.startTick)
+}
+
+// take returns an empty growth.
+func (g *growths) take() *growth {
+	last := len(g.spare) - 1
+	if last < 0 {
+		return &growth{}
+	}
+	f := g.spare[last]
+	g.spare = g.spare[:last]
+	*f = growth{members: f.members[:0], known: f.known[:0]}
+	return f
+}
+
+// askGrowth asks for the stores of f at a time.
+func (o *offload) askGrowth(f *growth, at des.Time) {
+	first := o.stores.Ask(at, o.cfg.BlockBytes)
+	f.asked, f.began, f.each = true, first.Started, first.Ended-first.Started
+	for range len(f.members) - 1 {
+		o.stores.Ask(at, o.cfg.BlockBytes)
+	}
+	for _, x := range f.known {
+		o.uses[x.seq].addStore(x.extent.Lo, f.end(x.at))
+	}
+	o.storing = append(o.storing, underWay{Transfer: Transfer{Transfer: first, Blocks: 1}, growth: f})
+}
+
+// endGrowth ends the stores of x that are done at now and reports whether these were the last ones.
+func (o *offload) endGrowth(x *underWay, now des.Time) bool {
+	f := x.growth
+	n := min(int((now-f.began)/f.each), len(f.members)) - f.ended
+	f.ended += n
+	x.Ended = f.end(f.ended)
+	o.store.Added(int32(n))
+	o.stats.Stored += int64(n)
+	o.stats.StoreUS += int64(n) * f.each
+	f.known = slices.DeleteFunc(f.known, func(x grown) bool {
+		if x.at < f.ended {
+			o.store.Ready(x.extent)
+		}
+		return x.at < f.ended
+	})
+	if f.ended < len(f.members) {
+		return false
+	}
+	o.growths.active = slices.DeleteFunc(o.growths.active, func(y *growth) bool { return y == f })
+	o.growths.spare = append(o.growths.spare, f)
+	return true
+}
+
+// clone returns an independent copy, without growing sequences, and gives it to stores under way.
+func (g *growths) clone(storing []underWay) growths {
+	d := newGrowths(len(g.phases))
+	copy(d.offers, g.offers)
+	copy(d.ticks, g.ticks)
+	for _, f := range g.active {
+		c := *f
+		c.members, c.known = slices.Clone(f.members), slices.Clone(f.known)
+		d.active = append(d.active, &c)
+		for i := range storing {
+			if storing[i].growth == f {
+				storing[i].growth = &c
+			}
+		}
+	}
+	return d
+}

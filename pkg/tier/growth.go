@@ -1,0 +1,67 @@
+package tier
+
+import "blis/pkg/kv"
+
+// A user grows while it only adds blocks behind all others of the last node of its path. The store then counts its
+// blocks, but does not know them: they are looked up when another user needs the node or an eviction comes to the
+// rank of the user (Growers), and all at once when it stops.
+
+// Growers sets the function that must call StopGrowing for the user with an id.
+func (s *Store) Growers(stop func(id int32)) { s.stop = stop }
+
+// Grow begins the growth of u, whose next block is from, and returns the node. It returns false if others may have
+// blocks there, u has used none, or the store does not evict by lru.
+func (s *Store) Grow(id int32, u *User, path kv.Path, blockSize, from int32) (kv.Node, bool) {
+	last := len(path) - 1
+	node := path[last].Node
+	r := s.tail(node)
+	if !s.lru || u.number == 0 || r != none && s.runs[r].Hi > from || last > 0 && path[last-1].End/blockSize > from {
+		return 0, false
+	}
+	s.reach(node)
+	if s.ends[node].grower != 0 {
+		return 0, false
+	}
+	k := s.rankOf(u, s.eviction.(*byKey).list(s, 0))
+	s.ends[node].grower, s.ranks[k].grower = id+1, id+1
+	return node, true
+}
+
+// HasRoom reports whether n blocks of growing users fit, if others are evicted.
+func (s *Store) HasRoom(n int32) bool { return n-(s.total-s.used) <= s.idle }
+
+// Add counts n new blocks of growing users, which are being stored and fit.
+func (s *Store) Add(n int32) { s.makeRoom(n, 0) }
+
+// Added ends the stores of n blocks of growing users, whether they still grow or not.
+func (s *Store) Added(n int32) { s.idle += n }
+
+// StopGrowing ends the growth of u. Blocks lo to hi, which it has added to the node, are stored up to the one given.
+func (s *Store) StopGrowing(u *User, node kv.Node, lo, stored, hi int32) {
+	k := s.rankOf(u, s.eviction.(*byKey).list(s, 0))
+	s.ends[node].grower, s.ranks[k].grower = 0, 0
+	if lo < hi {
+		u.seen.add(lo, hi)
+	}
+	if lo < stored {
+		s.insert(Extent{node, lo, stored}, ready, k)
+	}
+	for at := max(lo, stored); at < hi; at++ {
+		s.insert(Extent{node, at, at + 1}, storing, k)
+	}
+}
+
+// Ready notes that a block is stored that Added has counted.
+func (s *Store) Ready(x Extent) {
+	s.each(x, func(r int32) { s.runs[r].state = ready })
+	s.merge(x)
+}
+
+// know stops the growth in the nodes of a list.
+func (s *Store) know(list []Extent) {
+	for _, x := range list {
+		if int(x.Node) < len(s.ends) && s.ends[x.Node].grower != 0 {
+			s.stop(s.ends[x.Node].grower - 1)
+		}
+	}
+}
