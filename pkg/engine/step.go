@@ -14,8 +14,7 @@ import (
 // and an error if no sequence can make progress, which is a bug.
 func (e *Engine) Start(now des.Time) (bool, error) {
 	e.formed = e.formed[:0]
-	e.own.known = false
-	e.now = now
+	e.now, e.own.known = now, false
 	e.endStores(now)
 	if e.hasNext {
 		e.current, e.next, e.hasNext = e.next, e.current, false
