@@ -13,7 +13,7 @@ import (
 
 // TestReferenceOnScaling is TestReference with an auto-scaler: its looks and the states of replicas must be equal too.
 func TestReferenceOnScaling(t *testing.T) {
-	compareSeeds(t, 1500, 300, reference.RandomScaling)
+	compareSeeds(t, 3000, 300, reference.RandomScaling, 1620)
 }
 
 // setScaling converts the auto-scaler of the reference.
