@@ -133,7 +133,7 @@ func (f *failures) drawFailure(s *simulation, i int32) {
 		return
 	}
 	x := &f.replicas[i]
-	x.randomAt = s.now + max(1, des.Micros(x.random.ExpFloat64()*f.mtbfUS))
+	x.randomAt = s.now + max(1, des.Micros(float64(x.random.ExpFloat64()*f.mtbfUS)))
 	number := len(f.config.Events) + int(i)
 	s.events.queue.Push(des.NewEvent(x.randomAt, failure, int64(number), int32(number)))
 }
@@ -149,7 +149,8 @@ func (s *simulation) fail(number int32) error {
 			return nil
 		}
 		x.randomAt = des.Time(stream.Never)
-		return s.failReplica(i, s.now+max(1, des.Micros(x.random.ExpFloat64()*f.mttrUS)), f.config.Random.Redirects())
+		down := max(1, des.Micros(float64(x.random.ExpFloat64()*f.mttrUS)))
+		return s.failReplica(i, s.now+down, f.config.Random.Redirects())
 	}
 	e := &f.config.Events[max(number, -1-number)]
 	i := s.replicaOf(e)
