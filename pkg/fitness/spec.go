@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 
 	"blis/pkg/expr"
@@ -54,6 +55,11 @@ type Fitness struct {
 type expression struct {
 	name, path string
 	*expr.Node
+}
+
+// IsFile reports whether a user's text is the name of a fitness file; else it is an expression.
+func IsFile(src string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(src))
 }
 
 // Load reads and compiles the fitness file called name. Errors in it are *strictyaml.Error.

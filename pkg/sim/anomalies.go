@@ -91,7 +91,7 @@ func (l *anomalyMonitor) observe(s *simulation, h hook, i int32) error {
 // routed reports that a request was sent to its replica, and for how long backpressure held it back.
 func (l *anomalyMonitor) routed(s *simulation, slot int32) {
 	e := anomaly.Event{Kind: anomaly.Routed, Replica: anomaly.NoReplica, Request: l.request(s, slot)}
-	if held := s.request(slot).heldBack; held.since != noTime {
+	if held := s.request(slot).heldBack; held.since != never {
 		e.HeldUS, e.ByPrefill = s.now-held.since, held.byPrefill
 	}
 	l.notify(s, e)

@@ -1,10 +1,6 @@
 package sim
 
-import (
-	"blis/pkg/anomaly"
-	"blis/pkg/des"
-	"blis/pkg/stream"
-)
+import "blis/pkg/anomaly"
 
 // What anomaly detectors learn of deployments that scale and of replicas that fail.
 
@@ -40,7 +36,7 @@ func (l *anomalyMonitor) phaseChanged(s *simulation, i int32) {
 	case now && !before: // it may replace one that does not come back
 		for k := range w.missed {
 			if w.missed[k] && s.replicas[k].deployment == s.replicas[i].deployment &&
-				s.failures.replicas[k].backAt == des.Time(stream.Never) {
+				s.failures.replicas[k].backAt == never {
 				l.restored(s, int32(k))
 				return
 			}

@@ -33,7 +33,7 @@ type elastic struct {
 	present, serving []int32
 	// draining is the number of its replicas that do, desired the number of the others that was decided last.
 	draining, desired int
-	idleLooks         int          // see waitsForEver
+	idleLooks         int          // see waitsForever
 	model             int          // its index in simulation.models
 	seen              policy.Fleet // by the policy
 	stats             scaleStats
@@ -76,7 +76,7 @@ func newElastic(c *cluster.Config, d *cluster.Deployment, plane *policy.Plane, s
 		return nil, err
 	}
 	e := &elastic{plan: plan, policy: plane.Autoscale.Clone(), limiter: scale.NewScaler(plan.Behavior),
-		trigger: plane.Trigger.Clone(), heldSince: des.Time(stream.Never),
+		trigger: plane.Trigger.Clone(), heldSince: never,
 		hitSize: d.HitSize(), stats: scaleStats{lastAction: -oscillationUS},
 		stream: func(index int) *rand.Rand {
 			return dist.NewStream(seed, "autoscale/"+d.ID+"/"+strconv.Itoa(index))
@@ -99,7 +99,7 @@ func (d *deployment) perGPUHour() float64 {
 func (s *simulation) checkScale(i int32) error {
 	d := &s.deployments[i]
 	e := d.elastic
-	if !s.waitsForEver(e) {
+	if !s.waitsForever(e) {
 		s.events.queue.Push(des.NewEvent(s.now+e.plan.IntervalUS, scaleCheck, int64(i), i))
 	}
 	s.look(d)
@@ -151,9 +151,9 @@ func (e *elastic) activated(r policy.Recommendation) policy.Recommendation {
 // nothing has.
 const maxIdleLooks = 1000
 
-// waitsForEver reports whether requests wait for a deployment without replicas which will get none. The run can then
+// waitsForever reports whether requests wait for a deployment without replicas which will get none. The run can then
 // end.
-func (s *simulation) waitsForEver(e *elastic) bool {
+func (s *simulation) waitsForever(e *elastic) bool {
 	if len(e.present) > 0 || e.draining > 0 || !s.isQuiet() {
 		e.idleLooks = 0
 		return false
@@ -168,7 +168,7 @@ func (e *elastic) isTriggered(now des.Time) bool {
 		return true
 	}
 	if !e.trigger.Holds(&e.seen) {
-		e.heldSince = des.Time(stream.Never)
+		e.heldSince = never
 		return false
 	}
 	if e.heldSince < 0 {
@@ -177,7 +177,7 @@ func (e *elastic) isTriggered(now des.Time) bool {
 	if now-e.heldSince < e.plan.HoldUS {
 		return false
 	}
-	e.heldSince = des.Time(stream.Never)
+	e.heldSince = never
 	return true
 }
 

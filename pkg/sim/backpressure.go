@@ -56,17 +56,14 @@ func (s *simulation) holdsBack(r *request) bool {
 	if len(s.openAmong(s.router.views.reachable(s, r, 0))) > 0 {
 		return false
 	}
-	if r.heldBack.since == des.Time(noTime) {
+	if r.heldBack.since == never {
 		r.heldBack = heldBack{since: s.now, byPrefill: s.prefillIsShort(r)}
 		s.backpressure.stats.held++
 	}
 	return true
 }
 
-// noTime is the time of what has not happened.
-const noTime = -1
-
-// heldBack says since when backpressure holds back a request, noTime if it never did, and whether the prefill pool was
+// heldBack says since when backpressure holds back a request, never if it never did, and whether the prefill pool was
 // the reason: most requests on their way to the decode replicas were there.
 type heldBack struct {
 	since     des.Time

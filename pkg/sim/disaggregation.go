@@ -22,7 +22,7 @@ import (
 type handoff struct {
 	stage        handoffStage
 	replica, seq int32
-	leaseEnd     des.Time // noTime if no such event is pending
+	leaseEnd     des.Time // never if no such event is pending
 }
 
 type handoffStage uint8
@@ -105,7 +105,7 @@ func (s *simulation) sendToPrefill(slot int32, d *deployment) error {
 	target := &s.replicas[chosen.Index]
 	s.router.prefixes.recordRouting(s, r, &chosen, needs)
 	target.requests++
-	r.handoff = handoff{prefilling, chosen.Index, missing, noTime}
+	r.handoff = handoff{prefilling, chosen.Index, missing, never}
 	s.await(r)
 	r.out.PrefillReplica = target.index
 	decision := s.decisions.next(stream.StagePrefillRouting)
@@ -162,7 +162,7 @@ func (s *simulation) endLease(slot int32) {
 	r := s.request(slot)
 	s.releaseHeld(r)
 	s.stopAwaiting(r)
-	r.handoff.stage, r.handoff.leaseEnd = lapsed, noTime
+	r.handoff.stage, r.handoff.leaseEnd = lapsed, never
 	s.transfers.expired++
 }
 

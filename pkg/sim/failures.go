@@ -122,7 +122,7 @@ func (s *simulation) setUpFailures(c *cluster.Config, seed uint64) error {
 func (f *failures) addReplica(s *simulation, i int32) {
 	if f != nil {
 		r := &s.replicas[i]
-		f.replicas = append(f.replicas, failing{randomAt: des.Time(stream.Never), downSince: -1,
+		f.replicas = append(f.replicas, failing{randomAt: never, downSince: -1,
 			random: f.stream(s.deployments[r.deployment].id, int64(r.index))})
 	}
 }
@@ -148,7 +148,7 @@ func (s *simulation) fail(number int32) error {
 		if x.randomAt != s.now || s.isQuiet() {
 			return nil
 		}
-		x.randomAt = des.Time(stream.Never)
+		x.randomAt = never
 		down := max(1, des.Micros(float64(x.random.ExpFloat64()*f.mttrUS)))
 		return s.failReplica(i, s.now+down, f.config.Random.Redirects())
 	}
@@ -163,7 +163,7 @@ func (s *simulation) fail(number int32) error {
 	}
 	_, until := interval(e)
 	if until == noHorizon {
-		until = des.Time(stream.Never)
+		until = never
 	}
 	return s.failReplica(i, until, e.Redirects())
 }
@@ -215,7 +215,7 @@ func (s *simulation) failReplica(i int32, until des.Time, redirect bool) error {
 			return err
 		}
 	}
-	x.redirect, x.backAt, x.randomAt = redirect, until, des.Time(stream.Never)
+	x.redirect, x.backAt, x.randomAt = redirect, until, never
 	m = &s.fleet.members[i]
 	switch {
 	case before == draining:

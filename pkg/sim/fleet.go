@@ -44,7 +44,7 @@ func (s *simulation) setUpFleet(f *fleet) {
 	s.fleet = f
 	s.telemetry.extremes = nil // they are of replicas that all serve
 	for range s.replicas {
-		f.members = append(f.members, member{phase: ready, goneAt: des.Time(stream.Never)})
+		f.members = append(f.members, member{phase: ready, goneAt: never})
 	}
 	for i := range s.deployments {
 		d := &s.deployments[i]
@@ -112,7 +112,7 @@ func (s *simulation) addReplica(i int32) error {
 	s.telemetry.addReplica(s, at)
 	random := e.stream(int(r.index))
 	provisionUS := e.plan.Provision.Draw(random)
-	s.fleet.members = append(s.fleet.members, member{createdAt: s.now, goneAt: des.Time(stream.Never),
+	s.fleet.members = append(s.fleet.members, member{createdAt: s.now, goneAt: never,
 		loadUS: e.plan.Load.Draw(random)})
 	e.present = append(e.present, at)
 	s.failures.addReplica(s, at)
@@ -245,7 +245,7 @@ func (s *simulation) moveAway(slot int32) error {
 	}
 	if r.flowTimeout >= s.now { // flow control may queue it again, for as long as at first
 		s.events.queue.Keep(func(e des.Event) bool { return e.Kind() != flowTimeout || e.Slot != slot })
-		r.flowTimeout = des.Time(stream.Never)
+		r.flowTimeout = never
 	}
 	r.replica, r.engineSeq = missing, missing
 	r.out.Redirects++

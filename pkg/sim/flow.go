@@ -225,7 +225,7 @@ func (f *flowControl) drainAll(s *simulation) error {
 // expire times out a request that has waited too long.
 func (f *flowControl) expire(s *simulation, slot int32) error {
 	r := s.request(slot)
-	r.flowTimeout = des.Time(stream.Never)
+	r.flowTimeout = never
 	if !r.inFlowQueue {
 		return nil
 	}

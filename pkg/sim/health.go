@@ -5,7 +5,6 @@ import (
 
 	"blis/pkg/cluster"
 	"blis/pkg/des"
-	"blis/pkg/stream"
 )
 
 // healthCheck probes the replicas that the router knows, at the multiples of its interval. It does so only while one of
@@ -67,7 +66,7 @@ func (s *simulation) probeAll() {
 				x.unhealthy = true
 				s.router.flow.schedule(s)
 			}
-			comesBack := s.fleet.members[k].phase != failed || x.backAt != des.Time(stream.Never)
+			comesBack := s.fleet.members[k].phase != failed || x.backAt != never
 			h.active = h.active || comesBack || !x.unhealthy
 		}
 	}

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"blis/pkg/des"
 	"blis/pkg/stream"
 )
@@ -97,7 +99,7 @@ func (x *series) write(s *simulation, at des.Time) error {
 		v.Kind, v.AtUS, v.Deployment = stream.KindSeries, stream.Micros(at), s.deployments[i].id
 		v.PrefillTokens, v.DecodeTokens = prefill[i]-x.prefill[i], decode[i]-x.decode[i]
 		for m := range s.router.flow.queues {
-			if s.deploymentServes(i, m) {
+			if slices.Contains(s.models[m].deployments, i) {
 				v.FlowWaiting = int64(s.router.flow.queues[m].Len())
 			}
 		}
@@ -119,14 +121,4 @@ func (x *series) countPhase(s *simulation, i int32, v *stream.Series) {
 	if n := [...]*int64{&v.Provisioning, &v.Loading, &v.Warming, &v.Ready, &v.Draining, nil, &v.Failed}[p]; n != nil {
 		*n++
 	}
-}
-
-// deploymentServes reports whether deployment i serves a model.
-func (s *simulation) deploymentServes(i, model int) bool {
-	for _, d := range s.models[model].deployments {
-		if d == i {
-			return true
-		}
-	}
-	return false
 }

@@ -209,6 +209,9 @@ type request struct {
 
 const missing int32 = -1
 
+// never is the time of what has not happened.
+const never = des.Time(stream.Never)
+
 // maxClock leaves a margin below 2^53, up to which all JSON readers represent integers exactly.
 const maxClock = 1 << 52
 

@@ -54,8 +54,8 @@ func (s *simulation) fill(slot int32, in *stream.Request, position int64) {
 	r.retry = newRetryPlan(in)
 	r.position, r.deadline = position, des.Time(in.DeadlineUS)
 	r.replica, r.engineSeq, r.isFinal, r.sessionSlot = missing, missing, false, missing
-	r.moved, r.handoff, r.heldBack = nil, handoff{leaseEnd: noTime}, heldBack{since: noTime}
-	r.inFlowQueue, r.admissionDelayed, r.flowTimeout = false, false, des.Time(stream.Never)
+	r.moved, r.handoff, r.heldBack = nil, handoff{leaseEnd: never}, heldBack{since: never}
+	r.inFlowQueue, r.admissionDelayed, r.flowTimeout = false, false, never
 	r.prefillTokens = 0
 	r.model = s.modelIndex(in.Model)
 	r.out = stream.Outcome{ID: in.ID, ArrivalUS: in.ArrivalUS, AdmittedUS: stream.Never, RoutedUS: stream.Never,

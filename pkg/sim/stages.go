@@ -51,7 +51,7 @@ func (s *simulation) arrive(slot int32) error {
 		if r.model < 0 {
 			s.unserved.count(r.out.Model)
 		}
-		r.deadline = des.Time(stream.Never)
+		r.deadline = never
 		return s.drop(slot, stream.StateRejected, r.rejectReason)
 	}
 	if r.deadline >= 0 {
@@ -225,7 +225,7 @@ func (s *simulation) enqueue(slot int32) error {
 			return s.drop(slot, stream.StateFailed, stream.ReasonTransferTimeout)
 		}
 	}
-	r.handoff.leaseEnd = noTime
+	r.handoff.leaseEnd = never
 	s.telemetry.beforeChange(s, r.replica, s.events.instantDone)
 	e := s.replicas[r.replica].engine
 	if r.out.EnqueuedUS.IsZero() {
@@ -259,7 +259,7 @@ func (s *simulation) preemptionScore(slot, replica int32, p engine.Progress) flo
 // expire ends a request at its deadline, whatever its stage.
 func (s *simulation) expire(slot int32) error {
 	r := s.request(slot)
-	r.deadline = des.Time(stream.Never)
+	r.deadline = never
 	reason := stream.ReasonDeadline
 	switch {
 	case r.isFinal: // lost; the step with it has not ended

@@ -151,10 +151,8 @@ type Fitness struct {
 // UnmarshalText compiles an expression; see package fitness.
 func (f *Fitness) UnmarshalText(text []byte) (err error) {
 	f.src = string(text)
-	for _, ending := range []string{".yaml", ".yml", ".json"} {
-		if strings.HasSuffix(f.src, ending) {
-			return nil
-		}
+	if fitness.IsFile(f.src) {
+		return nil
 	}
 	f.compiled, err = fitness.Expression("--fitness", f.src)
 	var fault *strictyaml.Error

@@ -137,13 +137,11 @@ func (s *sweep) open(in io.Reader, o Options) (points iter.Seq[point], err error
 
 // loadFitness reads a fitness that metrics without outcomes can be scored by.
 func loadFitness(src string) (*fitness.Fitness, error) {
-	load := func() (*fitness.Fitness, error) { return fitness.Expression("--fitness", src) }
-	for _, ending := range []string{".yaml", ".yml", ".json"} {
-		if strings.HasSuffix(src, ending) {
-			load = func() (*fitness.Fitness, error) { return fitness.Load(src) }
-		}
+	load := fitness.Load
+	if !fitness.IsFile(src) {
+		load = func(src string) (*fitness.Fitness, error) { return fitness.Expression("--fitness", src) }
 	}
-	f, err := load()
+	f, err := load(src)
 	if err != nil {
 		return nil, err
 	}
