@@ -3,10 +3,8 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -228,18 +226,7 @@ func checkHTMLRun(t *testing.T, f *htmlFigures, i int, want htmlRecords) {
 
 // The figures and tables of a report show the records of its runs, and equal runs give equal bytes.
 func TestHTMLEqualsRecords(t *testing.T) {
-	folder := t.TempDir()
-	in := func(name string) string { return filepath.Join(folder, name) }
-	call := func(tool Tool, args ...string) (complaints bytes.Buffer, code int) {
-		code = tool.run(t.Context(), args, standardStreams{Out: io.Discard, Err: &complaints})
-		return complaints, code
-	}
-	must := func(tool Tool, args ...string) {
-		t.Helper()
-		if complaints, code := call(tool, args...); code != exitOK {
-			t.Fatalf("%s %q: %s", tool.name, args, &complaints)
-		}
-	}
+	in, call, must := callsIn(t)
 	must(Gen, "--scenario", "mixed-slo", "--requests", "600", "-o", in("w.jsonl"))
 	for _, c := range [][2]string{{"weighted", "full"}, {"random", "decisions"}} {
 		must(Sim, "--trace", c[1], "--counterfactual", "2", "--set", "routing={type: "+c[0]+"}",

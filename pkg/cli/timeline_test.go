@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -194,18 +193,7 @@ func fromRecords(t *testing.T, name string) (want map[string]tally, running map[
 
 // The timeline has the slices, instants and counters of the records, by number and by duration.
 func TestTimelineEqualsRecords(t *testing.T) {
-	folder := t.TempDir()
-	in := func(name string) string { return filepath.Join(folder, name) }
-	call := func(tool Tool, args ...string) (complaints bytes.Buffer, code int) {
-		code = tool.run(t.Context(), args, standardStreams{Out: io.Discard, Err: &complaints})
-		return complaints, code
-	}
-	must := func(tool Tool, args ...string) {
-		t.Helper()
-		if complaints, code := call(tool, args...); code != exitOK {
-			t.Fatalf("%s %q: %s", tool.name, args, &complaints)
-		}
-	}
+	in, call, must := callsIn(t)
 	must(Gen, "--scenario", "mixed-slo", "--requests", "600", "-o", in("w.jsonl"))
 	for i, level := range []string{"full", "decisions"} {
 		run := in(level + ".jsonl")

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"math"
-	"slices"
 
 	"blis/pkg/des"
 	"blis/pkg/latency"
@@ -260,116 +258,9 @@ func (e *Engine) add(b *batch, q *sequence, n, sign int64) {
 	b.WindowPairs += sign * e.window.pairs(c, n)
 }
 
-// scheduleInOrder schedules the running sequences one by one in order of admission and preempts
-// where blocks run out. A victim that was already scheduled leaves the batch, except for the hashes
-// of blocks that it filled.
-func (e *Engine) scheduleInOrder(b *batch, budget *int) {
-	e.materializeAll()
-	e.scheduled = e.scheduled[:0]
-	if e.offload != nil {
-		for _, s := range e.individual {
-			e.offload.uses[s].computing = e.inFlight && e.seqs[s].lastBatch == e.current.number
-		}
-	}
-	for i := 0; i < len(e.individual) && *budget > 0; i++ {
-		q := &e.seqs[e.individual[i]]
-		n := e.align(q, int(q.computed), min(e.limitChunk(int(q.remaining())), *budget))
-		at, skipped := e.makeRoom(b, i, n, budget)
-		if at < 0 {
-			if !e.cfg.ContinueAfterSelfPreemption || at == stuck {
-				return
-			}
-			i = len(e.scheduled) - 1
-			continue
-		}
-		e.scheduled = append(e.scheduled, n)
-		*budget -= n
-		for range skipped {
-			e.scheduled = append(e.scheduled, 0)
-		}
-		i = at + skipped
-	}
-}
-
 // stuck is the index of a sequence for which no other may be preempted: the next victim is in the step in flight, and a
 // tier could load into its blocks (Scheduler._request_blocks_can_be_freed).
 const stuck = -2
-
-// makeRoom schedules n tokens of the individual sequence at index i in b and preempts others until there
-// are blocks for them. It returns the sequence's index after that, -1 if it preempted itself, or stuck,
-// and how many of those behind it vLLM skips.
-func (e *Engine) makeRoom(b *batch, i, n int, budget *int) (at, skipped int) {
-	q := &e.seqs[e.individual[i]]
-	for !e.extend(b, q, n) {
-		v := e.victim()
-		if e.offload != nil && e.offload.uses[e.individual[v]].computing {
-			return stuck, 0
-		}
-		if v < i { // it had its turn: it returns its tokens
-			back := e.scheduled[v]
-			e.scheduled = slices.Delete(e.scheduled, v, v+1)
-			e.undo(b, &e.seqs[e.individual[v]], back)
-			*budget += back
-			if back == 0 && e.cfg.IdleVictimSkipsNext {
-				skipped++
-			}
-		}
-		e.preempt(b, v)
-		if v == i {
-			return -1, 0
-		}
-		if v < i {
-			i--
-		}
-	}
-	return i, skipped
-}
-
-// undo removes n tokens of q from b.
-func (e *Engine) undo(b *batch, q *sequence, n int) {
-	q.computed -= int32(n)
-	if n > 0 {
-		e.add(b, q, int64(n), -1)
-		e.withdraw(b, q)
-	}
-}
-
-// victim returns the index in individual of the next sequence to preempt.
-func (e *Engine) victim() int {
-	last := len(e.individual) - 1
-	if e.cfg.PreemptionScore == nil {
-		return last
-	}
-	best, most := last, math.Inf(-1)
-	for i := last; i >= 0; i-- {
-		q := &e.seqs[e.individual[i]]
-		if q.onClock { // its last token is in flight, the earlier ones are not counted yet
-			e.collect(q)
-		}
-		p := Progress{Generated: int(q.emitted), Computed: int(q.computed), Blocks: e.cache.HeldBlocks(q.kv)}
-		v := e.cfg.PreemptionScore(q.tag, p)
-		if v > most || v == most && e.offload != nil && e.offload.later(e.individual[i], e.individual[best]) {
-			best, most = i, v
-		}
-	}
-	return best
-}
-
-// preempt moves the individual sequence at index at back to the wait queue. Its token in an earlier
-// batch is still emitted.
-func (e *Engine) preempt(b *batch, at int) {
-	s := e.individual[at]
-	q := &e.seqs[s]
-	e.cache.Release(q.kv)
-	if e.offload != nil {
-		e.offload.preempted(s)
-	}
-	q.computed, q.state = 0, waiting
-	e.individual = slices.Delete(e.individual, at, at+1)
-	e.requeue(s)
-	b.Preempted = append(b.Preempted, q.tag)
-	e.stats.Preemptions++
-}
 
 // admit schedules waiting requests in queue order up to the first that does not fit.
 func (e *Engine) admit(b *batch, budget *int) {

@@ -1,0 +1,27 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"path/filepath"
+	"testing"
+)
+
+// callsIn returns functions for a new folder: in names a file there, call runs a tool and returns what it writes to
+// stderr and its exit code, and must is call of what must succeed.
+func callsIn(t *testing.T) (in func(name string) string, call func(Tool, ...string) (bytes.Buffer, int),
+	must func(Tool, ...string)) {
+	folder := t.TempDir()
+	in = func(name string) string { return filepath.Join(folder, name) }
+	call = func(tool Tool, args ...string) (complaints bytes.Buffer, code int) {
+		code = tool.run(t.Context(), args, standardStreams{Out: io.Discard, Err: &complaints})
+		return complaints, code
+	}
+	must = func(tool Tool, args ...string) {
+		t.Helper()
+		if complaints, code := call(tool, args...); code != exitOK {
+			t.Fatalf("%s %q: %s", tool.name, args, &complaints)
+		}
+	}
+	return in, call, must
+}

@@ -1,0 +1,173 @@
+package reference
+
+import "slices"
+
+// The stages of a request up to the queue of its replica, and its abort.
+
+// arrive rejects requests that no replica could ever serve.
+func (s *simulation) arrive(q *request, now int64) {
+	if q.cut {
+		q.outcome.State = NotOffered
+		return
+	}
+	c := &s.config
+	reason := c.tooLong(q.Input, q.Output)
+	if d := c.Disaggregation; d != nil && reason == "" && !d.never() {
+		reason = d.Pool.tooLong(q.Input, 1)
+	}
+	if reason != "" {
+		q.outcome.State, q.outcome.Reason = Rejected, reason
+		return
+	}
+	q.stage, q.until = stageAdmission, now+c.AdmissionLatencyUS
+}
+
+// tooLong is why no replica could ever serve a request, "" if one could.
+func (c *Config) tooLong(input, output int) string {
+	slots := input + output - 1 // the last token is never computed
+	switch {
+	case c.MaxModelLen > 0 && input+output > c.MaxModelLen:
+		return "too_long_for_model"
+	case c.lone(slots) > c.usable():
+		return "too_long_for_cache"
+	case !c.Chunked && slots > c.MaxNumBatchedTokens:
+		return "too_long_for_budget"
+	}
+	return ""
+}
+
+func (s *simulation) admit(q *request, now int64) {
+	if a := s.config.Admission; a != nil && a.rejects(q, s, now) {
+		q.outcome.State, q.outcome.Reason = Rejected, "admission"
+		return
+	}
+	q.outcome.AdmittedUS = now
+	q.stage, q.until = stageRouting, now+s.config.RoutingLatencyUS
+}
+
+func (s *simulation) route(q *request, now int64) {
+	if s.config.Flow != nil {
+		s.queueUp(q, now)
+		return
+	}
+	if d := s.config.Disaggregation; d != nil && d.MaxWaiting > 0 && s.holdBack(q) {
+		return
+	}
+	s.send(q, now)
+}
+
+// send chooses a replica and sends the request there.
+func (s *simulation) send(q *request, now int64) {
+	if s.config.Failures != nil && len(s.candidates(q, now)) == 0 {
+		q.outcome.State, q.outcome.Reason = failed, "no_replica"
+		return
+	}
+	if q.outcome.Redirects == 0 {
+		q.outcome.RoutedUS = now
+	}
+	s.router.now, s.router.position, s.router.requests = now, s.rank(q), s.requests
+	if s.config.hasFleet() {
+		q.outcome.Replica, q.outcome.ExpectedCached = s.chooseServing(q, s.candidates(q, now))
+	} else if d := s.config.Disaggregation; d != nil && d.MaxWaiting > 0 {
+		q.outcome.Replica, q.outcome.ExpectedCached = s.chooseServing(q, s.open())
+	} else if !s.config.isFlowIndexed() {
+		q.outcome.Replica, q.outcome.ExpectedCached = s.router.choose(q, s.decodeReplicas())
+	} else {
+		hashes, _ := s.router.promptBlocks(q)
+		matches := s.router.indexMatches(hashes)
+		q.outcome.Replica, q.outcome.ExpectedCached = s.router.choose(q, s.replicas)
+		s.router.count(q, hashes, matches[q.outcome.Replica])
+	}
+	if s.config.Failures != nil && !s.accepts(q.outcome.Replica) {
+		s.refuseSent(q, now)
+		return
+	}
+	if d := s.config.Disaggregation; d != nil && d.prefills(q, q.outcome.ExpectedCached) {
+		s.sendToPrefill(q, now)
+		return
+	}
+	q.stage, q.until = stageDelay, now+s.config.queueDelay(q.Input)
+}
+
+func (s *simulation) enqueue(q *request, now int64) {
+	if q.stage == stagePrefillDelay {
+		s.enqueueTwin(q, now)
+		return
+	}
+	q.leaseEnd = Never
+	if q.lapsed && !s.config.Disaggregation.Recompute {
+		q.outcome.State, q.outcome.Reason = failed, "transfer_timeout"
+		s.router.inflight[q.outcome.Replica]--
+		s.flow.due = true
+		return
+	}
+	if q.outcome.EnqueuedUS == Never {
+		q.outcome.EnqueuedUS = now
+	}
+	q.stage, q.stoppedAt = stageQueued, now
+	r := s.replicas[q.outcome.Replica]
+	if n := len(q.outcome.SeenUS); n > 0 {
+		r.notBefore = max(r.notBefore, q.outcome.SeenUS[n-1]+1)
+	}
+	r.insert(q)
+	r.changed = r.step == nil
+}
+
+// abort ends a request, at its deadline or with its replica. During a step it keeps its blocks until the step ends.
+// Choice: a step that has just ended at this instant is over, and its requests leave at once, even
+// if the batch ahead contains them.
+func (s *simulation) abort(q *request, now int64, state, reason string) {
+	q.endPreemption(now)
+	s.countStopped(q, now)
+	q.outcome.State, q.outcome.Reason = state, reason
+	met := []string{stageAdmission: "admission", stageRouting: "routing", stageFlow: "flow",
+		stageDelay: "delay", stageQueued: "queue"}
+	if q.stage < stageRunning {
+		q.outcome.DeadlineAt = met[q.stage]
+	}
+	switch {
+	case q.stage == stageFlow && s.config.Flow == nil:
+		s.prefill.heldBack = slices.DeleteFunc(s.prefill.heldBack, func(x *request) bool { return x == q })
+	case q.stage == stageFlow:
+		s.flow.remove(s.config.Flow, q)
+	}
+	if s.abortHandoff(q, now, state) || q.stage < stageDelay || !s.abortAt(s.replicas[q.outcome.Replica], q, now) {
+		return
+	}
+	s.router.inflight[q.outcome.Replica]--
+	s.flow.due = true
+	s.bury(q.outcome.Replica, now)
+}
+
+// abortAt ends a request at its replica, or on the way there, and reports whether it has left it.
+func (s *simulation) abortAt(r *replica, q *request, now int64) bool {
+	switch {
+	case q.stage == stageLoading:
+		return r.abortLoad(q, now)
+	case q.stage == stageQueued:
+		if r.host != nil {
+			r.leaveHost(q)
+		}
+		if q.inFlight > 0 {
+			q.outcome.DeadlineAt = "flight"
+		}
+		r.leave(q)
+	case q.stage == stageRunning && r.step != nil:
+		q.outcome.DeadlineAt = "running"
+		if r.ahead.contains(q) && !r.step.contains(q) {
+			q.outcome.DeadlineAt = "ahead"
+		}
+		r.aborted = append(r.aborted, q)
+		if r.host != nil {
+			r.host.number(q)
+		}
+		return false
+	case q.stage == stageRunning:
+		q.outcome.DeadlineAt = "between"
+		if r.host != nil && r.keepsBlocks(q) {
+			return false
+		}
+		r.leave(q)
+	}
+	return true
+}
