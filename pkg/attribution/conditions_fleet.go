@@ -23,10 +23,8 @@ var replicaLost = Condition{Name: "replica_lost", Component: engineComponent, ra
 		return fmt.Sprintf("%d ended or moved with their replica; %s were down, %s served (means)", ended, down,
 			p.mean(serving))
 	},
-	Hint: "notice failures sooner (control_plane.health_check), so that the router stops sending requests there",
-	change: func(x *proposal) []Change {
-		return x.soonerHealthCheck()
-	},
+	Hint:       "notice failures sooner (control_plane.health_check), so that the router stops sending requests there",
+	change:     (*proposal).soonerHealthCheck,
 	others:     []remedy{{"have replicas to spare", (*proposal).moreReplicas}},
 	isAbsolute: true,
 	holds: when(func(r *request) bool {

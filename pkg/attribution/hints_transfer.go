@@ -1,6 +1,9 @@
 package attribution
 
-import "math"
+import (
+	"maps"
+	"math"
+)
 
 // morePrefill proposes prefill replicas for the arrivals while the losing requests came, by what was computed then.
 func (x *proposal) morePrefill() []Change {
@@ -78,9 +81,7 @@ func (x *proposal) noTier() []Change {
 func cloned(v any) map[string]any {
 	out := map[string]any{}
 	old, _ := v.(map[string]any)
-	for k, e := range old {
-		out[k] = e
-	}
+	maps.Copy(out, old)
 	return out
 }
 

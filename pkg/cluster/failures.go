@@ -30,7 +30,7 @@ type Failure struct {
 	// For is how long it lasts, for one that is down until it begins to load; "" is for good.
 	For    scale.Duration `yaml:"for" json:"for,omitempty"`
 	Factor float64        `yaml:"factor" json:"factor,omitempty"`
-	// Inflight says what becomes of the requests that the replica has, and of those that are sent to it while it is
+	// Inflight says what happens to the requests that the replica has, and of those that are sent to it while it is
 	// down: they fail, or go back to routing (redirect).
 	Inflight string `yaml:"inflight" json:"inflight,omitempty"`
 }

@@ -42,8 +42,8 @@ type PDTransfer struct {
 	// HopUS is the time from the end of the prefill until the decode replica gets the request.
 	HopUS int64 `yaml:"hop_us" json:"hop_us"`
 	// LeaseS is how long the prefill replica keeps the blocks of a computed prompt for the decode replica, which renews
-	// the lease when the request enters its queue, in seconds. OnExpiry is what becomes of a request that comes later:
-	// it fails, or the decode replica computes its prompt (recompute).
+	// the lease when the request enters its queue, in seconds. A request that comes later fails, or the decode replica
+	// computes its prompt, as OnExpiry says (fail or recompute).
 	LeaseS   float64 `yaml:"lease_s" json:"lease_s"`
 	OnExpiry string  `yaml:"on_expiry" json:"on_expiry"`
 }

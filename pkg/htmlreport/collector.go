@@ -2,7 +2,6 @@ package htmlreport
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -92,7 +91,11 @@ func (c *Collector) Record(r *stream.Reader) (err error) {
 
 // replica returns the position of a replica in c.replicas.
 func (c *Collector) replica(deployment string, index stream.Index) int32 {
-	name := fmt.Sprintf("%s/%d", deployment, index)
+	return c.named(replicaName(deployment, index))
+}
+
+// named returns the position of the replica with that name.
+func (c *Collector) named(name string) int32 {
 	at, known := c.position[name]
 	if !known {
 		at = int32(len(c.replicas))
@@ -116,7 +119,7 @@ func (c *Collector) Outcome(o *stream.Outcome, met *bool) {
 	case !o.EnqueuedUS.IsZero() && !o.Replica.IsZero():
 		r.stays[1] = stay{c.replica(o.Deployment, o.Replica), o.EnqueuedUS, o.ScheduledUS, end}
 	case c.header.Recording != nil: // without replicas
-		r.stays[1] = stay{c.server(), o.ArrivalUS, cmp.Or(max(o.ScheduledUS, 0), o.ArrivalUS), end}
+		r.stays[1] = stay{c.named("server"), o.ArrivalUS, cmp.Or(max(o.ScheduledUS, 0), o.ArrivalUS), end}
 	}
 	if o.Retried {
 		r.State, r.TTFT, r.E2E, r.Queue = 0, resample.Missing, resample.Missing, resample.Missing
@@ -125,17 +128,6 @@ func (c *Collector) Outcome(o *stream.Outcome, met *bool) {
 	}
 	delete(c.pending, o.ID)
 	c.rows = append(c.rows, r)
-}
-
-// server is the position of the only replica of a recording without replicas.
-func (c *Collector) server() int32 {
-	at, known := c.position["server"]
-	if !known {
-		at = int32(len(c.replicas))
-		c.position["server"] = at
-		c.replicas = append(c.replicas, "server")
-	}
-	return at
 }
 
 // intern returns the name of a class without a copy for each request.

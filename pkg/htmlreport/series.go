@@ -38,7 +38,9 @@ func (c *Collector) timeSeries(until stream.Micros) timeSeries {
 	waiting, running := &integral{}, &integral{}
 	for i := range c.rows {
 		q := &c.rows[i]
-		q.addStays(-1, waiting, running)
+		for _, x := range q.stays {
+			x.add(waiting, running)
+		}
 		if q.State == 0 {
 			continue
 		}
@@ -60,16 +62,13 @@ func (c *Collector) timeSeries(until stream.Micros) timeSeries {
 	return s
 }
 
-// addStays adds the times of a request on a replica, -1 for all.
-func (q *row) addStays(replica int32, waiting, running *integral) {
-	for _, x := range q.stays {
-		if x.replica < 0 || replica >= 0 && x.replica != replica {
-			continue
-		}
-		if x.scheduled.IsZero() {
-			waiting.add(x.enqueued, x.end, 1)
-			continue
-		}
+// add adds the times of a request in a queue and in batches.
+func (x *stay) add(waiting, running *integral) {
+	switch {
+	case x.replica < 0:
+	case x.scheduled.IsZero():
+		waiting.add(x.enqueued, x.end, 1)
+	default:
 		waiting.add(x.enqueued, x.scheduled, 1)
 		running.add(x.scheduled, x.end, 1)
 	}
@@ -121,8 +120,7 @@ func (c *Collector) replicaSeries(until, width stream.Micros) replicaSeries {
 	for i := range c.rows {
 		for _, x := range c.rows[i].stays {
 			if x.replica >= 0 {
-				only := row{stays: [2]stay{x, {replica: -1}}}
-				only.addStays(-1, &waiting[x.replica], &running[x.replica])
+				x.add(&waiting[x.replica], &running[x.replica])
 			}
 		}
 	}

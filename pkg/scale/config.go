@@ -83,7 +83,7 @@ type WarmupConfig struct {
 	Factor   float64  `yaml:"factor" json:"factor"`
 }
 
-// DrainConfig says what becomes of the requests of a replica that is to go: with Mode wait it completes them, until
+// DrainConfig says what happens to the requests of a replica that is to go: with Mode wait it completes them, until
 // the Timeout unless that is 0; with immediate they fail; with redirect they go to other replicas.
 type DrainConfig struct {
 	Mode    string   `yaml:"mode" json:"mode"`
