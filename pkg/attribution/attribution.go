@@ -64,7 +64,8 @@ type Analyzer struct {
 	spare    []request        // allocated, not in requests yet
 	pending  map[string]int32 // requests without outcome, by id
 
-	exact map[string]*Exact // of re-simulated decisions, by id
+	exact          map[string]*Exact // of re-simulated decisions, by id
+	scalingRegrets []ScalingRegret
 	// admissions counts the verdicts of admission.
 	admissions map[string]int64
 	stats      runStats

@@ -22,6 +22,8 @@ type Findings struct {
 	Admission *Admission
 	// Regret is nil where none was recorded.
 	Regret *Regret
+	// ScalingRegrets are those with the most to gain first.
+	ScalingRegrets []ScalingRegret
 	// Worst are an example of each pattern, then those of losses that no pattern explains.
 	Worst []Example
 	// Strengths are what worked: classes, then routing rules, then the cache.
@@ -102,7 +104,7 @@ func (a *Analyzer) Find(sources ...LossSource) *Findings {
 	f.Unexplained = a.unexplained()
 	f.NeverFired = a.neverFired()
 	f.Admission = a.admissionCounts()
-	f.Regret = a.sumRegret()
+	f.Regret, f.ScalingRegrets = a.sumRegret(), a.worstScaling()
 	f.Worst = a.worstExamples(f)
 	f.Strengths = a.findStrengths()
 	f.Rules, f.Conditions = a.countRules(), a.countConditions()

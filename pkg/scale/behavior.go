@@ -71,7 +71,7 @@ func (s *Scaler) Clone() *Scaler {
 }
 
 // Next returns the number of replicas after a recommendation. nowUS grows from call to call; current is the number
-// now. The caller changes the number to the result: Next remembers that as done.
+// now. The caller reports what it then changes to Changed.
 //
 // The rules are those of normalizeDesiredReplicasWithBehaviors in horizontal.go. The number of replicas at the first
 // call counts as a recommendation of that time. The first replica of a deployment without any is not limited: KEDA
@@ -99,12 +99,17 @@ func (s *Scaler) Next(nowUS int64, current, recommended int) int {
 	if b.Max > 0 {
 		n = min(n, b.Max)
 	}
-	if n != current {
-		s.lastChangeUS = nowUS
-		s.changes = append(s.changes, dated{nowUS, n - current})
-		s.changes = since(s.changes, nowUS-max(b.Up.period(), b.Down.period()))
-	}
 	return n
+}
+
+// Changed remembers a change of the number of replicas by delta, after the call of Next at that time.
+func (s *Scaler) Changed(nowUS int64, delta int) {
+	if delta == 0 {
+		return
+	}
+	s.lastChangeUS = nowUS
+	s.changes = append(s.changes, dated{nowUS, delta})
+	s.changes = since(s.changes, nowUS-max(s.behavior.Up.period(), s.behavior.Down.period()))
 }
 
 // since removes what is not newer than cutoff.

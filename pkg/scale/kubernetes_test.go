@@ -81,6 +81,7 @@ func (c *kubernetesCase) compareSequence(t *testing.T) {
 			t.Errorf("step %d of %+v: %d replicas", i, *c, got)
 			return
 		}
+		s.Changed(step.AtS*1e6, got-current)
 		current = got
 	}
 }

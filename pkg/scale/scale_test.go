@@ -70,6 +70,7 @@ func TestScaler(t *testing.T) {
 		if got != c.want {
 			t.Errorf("at %d s: %d replicas for a recommendation of %d, want %d", c.atS, got, c.recommended, c.want)
 		}
+		s.Changed(int64(c.atS)*1e6, got-current)
 		current = got
 	}
 }
@@ -82,6 +83,7 @@ func TestScalerCooldown(t *testing.T) {
 		if got := s.Next(int64(c.atS)*1e6, c.current, c.recommended); got != c.want {
 			t.Errorf("at %d s: %d, want %d", c.atS, got, c.want)
 		}
+		s.Changed(int64(c.atS)*1e6, c.want-c.current)
 	}
 }
 

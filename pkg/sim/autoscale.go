@@ -34,6 +34,8 @@ type elastic struct {
 	// draining is the number of its replicas that do, desired the number of the others that was decided last.
 	draining, desired int
 	idleLooks         int          // see waitsForever
+	looks             int64        // so far
+	overrides         []forcedLook // of a run that is simulated again
 	model             int          // its index in simulation.models
 	seen              policy.Fleet // by the policy
 	stats             scaleStats
@@ -62,7 +64,10 @@ func scalingContradiction(c *cluster.Config, o *Options) error {
 	scales := slices.ContainsFunc(c.Deployments, func(d cluster.Deployment) bool { return c.Scales(&d) })
 	switch {
 	case scales && o.Counterfactual.enabled():
-		return errors.New("--counterfactual needs a constant number of replicas; remove policies.autoscale")
+		return errors.New("--counterfactual needs a constant number of replicas; remove policies.autoscale, " +
+			"or use --counterfactual scaling:N")
+	case !scales && o.Counterfactual.scaling > 0:
+		return errors.New("--counterfactual scaling:N needs a deployment that scales (policies.autoscale, max_replicas)")
 	case scales && o.Clairvoyant != "":
 		return errors.New("--clairvoyant needs a constant number of replicas; remove policies.autoscale")
 	}
@@ -111,13 +116,16 @@ func (s *simulation) checkScale(i int32) error {
 	}
 	l := &s.fleet.last
 	*l = look{deployment: i, recommendation: e.activated(e.policy.Recommend(&e.seen)), current: e.seen.Current()}
-	e.desired = e.limiter.Next(s.now, l.current, l.recommendation.Replicas)
+	e.desired = e.forced(e.limiter.Next(s.now, l.current, l.recommendation.Replicas))
+	e.limiter.Changed(s.now, e.desired-l.current)
 	if e.desired != l.current {
 		s.events.queue.Push(des.NewEvent(s.now, scaleAction, int64(i), i))
 	}
 	l.number = s.decisions.count
 	s.decisions.count++
-	return s.observers.notify(s, onScale, i)
+	err := s.observers.notify(s, onScale, i)
+	e.looks++
+	return err
 }
 
 // activated is a recommendation to a deployment that may have no replicas. The last one stays while requests are in

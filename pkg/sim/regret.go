@@ -24,14 +24,22 @@ type Counterfactual struct {
 	named []int64
 	// all: re-simulate all candidates, not only the best three.
 	all bool
+	// scaling is the number of changes of the number of replicas to re-simulate.
+	scaling int
 	// text is the option as given.
 	text string
 }
 
-// UnmarshalText reads K (estimates for the K best candidates), exact:N, exact:N:all, or decision
-// ids.
+// UnmarshalText reads K (estimates for the K best candidates), exact:N, exact:N:all, scaling:N, or
+// decision ids.
 func (c *Counterfactual) UnmarshalText(option []byte) error {
 	text := string(option)
+	if number, ok := strings.CutPrefix(text, "scaling:"); ok {
+		if n, err := strconv.ParseUint(number, 10, 31); err == nil && n > 0 {
+			*c = Counterfactual{scaling: int(n), text: text}
+			return nil
+		}
+	}
 	number, exact := strings.CutPrefix(text, "exact:")
 	all := false
 	if exact {
@@ -57,7 +65,7 @@ func (c *Counterfactual) UnmarshalText(option []byte) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("is %q; must be a number of candidates (3), exact:N, exact:N:all or decision ids "+
+	return fmt.Errorf("is %q; must be a number of candidates (3), exact:N, exact:N:all, scaling:N or decision ids "+
 		"(%[2]s000913,%[2]s000914)", text, decisionPrefix)
 }
 
@@ -71,7 +79,7 @@ func (c *Counterfactual) exact() bool { return c.worst > 0 || len(c.named) > 0 }
 func (o *Options) Contradiction() error {
 	c := &o.Counterfactual
 	switch {
-	case c.enabled() && o.Trace == stream.TraceLevels[0]:
+	case (c.enabled() || c.scaling > 0) && o.Trace == stream.TraceLevels[0]:
 		return errors.New(
 			"--counterfactual needs decisions, which --trace minimal does not write; use --trace decisions")
 	case o.CounterfactualHorizon != nil && !c.exact():

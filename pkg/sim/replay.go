@@ -284,7 +284,7 @@ func describeRecord(line []byte) string {
 	switch {
 	case record.ID != "":
 		return fmt.Sprintf("%s %q", record.Kind, record.ID)
-	case record.Kind == stream.KindRegret:
+	case record.Kind == stream.KindRegret, record.Kind == stream.KindScalingRegret:
 		return fmt.Sprintf("%s of decision %q", record.Kind, record.Decision)
 	case record.Replica != nil && record.Deployment != "": // metrics have a list of them
 		return fmt.Sprintf("%s of replica %d of %s", record.Kind, *record.Replica, record.Deployment)

@@ -41,7 +41,7 @@ type Options struct {
 
 	Clairvoyant string `enum:",${goals}" default:"" placeholder:"GOAL" help:"Route with knowledge of all arrivals and output lengths, for the lowest mean E2E (latency) or the most met SLO targets (targets): a reference run."`
 
-	Counterfactual Counterfactual `placeholder:"K|exact:N|IDS" help:"Estimate each request's latency on all replicas and record the K lowest, or re-simulate N (or these) decisions."`
+	Counterfactual Counterfactual `placeholder:"K|exact:N|scaling:N|IDS" help:"Estimate each request's latency on all replicas and record the K lowest, or re-simulate N (or these) decisions, or N changes of the number of replicas."`
 
 	CounterfactualHorizon *Horizon `placeholder:"DURATION" help:"Simulate only this long after each re-simulated decision."`
 
@@ -267,6 +267,17 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a source,
 			return nil, err
 		}
 	}
+	if p.scaling != nil {
+		if err := p.scaling.resimulate(ctx, s, func() (*simulation, error) {
+			fresh, err := newSimulation(c, header.SLOClasses, specs, &o)
+			if err == nil {
+				fresh.horizon = s.horizon
+			}
+			return fresh, err
+		}); err != nil {
+			return nil, err
+		}
+	}
 	if err := p.warn(s, a, &o); err != nil {
 		return nil, err
 	}
@@ -289,6 +300,7 @@ type plugins struct {
 	metrics *metricsSink
 	used    coverages
 	regrets *regretRecorder
+	scaling *scalingRegret // nil if no change of the number of replicas is re-simulated
 	// waits is nil if no deployment scales, recovery if no replica fails.
 	waits    *capacityWait
 	recovery *recovery
@@ -313,6 +325,7 @@ func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) 
 		s.observers.add(s.series)
 	}
 	p.regrets = o.Counterfactual.plugIn(s, w, p.metrics.Accumulator)
+	p.scaling = newScalingRegret(&o.Counterfactual, s, w)
 	if o.Check {
 		s.observers.add(checker{})
 	}

@@ -100,13 +100,18 @@ func sensitivity(selected []pastDecision, i int, all []*trial) *stream.Sensitivi
 	}
 	s := &stream.Sensitivity{Controls: int64(min(len(ran), controlsOf))}
 	for _, t := range ran[:s.Controls] {
-		own, sum := t.change.Own, t.change.All
-		s.SLO, s.Completed = max(s.SLO, sum.SLOGained-sum.SLOLost, sum.SLOLost-sum.SLOGained),
-			max(s.Completed, sum.Completed, -sum.Completed)
-		s.TTFTMS, s.E2EMS = max(s.TTFTMS, math.Abs(sum.TTFTMS)), max(s.E2EMS, math.Abs(sum.E2EMS))
+		own := t.change.Own
+		widen(s, t.change.All)
 		s.OwnTTFTMS, s.OwnE2EMS = max(s.OwnTTFTMS, math.Abs(own.TTFTMS)), max(s.OwnE2EMS, math.Abs(own.E2EMS))
 	}
 	return s
+}
+
+// widen raises a sensitivity to a change for all requests.
+func widen(s *stream.Sensitivity, d *stream.Difference) {
+	s.SLO = max(s.SLO, d.SLOGained-d.SLOLost, d.SLOLost-d.SLOGained)
+	s.Completed = max(s.Completed, d.Completed, -d.Completed)
+	s.TTFTMS, s.E2EMS = max(s.TTFTMS, math.Abs(d.TTFTMS)), max(s.E2EMS, math.Abs(d.E2EMS))
 }
 
 // within reports whether a change for all requests is not larger than the controls' are.

@@ -22,6 +22,7 @@ var Objects = []*Object{
 	objectStep,
 	objectRegret,
 	objectScaling,
+	objectScalingRegret,
 	objectReplicaState,
 	objectSeries,
 	objectSession,
@@ -42,6 +43,8 @@ var Objects = []*Object{
 	objectAlternative,
 	objectDifference,
 	objectRetry,
+	objectScalingAlternative,
+	objectScalingSensitivity,
 	objectSessionStep,
 }
 
@@ -263,6 +266,17 @@ var objectScaling = describe[Scaling]("scaling", "One look of the auto-scaler at
 	Field{Name: "reason", Doc: "What decided, in a few words."},
 )
 
+var objectScalingRegret = describe[ScalingRegret]("scaling_regret", "The effect that alternatives to one change of the number of replicas would have had: for each, the whole run was simulated again.",
+	Field{Name: "kind", Doc: "Always scaling_regret.", Required: true, OneOf: []string{"scaling_regret"}},
+	Field{Name: "decision", Doc: "Name of the decision.", Required: true},
+	Field{Name: "at_us", Doc: "Time of the decision, in µs since the workload's origin.", Required: true, Max: maxExact},
+	Field{Name: "deployment", Doc: "Deployment.", Required: true},
+	Field{Name: "current", Doc: "Replicas before the change, without those that were draining.", Required: true, Max: maxExact},
+	Field{Name: "desired", Doc: "Replicas that were decided.", Required: true, Max: maxExact},
+	Field{Name: "alternatives", Doc: "The alternatives.", Required: true},
+	Field{Name: "sensitivity", Doc: "How far the run moves by itself.", Required: true},
+)
+
 var objectReplicaState = describe[ReplicaState]("replica_state", "A change of the state of a replica of a deployment that scales, or whose replicas fail.",
 	Field{Name: "kind", Doc: "Always replica_state.", Required: true, OneOf: []string{"replica_state"}},
 	Field{Name: "at_us", Doc: "Time of the change, in µs since the workload's origin.", Required: true, Max: maxExact},
@@ -470,6 +484,22 @@ var objectDifference = describe[Difference]("difference", "The effect that an al
 var objectRetry = describe[Retry]("retry", "Retry says when a client sends a request again that did not complete.",
 	Field{Name: "on", Doc: "States after which it does.", Required: true, OneOf: retryStates},
 	Field{Name: "backoff_us", Doc: "Times from the end of an attempt to the next one, in µs; their number is that of the retries at most.", Required: true, Max: maxExact},
+)
+
+var objectScalingAlternative = describe[ScalingAlternative]("scaling_alternative", "Another time of a change of the number of replicas.",
+	Field{Name: "change", Doc: "Change: made at the look before (earlier), at the look after (later), or not at this look, after which the auto-scaler decides as it does (never).", Required: true, OneOf: scalingChanges},
+	Field{Name: "gpu_s", Doc: "GPU seconds of the run minus those of the alternative.", Required: true},
+	Field{Name: "all", Doc: "Effect on all requests.", Required: true},
+	Field{Name: "insensitive", Doc: "The effect on all requests is within the sensitivity of the run."},
+)
+
+var objectScalingSensitivity = describe[ScalingSensitivity]("scaling_sensitivity", "How far a run moves by itself: the largest absolute changes in controls, which change no decision but give one request one output token more.",
+	Field{Name: "controls", Doc: "Number of controls.", Required: true, Max: maxExact},
+	Field{Name: "slo", Doc: "Largest net number of requests that gain or lose their targets.", Required: true, Max: maxExact},
+	Field{Name: "completed", Doc: "Largest change of the number of completed requests.", Required: true, Max: maxExact},
+	Field{Name: "ttft_ms", Doc: "Largest change of the sum of the TTFT of all requests, in ms.", Required: true},
+	Field{Name: "e2e_ms", Doc: "Largest change of the sum of the E2E of all requests, in ms.", Required: true},
+	Field{Name: "gpu_s", Doc: "Largest change of the GPU seconds.", Required: true},
 )
 
 var objectSessionStep = describe[SessionStep]("session_step", "A model call or, if it names a tool, a tool call. A model call is the request SESSION/ID.",

@@ -39,6 +39,72 @@ type Scaling struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// Changes of the number of replicas that are simulated instead of one that was made.
+const (
+	ScalingEarlier = "earlier"
+	ScalingLater   = "later"
+	ScalingNever   = "never"
+)
+
+// scalingChanges are the values of ScalingAlternative.Change.
+var scalingChanges = []string{ScalingEarlier, ScalingLater, ScalingNever}
+
+// ScalingRegret is the effect that alternatives to one change of the number of replicas would have had: for each, the
+// whole run was simulated again.
+//
+//wire:record scaling_regret
+type ScalingRegret struct {
+	Kind string `json:"kind"`
+	// Name of the decision.
+	Decision string `json:"decision" wire:"unique"`
+	// Time of the decision, in µs since the workload's origin.
+	AtUS Micros `json:"at_us"`
+	// Deployment.
+	Deployment string `json:"deployment"`
+	// Replicas before the change, without those that were draining.
+	Current int64 `json:"current"`
+	// Replicas that were decided.
+	Desired int64 `json:"desired"`
+	// The alternatives.
+	Alternatives []ScalingAlternative `json:"alternatives"`
+	// How far the run moves by itself.
+	Sensitivity *ScalingSensitivity `json:"sensitivity"`
+}
+
+// ScalingAlternative is another time of a change of the number of replicas.
+//
+//wire:object scaling_alternative
+type ScalingAlternative struct {
+	// Change: made at the look before (earlier), at the look after (later), or not at this look, after which the
+	// auto-scaler decides as it does (never).
+	Change string `json:"change" wire:"oneof=scalingChanges"`
+	// GPU seconds of the run minus those of the alternative.
+	GPUS float64 `json:"gpu_s"`
+	// Effect on all requests.
+	All *Difference `json:"all"`
+	// The effect on all requests is within the sensitivity of the run.
+	Insensitive bool `json:"insensitive,omitempty"`
+}
+
+// ScalingSensitivity is how far a run moves by itself: the largest absolute changes in controls, which change no
+// decision but give one request one output token more.
+//
+//wire:object scaling_sensitivity
+type ScalingSensitivity struct {
+	// Number of controls.
+	Controls int64 `json:"controls"`
+	// Largest net number of requests that gain or lose their targets.
+	SLO int64 `json:"slo"`
+	// Largest change of the number of completed requests.
+	Completed int64 `json:"completed"`
+	// Largest change of the sum of the TTFT of all requests, in ms.
+	TTFTMS float64 `json:"ttft_ms"`
+	// Largest change of the sum of the E2E of all requests, in ms.
+	E2EMS float64 `json:"e2e_ms"`
+	// Largest change of the GPU seconds.
+	GPUS float64 `json:"gpu_s"`
+}
+
 // States of a replica, in the order in which it has them. One that has failed then loads, if it comes back.
 const (
 	ReplicaProvisioning = "provisioning"

@@ -53,6 +53,12 @@ func (t *narrative) observe(r *stream.Reader) error {
 			return err
 		}
 		t.insight.ReplicaState(&state)
+	case stream.KindScalingRegret:
+		var regret stream.ScalingRegret
+		if err := r.Decode(&regret); err != nil {
+			return err
+		}
+		t.insight.ScalingRegret(&regret)
 	}
 	return nil
 }
