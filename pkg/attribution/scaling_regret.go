@@ -13,8 +13,8 @@ type ScalingRegret struct {
 	Decision, Deployment string
 	AtUS                 stream.Micros
 	Current, Desired     int64
-	// Best is the alternative with which most requests meet their targets, of equals that with the lowest sum of E2E. It
-	// is nil if the run does better than all, as far as its own sensitivity shows.
+	// Best is the alternative with which most requests meet their targets, of equals that with the lowest sum of
+	// E2E. It is nil if the run does better than all, as far as its own sensitivity shows.
 	Best *stream.ScalingAlternative
 }
 

@@ -151,8 +151,8 @@ func (o *Options) Validate() error {
 // Strategies select sections and their order.
 var Strategies = registry.Table[[]section]{
 	{Name: "issue_focused", Doc: "the largest problems, with an example of each",
-		Value: []section{headline, score, hints, comparison, patterns, scalingRegret, loss, setup, byClass, byTenant, byDeployment,
-			byReplica, sessions, byScenario, worst, strengths, anomalies, headroom, more, notes}},
+		Value: []section{headline, score, hints, comparison, patterns, scalingRegret, loss, setup, byClass, byTenant,
+			byDeployment, byReplica, sessions, byScenario, worst, strengths, anomalies, headroom, more, notes}},
 	{Name: "decision_audit", Doc: "decisions by rule, and a sample of them with their outcomes",
 		Value: []section{headline, setup, decisions, sample, patterns, hints, strengths, anomalies, more, notes}},
 	{Name: "counterfactual", Doc: "what other choices would have changed",

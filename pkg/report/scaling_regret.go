@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"blis/pkg/attribution"
+	"blis/pkg/stream"
 )
 
 const maxScalingRegrets = 4
@@ -21,7 +22,8 @@ var scalingRegret = section{name: "SCALING REGRET", write: func(w *writer) {
 }}
 
 // changeNames are the values of stream.ScalingAlternative.Change in words.
-var changeNames = map[string]string{"earlier": "one look earlier", "later": "one look later", "never": "not at this look"}
+var changeNames = map[string]string{stream.ScalingEarlier: "one look earlier", stream.ScalingLater: "one look later",
+	stream.ScalingNever: "not at this look"}
 
 func scalingRegretText(g *attribution.ScalingRegret) string {
 	text := fmt.Sprintf("%s at %.0f s, %d -> %d replicas (%s): ", name(g.Deployment), float64(g.AtUS)/1e6, g.Current,

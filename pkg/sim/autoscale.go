@@ -67,7 +67,7 @@ func scalingContradiction(c *cluster.Config, o *Options) error {
 		return errors.New("--counterfactual needs a constant number of replicas; remove policies.autoscale, " +
 			"or use --counterfactual scaling:N")
 	case !scales && o.Counterfactual.scaling > 0:
-		return errors.New("--counterfactual scaling:N needs a deployment that scales (policies.autoscale, max_replicas)")
+		return errors.New("--counterfactual scaling:N needs a deployment that scales (policies.autoscale)")
 	case scales && o.Clairvoyant != "":
 		return errors.New("--clairvoyant needs a constant number of replicas; remove policies.autoscale")
 	}

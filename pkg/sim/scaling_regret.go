@@ -61,7 +61,7 @@ func (g *scalingRegret) hooks() []hook { return []hook{onScale} }
 func (g *scalingRegret) observe(s *simulation, _ hook, i int32) error {
 	e := s.deployments[i].elastic
 	if l := s.fleet.last; e.desired != l.current {
-		g.changes = append(g.changes, scalingChange{look: l, at: stream.Micros(s.now), count: e.looks, desired: e.desired})
+		g.changes = append(g.changes, scalingChange{l, stream.Micros(s.now), e.looks, e.desired})
 	}
 	return nil
 }
@@ -158,7 +158,8 @@ func (g *scalingRegret) runAll(ctx context.Context, s *simulation, trials []*sca
 	return cmp.Or(errs...)
 }
 
-func (g *scalingRegret) run(ctx context.Context, s *simulation, t *scalingTrial, fresh func() (*simulation, error)) error {
+func (g *scalingRegret) run(ctx context.Context, s *simulation, t *scalingTrial,
+	fresh func() (*simulation, error)) error {
 	f, err := fresh()
 	if err != nil {
 		return err

@@ -41,8 +41,8 @@ func scheduledWorkload() io.Reader {
 	must(w.Header(&stream.Header{Stream: stream.StreamWorkload, Tool: "test", SLOClasses: []stream.SLOClass{
 		{Name: "a", Tier: "standard", Targets: stream.Targets{E2EMS: 400}}}}))
 	for i := range int64(96) {
-		must(w.Request(&stream.Request{ID: fmt.Sprint("r", i), ArrivalUS: stream.Micros(125_000 * i), SLOClass: "a", DeadlineUS: stream.Never,
-			InputTokens: 100 + 37*i%200, OutputTokens: 20 + 13*i%30}))
+		must(w.Request(&stream.Request{ID: fmt.Sprint("r", i), ArrivalUS: stream.Micros(125_000 * i), SLOClass: "a",
+			DeadlineUS: stream.Never, InputTokens: 100 + 37*i%200, OutputTokens: 20 + 13*i%30}))
 	}
 	must(w.End(&stream.End{}))
 	must(w.Close())
@@ -50,7 +50,8 @@ func scheduledWorkload() io.Reader {
 }
 
 // scalingRun returns the outcomes and the GPU seconds of a run, and its records of scaling regret.
-func scalingRun(t *testing.T, c *cluster.Config, o Options) (map[string]stream.Outcome, float64, []stream.ScalingRegret) {
+func scalingRun(t *testing.T, c *cluster.Config, o Options) (map[string]stream.Outcome, float64,
+	[]stream.ScalingRegret) {
 	t.Helper()
 	var out bytes.Buffer
 	if err := runLoaded(context.Background(), c, scheduledWorkload(), &out, o); err != nil {
@@ -138,7 +139,8 @@ func TestScalingRegretOfFirstLook(t *testing.T) {
 	o := Options{Trace: "decisions", Plain: true}
 	must(o.Counterfactual.UnmarshalText([]byte("scaling:1")))
 	_, _, regrets := scalingRun(t, scheduled(t, 0, 5), o)
-	if len(regrets) != 1 || len(regrets[0].Alternatives) != 2 || regrets[0].Alternatives[0].Change != stream.ScalingLater {
+	if len(regrets) != 1 || len(regrets[0].Alternatives) != 2 ||
+		regrets[0].Alternatives[0].Change != stream.ScalingLater {
 		t.Fatalf("%+v", regrets)
 	}
 }
@@ -150,8 +152,8 @@ func TestScalingRegretAddsOnlyItsRecords(t *testing.T) {
 		c, requests := reference.RandomScaling(seed)
 		run := func(o Options) (lines []string, regrets int) {
 			var out bytes.Buffer
-			if err := runCluster(context.Background(), clusterOf(c), testSpecs(c), bytes.NewReader(workloadOf(requests)),
-				&out, o); err != nil {
+			if err := runCluster(t.Context(), clusterOf(c), testSpecs(c), bytes.NewReader(workloadOf(requests)), &out,
+				o); err != nil {
 				t.Fatal(err)
 			}
 			for line := range strings.Lines(out.String()) {
