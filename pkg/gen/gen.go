@@ -48,7 +48,7 @@ func runSpec(ctx context.Context, in io.Reader, out io.Writer, o Options) error 
 		return err
 	}
 	o.warn(loaded.spec.warnings()...)
-	header := &stream.Header{Seed: loaded.spec.Seed, SpecDigest: loaded.digest(o.Where), SLOClasses: loaded.classes}
+	header := &stream.Header{Seed: loaded.spec.Seed, SpecDigest: loaded.digest(&o), SLOClasses: o.classes(loaded.classes)}
 	if err := write(ctx, out, header, m, o); err != nil {
 		return err
 	}
@@ -67,6 +67,7 @@ func write(ctx context.Context, out io.Writer, header *stream.Header, src source
 		err = forEachArrival(ctx, src, o, w.Arrival)
 	}
 	if err == nil {
+		o.warnUnusedSLO()
 		err = w.End(&stream.End{})
 	}
 	if err != nil {
@@ -100,6 +101,7 @@ func forEachArrival(ctx context.Context, src source, o Options, yield func(*stre
 		if err != nil {
 			return err
 		}
+		o.classify(&a)
 		if keep, err := o.keeps(&a); err != nil {
 			return err
 		} else if !keep {

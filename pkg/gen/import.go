@@ -40,9 +40,11 @@ func runImport(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 		return err
 	}
 	header := &stream.Header{Seed: o.seed(), SpecDigest: o.importDigest()}
-	if header.SLOClasses, err = t.classes(); err != nil {
+	classes, err := t.classes()
+	if err != nil {
 		return err
 	}
+	header.SLOClasses = o.classes(classes)
 	if err := write(ctx, out, header, t, o); err != nil {
 		return err
 	}
@@ -226,17 +228,18 @@ func (o *Options) importDigest() string {
 		formats = append(formats, i.Format)
 	}
 	return stream.Digest(struct {
-		Import       string  `json:"import"`
-		TimeScale    Factor  `json:"time_scale,omitempty"`
-		Rate         Factor  `json:"rate,omitempty"`
-		BlockSize    Count   `json:"block_size,omitempty"`
-		OutputTokens Count   `json:"output_tokens,omitempty"`
-		SharedPrefix Count   `json:"shared_prefix,omitempty"`
-		Limit        Count   `json:"limit,omitempty"`
-		Where        string  `json:"where,omitempty"`
-		Loop         Count   `json:"repeat,omitempty"`
-		Sample       Share   `json:"sample,omitempty"`
-		Seed         *uint64 `json:"seed,omitempty"`
+		Import       string   `json:"import"`
+		TimeScale    Factor   `json:"time_scale,omitempty"`
+		Rate         Factor   `json:"rate,omitempty"`
+		BlockSize    Count    `json:"block_size,omitempty"`
+		OutputTokens Count    `json:"output_tokens,omitempty"`
+		SharedPrefix Count    `json:"shared_prefix,omitempty"`
+		Limit        Count    `json:"limit,omitempty"`
+		Where        string   `json:"where,omitempty"`
+		SLO          []string `json:"slo,omitempty"`
+		Loop         Count    `json:"repeat,omitempty"`
+		Sample       Share    `json:"sample,omitempty"`
+		Seed         *uint64  `json:"seed,omitempty"`
 	}{strings.Join(formats, ","), o.TimeScale, o.Rate, o.BlockSize, o.OutputTokens, o.SharedPrefix, o.Limit,
-		o.Where.text, o.Repeat, o.Sample, o.Seed})
+		o.Where.text, o.sloTexts(), o.Repeat, o.Sample, o.Seed})
 }

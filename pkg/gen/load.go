@@ -23,7 +23,7 @@ type loaded struct {
 	// name is the source of text, for errors.
 	name string
 	text []byte
-	// spec is the parsed text with --seed and --requests applied.
+	// spec is the parsed text with --seed, --requests and --rate applied.
 	spec    *Spec
 	clients []*clientSource
 	classes []stream.SLOClass
@@ -60,6 +60,12 @@ func loadSpec(in io.Reader, o Options) (*loaded, error) {
 	if o.Requests != 0 {
 		l.spec.Requests = int64(o.Requests)
 	}
+	if o.Rate != 0 {
+		if l.spec.AggregateRate == 0 {
+			return nil, fmt.Errorf("%s: --rate replaces aggregate_rate, which this spec does not have", l.name)
+		}
+		l.spec.AggregateRate = float64(o.Rate)
+	}
 	if l.clients, err = l.spec.clients(doc.Errorf); err != nil {
 		return nil, err
 	}
@@ -76,14 +82,15 @@ func inputName(in io.Reader) string {
 }
 
 // digest identifies the workload: the resolved spec and the filter, if any.
-func (l *loaded) digest(where Filter) string {
-	if where.text == "" {
+func (l *loaded) digest(o *Options) string {
+	if o.Where.text == "" && len(o.SLO) == 0 {
 		return stream.Digest(l.spec)
 	}
 	return stream.Digest(struct {
-		Spec  *Spec  `json:"spec"`
-		Where string `json:"where"`
-	}{l.spec, where.text})
+		Spec  *Spec    `json:"spec"`
+		Where string   `json:"where"`
+		SLO   []string `json:"slo,omitempty"`
+	}{l.spec, o.Where.text, o.sloTexts()})
 }
 
 // warnings reports likely mistakes in the spec.

@@ -21,13 +21,14 @@ type Options struct {
 	Requests     Count    `placeholder:"N" help:"Number of requests, instead of the spec's."`
 	Limit        Count    `placeholder:"N" help:"Import at most N requests or sessions."`
 	TimeScale    Factor   `placeholder:"X" help:"Multiply imported arrival times by X, not delays in sessions."`
-	Rate         Factor   `placeholder:"R" help:"Scale or space imported arrivals to R per second."`
+	Rate         Factor   `placeholder:"R" help:"Mean arrivals per second: scales or spaces an import, replaces aggregate_rate of a spec."`
 	Repeat       Count    `placeholder:"N" help:"Repeat the import N times."`
 	Sample       Share    `placeholder:"P" help:"Keep each imported arrival with probability P (see --seed)."`
 	BlockSize    Count    `placeholder:"N" help:"Tokens per hash id of an import (mooncake: 512, bailian: 16)."`
 	OutputTokens Count    `placeholder:"N" help:"Set the output tokens of every imported request to N."`
 	SharedPrefix Count    `placeholder:"N" help:"All prompts of a recording begin with the same N tokens (a system prompt)."`
 	Where        Filter   `placeholder:"CEL" help:"Keep only requests for which this is true: 'input_tokens < 8192'."`
+	SLO          []SLO    `name:"slo" sep:"none" placeholder:"CLASS:ttft=500ms,tpot=50ms" help:"Targets of an SLO class; requests without a class get the first one."`
 	List         string   `enum:"scenarios,importers," default:"" placeholder:"WHAT" help:"List these and exit: scenarios, importers."`
 	PrintSpec    bool     `help:"Print the spec that would be used and exit."`
 	Plain        bool     `help:"Write the stream uncompressed."`
@@ -143,9 +144,9 @@ func (o *Options) Validate() error {
 		return errors.New("give one of SPEC, --scenario and --import")
 	case imports && (o.Requests != 0 || o.PrintSpec):
 		return errors.New("--requests and --print-spec are for specs, not for --import (use --limit)")
-	case !imports && (o.Limit != 0 || o.TimeScale != 0 || o.Rate != 0 || o.Repeat != 0 || o.Sample != 0 ||
+	case !imports && (o.Limit != 0 || o.TimeScale != 0 || o.Repeat != 0 || o.Sample != 0 ||
 		o.BlockSize != 0 || o.OutputTokens != 0 || o.SharedPrefix != 0):
-		return errors.New("--limit, --time-scale, --rate, --repeat, --sample, --block-size, --output-tokens and " +
+		return errors.New("--limit, --time-scale, --repeat, --sample, --block-size, --output-tokens and " +
 			"--shared-prefix are for --import only (use --requests with a spec)")
 	case o.Rate != 0 && o.TimeScale != 0:
 		return errors.New("give one of --rate and --time-scale")

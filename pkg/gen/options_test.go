@@ -112,7 +112,6 @@ func TestIncompatibleOptions(t *testing.T) {
 		{Options{Import: []Import{azure}, PrintSpec: true}, "--requests and --print-spec are for specs"},
 		{Options{Limit: 1}, "are for --import only"},
 		{Options{TimeScale: 1}, "are for --import only"},
-		{Options{Rate: 1}, "are for --import only"},
 		{Options{BlockSize: 1}, "are for --import only"},
 		{Options{Import: []Import{azure}, Rate: 1, TimeScale: 1}, "give one of --rate and --time-scale"},
 		{Options{Import: []Import{azure}, BlockSize: 16}, "--block-size is only for formats with hash ids: mooncake"},
