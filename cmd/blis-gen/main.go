@@ -20,6 +20,7 @@
 //   - --seed N sets the seed. The same spec and seed produce the same bytes.
 //   - --requests N sets the number of requests. A session counts as one, and closed-loop users share N. A longer
 //     workload begins with the requests of a shorter one.
+//   - --rate R sets aggregate_rate, the mean arrivals per second.
 //
 // These flags change an import:
 //
@@ -30,6 +31,9 @@
 //   - --block-size N sets the number of tokens per hash id.
 //   - --output-tokens N sets the output length of every request, for clients that miscounted it.
 //   - --shared-prefix N lets all prompts of a recording begin with the same N tokens, such as a system prompt.
+//
+// --slo CLASS:ttft=500ms,tpot=50ms sets the targets of an SLO class of any source. Requests without a class get the first
+// one. It may be repeated.
 //
 // --where CEL keeps the requests for which an expression is true; a session is kept or dropped by its first call.
 //

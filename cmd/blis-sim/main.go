@@ -116,7 +116,9 @@
 // decisions: those whose requests could have been served soonest, by estimate. Their
 // regret is the lost request, without ms. always-admit makes no decisions, so it has no
 // opposite. Decision ids select decisions explicitly. --counterfactual-horizon limits the
-// simulated time after each decision.
+// simulated time after each decision. scaling:20 simulates the whole run again for 20 changes of the number of
+// replicas, each one look of the auto-scaler earlier, one later, and not at this look. scaling_regret records have the
+// change in met SLO targets, ms and GPU seconds.
 //
 // --clairvoyant latency and --clairvoyant targets are reference runs: they route with
 // knowledge of all arrivals and output lengths, for the lowest mean E2E latency of all

@@ -48,7 +48,8 @@ func runSpec(ctx context.Context, in io.Reader, out io.Writer, o Options) error 
 		return err
 	}
 	o.warn(loaded.spec.warnings()...)
-	header := &stream.Header{Seed: loaded.spec.Seed, SpecDigest: loaded.digest(&o), SLOClasses: o.classes(loaded.classes)}
+	header := &stream.Header{Seed: loaded.spec.Seed, SpecDigest: loaded.digest(&o),
+		SLOClasses: o.classes(loaded.classes)}
 	if err := write(ctx, out, header, m, o); err != nil {
 		return err
 	}
