@@ -32,8 +32,8 @@
 //   - --output-tokens N sets the output length of every request, for clients that miscounted it.
 //   - --shared-prefix N lets all prompts of a recording begin with the same N tokens, such as a system prompt.
 //
-// --slo CLASS:ttft=500ms,tpot=50ms sets the targets of an SLO class of any source. Requests without a class get the first
-// one. It may be repeated.
+// --slo CLASS:ttft=500ms,tpot=50ms sets the targets of an SLO class of any source. Requests without a class get the
+// first one. It may be repeated.
 //
 // --where CEL keeps the requests for which an expression is true; a session is kept or dropped by its first call.
 //

@@ -224,9 +224,10 @@ type Load struct {
 	Uncached float64 `json:"uncached"`
 }
 
-// Bound is what no routing can beat, if all requests complete: each takes as long as alone on a replica of the
-// fastest deployment, with the tokens cached that its prompt shares with any other. GoodputRatio, absent without
-// SLO targets, is the share of requests that would meet theirs.
+// Bound is what no routing can beat, if all requests complete: each takes at least as long as alone on a replica of the
+// fastest deployment, with the tokens cached that its prompt shares with any other. E2EMeanMS also has a lower bound of
+// what requests wait for each other. GoodputRatio, absent without SLO targets, is the share of requests that would
+// meet theirs alone.
 type Bound struct {
 	E2EMeanMS    float64  `json:"e2e_mean_ms"`
 	GoodputRatio *float64 `json:"goodput_ratio,omitempty"`

@@ -14,8 +14,8 @@ import (
 )
 
 // bounds finds what no routing can beat. No request takes less than alone on a replica whose cache holds all that
-// it shares with any other prompt of the workload, whatever is served first. What requests must wait for others is
-// not in it, so it is far below any run of an overloaded cluster.
+// it shares with any other prompt of the workload, whatever is served first. What requests must wait for each other
+// comes on top, see workItem.
 type bounds struct {
 	s       *simulation
 	engines []*engine.Engine // of the deployments
@@ -26,6 +26,7 @@ type bounds struct {
 	// The sums over requests: alone, with targets, and those that meet them.
 	calls, judged, met int64
 	alone              des.Time
+	items              [][]workItem // by model
 }
 
 // bound returns the mean E2E latency and the met SLO targets that no routing can beat; nil if step times jitter.
@@ -46,17 +47,17 @@ func (s *simulation) bound(c *cluster.Config, w workload) (*metrics.Bound, error
 			}
 		}
 	}
+	b.items = make([][]workItem, len(s.models))
 	for i := range w {
-		for q := range w[i].calls() {
-			if err := b.add(q); err != nil {
-				return nil, err
-			}
+		if err := b.add(&w[i]); err != nil {
+			return nil, err
 		}
 	}
 	if b.calls == 0 {
 		return nil, nil
 	}
-	bound := &metrics.Bound{E2EMeanMS: float64(b.alone) / float64(b.calls) / 1000}
+	sum := float64(b.alone) + b.waiting(c)
+	bound := &metrics.Bound{E2EMeanMS: sum / float64(b.calls) / 1000}
 	if b.judged > 0 {
 		ratio := float64(b.met) / float64(b.judged)
 		bound.GoodputRatio = &ratio
@@ -64,29 +65,93 @@ func (s *simulation) bound(c *cluster.Config, w workload) (*metrics.Bound, error
 	return bound, nil
 }
 
-// add counts a request.
-func (b *bounds) add(q *stream.Request) error {
-	ttft, e2e := des.Time(0), des.Time(0)
+// add counts an arrival.
+func (b *bounds) add(a *recordedArrival) error {
+	o, model, known := workItem{arrival: float64(*a.At())}, -1, true
+	var calls []des.Time // of a session, 0 for its tools
+	if a.IsSession {
+		calls = make([]des.Time, len(a.Session.Steps))
+	}
+	for q, k := range a.calls() {
+		call, err := b.call(q)
+		if err != nil {
+			return err
+		}
+		of := b.s.modelIndex(q.Model)
+		known = known && call.e2e > 0 && (model < 0 || of == model)
+		model = of
+		o.least += float64(call.e2e)
+		o.decoding += float64(call.decoding)
+		o.prefill += float64(q.InputTokens - int64(call.shared))
+		o.decode += float64(q.OutputTokens - 1)
+		if a.IsSession {
+			calls[k] = call.e2e
+		}
+	}
+	if a.IsSession {
+		o.least = float64(longestPath(&a.Session, calls))
+	}
+	if known && model >= 0 { // a session that calls several models waits at each of them; that is left out
+		b.items[model] = append(b.items[model], o)
+	}
+	return nil
+}
+
+// soloCall is a request alone, on the deployment that is fastest with it: the times until its first and its last
+// token, 0 if none can serve it. decoding is the longest time between these on any deployment.
+type soloCall struct {
+	ttft, e2e, decoding des.Time
+	shared              int // prompt tokens that may be cached
+}
+
+// call counts a request.
+func (b *bounds) call(q *stream.Request) (c soloCall, err error) {
 	if model := b.s.modelIndex(q.Model); model >= 0 {
 		path, shared := b.shared(q)
+		c.shared = shared
 		for _, i := range b.s.models[model].deployments {
 			first, last, err := b.fastest(i, q, path, shared)
 			if err != nil {
-				return err
+				return c, err
 			}
-			if e2e == 0 || last < e2e {
-				ttft, e2e = first, last
+			if last > 0 && (c.e2e == 0 || last < c.e2e) {
+				c.ttft, c.e2e = first, last
 			}
+			c.decoding = max(c.decoding, last-first)
 		}
 	}
-	b.calls, b.alone = b.calls+1, b.alone+e2e
+	b.calls, b.alone = b.calls+1, b.alone+c.e2e
 	if class := b.s.router.names.classes[q.SLOClass]; class != nil && class.Targets != (stream.Targets{}) {
 		b.judged++
-		if metrics.Meets(class.Targets, ttft, e2e, q.OutputTokens) {
+		if metrics.Meets(class.Targets, c.ttft, c.e2e, q.OutputTokens) {
 			b.met++
 		}
 	}
-	return nil
+	return c, nil
+}
+
+// waiting is a lower bound of the time in all, in µs, that requests take more than alone.
+func (b *bounds) waiting(c *cluster.Config) (sum float64) {
+	for i, m := range b.s.models {
+		var costs []stepCost
+		replicas := 0
+		for _, d := range m.deployments {
+			of := stepCosts(&c.Deployments[d], b.s.deployments[d].model)
+			if costs == nil {
+				costs = of
+			}
+			for k := range costs {
+				costs[k] = costs[k].merge(of[min(k, len(of)-1)])
+			}
+			replicas += b.s.deployments[d].end - b.s.deployments[d].first
+		}
+		most := 0.0
+		for _, cost := range costs {
+			most = max(most, cost.priced().total(b.items[i], float64(replicas)))
+		}
+		sum += most
+	}
+	return sum
 }
 
 // shared returns the path of a prompt, and how many of its tokens may be cached since another prompt has them.
@@ -141,11 +206,11 @@ func alone(e *engine.Engine, r engine.Request) (first, last des.Time, err error)
 	}
 }
 
-// calls are its requests, those of a session without times.
-func (a *recordedArrival) calls() iter.Seq[*stream.Request] {
-	return func(yield func(*stream.Request) bool) {
+// calls are its requests, those of a session without times, with their steps.
+func (a *recordedArrival) calls() iter.Seq2[*stream.Request, int] {
+	return func(yield func(*stream.Request, int) bool) {
 		if !a.IsSession {
-			yield(&a.Request)
+			yield(&a.Request, 0)
 			return
 		}
 		v := &a.Session
@@ -153,7 +218,7 @@ func (a *recordedArrival) calls() iter.Seq[*stream.Request] {
 			step := &v.Steps[k]
 			if step.Tool == "" && !yield(&stream.Request{ID: step.RequestID(v.ID), InputTokens: step.InputTokens,
 				OutputTokens: step.OutputTokens, Prompt: v.AppendPrompt(nil, k), SLOClass: v.SLOClass,
-				Model: cmp.Or(step.Model, v.Model)}) {
+				Model: cmp.Or(step.Model, v.Model)}, k) {
 				return
 			}
 		}

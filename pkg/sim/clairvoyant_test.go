@@ -2,9 +2,12 @@ package sim
 
 import (
 	"bytes"
+	"fmt"
+	"strings"
 	"testing"
 
 	"blis/pkg/cluster"
+	"blis/pkg/dist"
 	"blis/pkg/internal/reference"
 	"blis/pkg/metrics"
 	"blis/pkg/stream"
@@ -120,4 +123,40 @@ func metricsOf(t *testing.T, run []byte) *metrics.Record {
 	}
 	must(r.Err())
 	return m
+}
+
+// TestBoundOfOverload: with three times the load that two replicas can serve, requests wait for each other. The bound
+// knows of it, and no router or scheduler is below it.
+func TestBoundOfOverload(t *testing.T) {
+	for seed := range uint64(4) {
+		random := dist.NewStream(seed, "overload")
+		var workload strings.Builder
+		at := 0.0
+		for i := range 300 {
+			at += 16000 * random.ExpFloat64()
+			fmt.Fprintf(&workload, `{"kind":"request","id":"%d","arrival_us":%d,"input_tokens":%d,"output_tokens":%d}
+`, i, int64(at), 50+random.IntN(1500), 1+random.IntN(100))
+		}
+		run := func(sets ...string) *metrics.Record {
+			var out bytes.Buffer
+			o := Options{Trace: stream.TraceLevels[0], Plain: true, Seed: seed, Set: append(sets,
+				"deployments.main.replicas=2", "deployments.main.engine.max_num_seqs=8")}
+			if len(sets) == 0 {
+				o.Clairvoyant = stream.GoalLatency
+			}
+			if err := Run(t.Context(), strings.NewReader(workload.String()), &out, o); err != nil {
+				t.Fatal(err)
+			}
+			return metricsOf(t, out.Bytes())
+		}
+		planned := run()
+		best := planned.E2E.Mean
+		for _, sets := range [][]string{{"routing={type: round-robin}"}, {"routing={type: least-loaded}"},
+			{"routing={type: least-loaded}", "scheduler={type: expression, order: req.input_tokens}"}} {
+			best = min(best, run(sets...).E2E.Mean)
+		}
+		if bound := planned.Bound.E2EMeanMS; bound > best || bound < best/3.2 {
+			t.Errorf("seed %d: bound %v ms, best %v ms, planned %v ms", seed, bound, best, planned.E2E.Mean)
+		}
+	}
 }
