@@ -26,11 +26,11 @@ var setup = section{name: "SETUP", write: func(w *writer) {
 	w.line("policies: %s", short(policiesText(config.at("policies")), maxSetupLine))
 	deployments := config.list("deployments")
 	shown := deployments[:min(len(deployments), maxDeployments)]
-	w.line("engine: %s", short(list(shown, engineText), maxSetupLine))
-	w.line("cluster: %s; %s", list(shown, func(d tree) string {
-		return fmt.Sprintf("%s %v x %v with %v", name(fmt.Sprint(d["id"])), d["replicas"], d["gpu"],
-			name(fmt.Sprint(d["model"])))
-	}), controlText(config.at("control_plane")))
+	w.line("engine: %s", short(list(shown, enginesText), maxSetupLine))
+	w.line("cluster: %s; %s", short(list(shown, deploymentText), maxSetupLine), controlText(config.at("control_plane")))
+	if text := featuresText(config, shown); text != "" {
+		w.line("also: %s", short(text, maxSetupLine))
+	}
 	for i := range w.References {
 		w.against(&w.References[i], config)
 	}
@@ -71,7 +71,7 @@ func (t tree) isOn(key string) bool {
 // policiesText has the policies that are not defaults, with their parameters and expressions.
 func policiesText(policies tree) string {
 	var parts []string
-	for _, stage := range []string{"admission", "priority", "routing", "scheduler", "preemption"} {
+	for _, stage := range []string{"admission", "priority", "routing", "prefill_routing", "scheduler", "preemption"} {
 		if p := policies.at(stage); p != nil && p["type"] != defaultPolicies[stage] {
 			parts = append(parts, stage+" "+settingText(map[string]any(p)))
 		}
@@ -96,11 +96,11 @@ func inline(v any) string {
 	return fmt.Sprint(v)
 }
 
-// engineText has the limits of a deployment's engine.
+// engineText has the limits of the engine of a deployment or a pool.
 func engineText(d tree) string {
 	e := d.at("engine")
-	text := fmt.Sprintf("%s max_num_seqs %v, max_num_batched_tokens %v, %v KV blocks of %v", name(fmt.Sprint(d["id"])),
-		e["max_num_seqs"], e["max_num_batched_tokens"], d.at("computed")["kv_blocks"], e["block_size"])
+	text := fmt.Sprintf("max_num_seqs %v, max_num_batched_tokens %v, %v KV blocks of %v", e["max_num_seqs"],
+		e["max_num_batched_tokens"], d.at("computed")["kv_blocks"], e["block_size"])
 	for _, key := range []string{"long_prefill_token_threshold", "watermark", "num_gpu_blocks_override"} {
 		if e.isOn(key) {
 			text += fmt.Sprintf(", %s %v", key, e[key])
