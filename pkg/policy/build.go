@@ -152,6 +152,8 @@ func Build(b *Bundle, env Env) (p *Plane, err error) {
 	}
 	slices.Sort(x.classes)
 	p.Classes = slices.Compact(x.classes)
+	slices.Sort(x.tenants)
+	p.Tenants = slices.Compact(x.tenants)
 	p.Delays = x.delays
 	if p.BlockIndex = defaultBlockIndex(); x.index != nil {
 		p.BlockIndex = *x.index
@@ -180,9 +182,10 @@ type builder struct {
 	memory *memoryUse
 	hints  []string
 	depth  int
-	// classes are the SLO classes that policies name, unused the parts without effect, hintsRead the
-	// hints that schedulers and preemption read; delays: admission can delay.
+	// classes are the SLO classes that policies name, tenants those that admission limits, unused the parts
+	// without effect, hintsRead the hints that schedulers and preemption read; delays: admission can delay.
 	classes   []string
+	tenants   []string
 	unused    []Unused
 	hintsRead map[string]bool
 	delays    bool

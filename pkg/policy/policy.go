@@ -176,6 +176,8 @@ type Plane struct {
 	TrafficUS int64
 	// Classes are the SLO classes that the policies name, sorted.
 	Classes []string
+	// Tenants are those that admission limits by name, sorted.
+	Tenants []string
 	// Delays says whether admission can delay a request; Unused lists the parts of the bundle without
 	// effect.
 	Delays bool

@@ -9,6 +9,9 @@ var rateLimitParams = []Param{
 		Doc: "length of the window"},
 	{Name: "key", Kind: Choose, Choices: []string{"tenant", "class", "all"}, Default: "all",
 		Doc: "what each window counts"},
+	{Name: "limits", Kind: Table, Unit: "requests", Keys: "tenant or SLO class, as key says", Whole: true,
+		Min: 0, Max: 1e6, Search: [2]float64{1, 1000}, Default: map[string]float64{},
+		Doc: "limit of single tenants or classes; others have the parameter limit"},
 	{Name: "action", Kind: Choose, Choices: []string{"reject", "delay"}, Default: "reject",
 		Doc: "what happens to requests above the limit"},
 	delayParam,
@@ -17,7 +20,8 @@ var rateLimitParams = []Param{
 // rateLimit counts admissions in the window that ends now.
 type rateLimit struct {
 	needs
-	limit     int
+	limit     float64
+	limits    map[string]float64 // of single tenants or classes
 	windowUS  int64
 	key       string
 	overLimit Verdict
@@ -27,17 +31,20 @@ type rateLimit struct {
 
 func newRateLimit(b *builder, s *Spec) Admitter {
 	v := b.params(s, rateLimitParams)
-	l := &rateLimit{limit: int(v.number("limit")), windowUS: max(1, int64(v.number("window_s")*1e6)),
-		key: v.choice("key"), overLimit: Verdict{Action: Reject}}
+	l := &rateLimit{limit: v.number("limit"), limits: v.table("limits"), key: v.choice("key"),
+		windowUS: max(1, int64(v.number("window_s")*1e6)), overLimit: Verdict{Action: Reject}}
 	if v.choice("action") == "delay" {
 		l.overLimit = b.delay(v)
 	} else {
 		b.markUnused(v, delayParam, "the action is reject")
 	}
+	b.markUnusedTables(v, l.key == "all", "one window counts all requests; set key", "limits")
 	switch l.key {
 	case "tenant":
+		b.tenants = append(b.tenants, sortedKeys(l.limits)...)
 		l.needs = needs(NeedTenant | NeedRequest)
 	case "class":
+		b.classes = append(b.classes, sortedKeys(l.limits)...)
 		l.needs = needs(NeedRequest)
 	}
 	return l
@@ -54,7 +61,7 @@ func (l *rateLimit) Admit(v *View) Verdict {
 		expired++
 	}
 	w = slices.Delete(w, 0, expired)
-	d := admitBelow("admitted in the window", float64(len(w)), float64(l.limit))
+	d := admitBelow("admitted in the window", float64(len(w)), l.limitOf(v))
 	if d.Action == Admit {
 		w = append(w, v.NowUS)
 	} else {
@@ -78,6 +85,17 @@ func (l *rateLimit) index(v *View) int {
 		return i
 	}
 	return 0
+}
+
+// limitOf is the limit of the window of a request.
+func (l *rateLimit) limitOf(v *View) float64 {
+	switch l.key {
+	case "tenant":
+		return limitOf(l.limits, v.Request.Tenant, l.limit)
+	case "class":
+		return limitOf(l.limits, v.Request.Class, l.limit)
+	}
+	return l.limit
 }
 
 func (l *rateLimit) Clone() Admitter {

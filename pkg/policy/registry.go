@@ -27,8 +27,7 @@ type Param struct {
 	Name, Doc string
 	Kind      Kind
 	Unit      string // of numbers, "" for a number without a unit
-	// Min and Max bound a number, or the numbers of a table, inclusively. If Whole, a number must be an
-	// integer.
+	// Min and Max bound a number, or the numbers of a table, inclusively. If Whole, they must be integers.
 	Min, Max float64
 	Whole    bool
 	// Search is the range in which the best value is usually found.
@@ -178,7 +177,7 @@ func (p *Param) parse(x any) (any, error) {
 	t := map[string]float64{}
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		n, ok := number(given[key])
-		if !ok || !(n >= p.Min && n <= p.Max) {
+		if !ok || !(n >= p.Min && n <= p.Max) || p.Whole && n != math.Trunc(n) {
 			return nil, fmt.Errorf("%s must be %s, is %s", key, p.Range(), quoted(given[key]))
 		}
 		t[key] = n
@@ -235,6 +234,9 @@ func (p *Param) Text() string {
 		about = strings.Join(p.Choices, " | ")
 	case Table:
 		about = strings.TrimSpace("numbers by " + p.Keys + ", " + fmt.Sprintf("%g..%g %s", p.Min, p.Max, p.Unit))
+		if p.Whole {
+			about = strings.Replace(about, "numbers", "integers", 1)
+		}
 	}
 	return fmt.Sprintf("%s (%s; %s): %s", p.Name, strings.TrimSpace(about), formatDefault(p.Default), p.Doc)
 }

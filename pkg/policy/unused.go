@@ -16,6 +16,15 @@ func (b *builder) markUnused(v values, p Param, reason string) {
 	}
 }
 
+// markUnusedTables reports the tables with these names that are not empty, if they are unused.
+func (b *builder) markUnusedTables(v values, unused bool, reason string, names ...string) {
+	for _, name := range names {
+		if unused && len(v.table(name)) > 0 {
+			b.unused = append(b.unused, Unused{b.path + ".params." + name, reason})
+		}
+	}
+}
+
 // markUnusedNamed does the same for parameters with these names.
 func (b *builder) markUnusedNamed(v values, params []Param, reason string, names ...string) {
 	for _, p := range params {

@@ -87,6 +87,9 @@ func inline(v any) string {
 	case tree:
 		var parts []string
 		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if m, ok := v[k].(map[string]any); ok && len(m) == 0 {
+				continue // a table without entries
+			}
 			parts = append(parts, k+": "+inline(v[k]))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"

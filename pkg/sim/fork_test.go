@@ -27,7 +27,8 @@ control_plane: {shadow_blocks: 6, shadow_evictions: true, shadow_lag_us: 30}`,
 	`policies: {routing: {type: weighted, params: {precise-prefix: 1, active-requests: 1}}}
 control_plane: {snapshots: {cache: periodic 40us, queue_depth: on-demand 30us}, routing_latency_us: 7}`,
 	`policies: {admission: {type: chain, of: [
-  {type: token-bucket, params: {capacity: 3, refill_per_s: 9000, per_tenant: true}},
+  {type: token-bucket, params: {capacity: 3, refill_per_s: 9000, per_tenant: true,
+    capacities: {"": 2}, refills_per_s: {"": 8000}}},
   {type: rate-limit, params: {limit: 2, window_s: 0.0005, key: class, action: delay, delay_ms: 0.05}}]},
   routing: {type: random}}`,
 	`policies: {admission: {type: tenant-quota},

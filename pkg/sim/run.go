@@ -360,6 +360,11 @@ func (p *plugins) warn(s *simulation, workload source, o *Options) error {
 	if failed := control(s).Warning(); failed != "" {
 		o.warn(failed)
 	}
+	for _, tenant := range s.router.policies.Tenants {
+		if _, found := s.router.names.tenantIDs[tenant]; !found {
+			o.warn(fmt.Sprintf("admission limits tenant %q, which sent no request", tenant))
+		}
+	}
 	for i := range s.deployments {
 		if s.deployments[i].fromFile {
 			if beyond := p.used.extrapolation(s, i); beyond != "" {
