@@ -79,10 +79,13 @@ func policiesText(policies tree) string {
 	return strings.Join(append(parts, "other stages default"), "; ")
 }
 
-// inline is a value in one line, with sorted keys.
+// inline is a value in one line, with sorted keys; a policy begins with its type.
 func inline(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
+		if v["type"] != nil {
+			return settingText(v)
+		}
 		return inline(tree(v))
 	case tree:
 		var parts []string

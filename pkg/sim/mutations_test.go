@@ -341,6 +341,7 @@ func TestMutations(t *testing.T) {
 		{brokenReports, []string{"^TestReferenceOnAttributes$"}},
 		{brokenAdmission, []string{"^TestReferenceOnAdmissions$"}},
 		{brokenProfiles, []string{"^TestReferenceOnProfiles$"}},
+		{brokenTenantLimits, []string{"^TestReferenceOnTenantLimits$"}},
 		{brokenPools, []string{"^TestReferenceOnPools$"}},
 		{brokenTiers, []string{"^TestStories$", "^TestReferenceOnTiers$", "^TestQuietStores$"}},
 		{brokenRetries, []string{"^TestStories$", "^TestReferenceOnRetries$"}},

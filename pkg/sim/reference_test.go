@@ -521,6 +521,9 @@ func clusterOf(c reference.Config) *cluster.Config {
 		one.Policies.Admission = policy.Spec{Type: "probabilistic-admitter", Params: map[string]any{
 			"queueDepthThreshold": a.Queue, "kvCacheUtilThreshold": a.KV, "power": a.Power, "k": a.K}}
 	}
+	if l := c.TenantLimits; l != nil {
+		one.Policies.Admission = tenantLimitsOf(l)
+	}
 	one.Policies.Complete()
 	one.ControlPlane.Snapshots.SetDefaults(c.Host != nil)
 	return one

@@ -86,6 +86,39 @@ func TestReferenceOnAdmissions(t *testing.T) {
 	compareSeeds(t, 300, 60, reference.RandomAdmissions)
 }
 
+// TestReferenceOnTenantLimits is TestReference with admission that limits tenants.
+func TestReferenceOnTenantLimits(t *testing.T) {
+	compareSeeds(t, 400, 60, reference.RandomTenantLimits)
+}
+
+// tenantLimitsOf converts the reference's limits of tenants.
+func tenantLimitsOf(l *reference.TenantLimits) policy.Spec {
+	table := func(of map[string]float64) map[string]any {
+		t := map[string]any{}
+		for tenant, x := range of {
+			t[tenant] = x
+		}
+		return t
+	}
+	switch l.Policy {
+	case "token-bucket":
+		unit := "requests"
+		if l.InputTokens {
+			unit = "input_tokens"
+		}
+		return policy.Spec{Type: l.Policy, Params: map[string]any{"unit": unit, "per_tenant": true, "capacity": l.Limit,
+			"refill_per_s": l.PerSecond, "capacities": table(l.Own), "refills_per_s": table(l.OwnRefills)}}
+	case "rate-limit":
+		return policy.Spec{Type: l.Policy, Params: map[string]any{"key": "tenant", "limit": l.Limit,
+			"window_s": (float64(l.WindowUS) + 0.5) / 1e6, "limits": table(l.Own)}}
+	}
+	s := policy.Spec{Type: l.Policy, Params: map[string]any{"min_inflight": l.MinInflight, "shares": table(l.Own)}}
+	if l.Limit > 0 {
+		s.Params["share"] = l.Limit
+	}
+	return s
+}
+
 // TestReferenceOnPools is TestReference with pools of replicas.
 func TestReferenceOnPools(t *testing.T) {
 	compareSeeds(t, 300, 60, reference.RandomPools)

@@ -59,6 +59,8 @@ type Config struct {
 	Profile []Plugin
 	// Admission may reject requests; nil admits all.
 	Admission *Admission
+	// TenantLimits limits tenants at admission; nil limits none.
+	TenantLimits *TenantLimits
 	// Flow is flow control, nil is none.
 	Flow *Flow
 	// Scaling is an auto-scaler, nil is none. It goes with round-robin, least-loaded, least-snapshot, power-of-two,

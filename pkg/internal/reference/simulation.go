@@ -117,11 +117,12 @@ type simulation struct {
 	healed   map[int]bool
 	probedAt int64
 	held     int // requests that waited for an open replica, without flow control
+	tenants  tenantHistory
 }
 
 func newSimulation(c Config, requests []Request) *simulation {
 	s := &simulation{config: c, flow: flow{turns: map[float64]*turns{}, refreshAt: Never}, failed: map[int]bool{},
-		healed: map[int]bool{}, probedAt: Never}
+		healed: map[int]bool{}, probedAt: Never, tenants: tenantHistory{arrived: map[string]bool{}}}
 	for i := range c.Replicas {
 		s.replicas = append(s.replicas, newReplica(&s.config))
 		s.replicas[i].index = i

@@ -10,6 +10,7 @@ func (s *simulation) arrive(q *request, now int64) {
 		q.outcome.State = NotOffered
 		return
 	}
+	s.tenants.arrived[q.Tenant] = true
 	c := &s.config
 	reason := c.tooLong(q.Input, q.Output)
 	if d := c.Disaggregation; d != nil && reason == "" && !d.never() {
@@ -38,6 +39,10 @@ func (c *Config) tooLong(input, output int) string {
 
 func (s *simulation) admit(q *request, now int64) {
 	if a := s.config.Admission; a != nil && a.rejects(q, s, now) {
+		q.outcome.State, q.outcome.Reason = Rejected, "admission"
+		return
+	}
+	if l := s.config.TenantLimits; l != nil && l.rejects(q, s, now) {
 		q.outcome.State, q.outcome.Reason = Rejected, "admission"
 		return
 	}
