@@ -48,7 +48,7 @@ var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponen
 	change: (*proposal).boundTenant,
 	others: append(shorterQueues[:len(shorterQueues):len(shorterQueues)],
 		remedy{"limit that tenant to what the others leave (rate-limit)", (*proposal).limitTenant},
-		remedy{"bound each tenant's share of the requests in flight", policy("admission", "tenant-quota")},
+		remedy{"bound that tenant's share of the requests in flight (tenant-quota)", (*proposal).boundShare},
 		remedy{"send that tenant to replicas of its own (pools)", (*proposal).heavyTenantApart},
 		remedy{"bound each tenant's rate of prompt tokens (token-bucket)", (*proposal).equalRates}),
 	holds: func(a *Analyzer, r *request) bool {

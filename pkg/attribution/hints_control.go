@@ -148,7 +148,13 @@ func (x *proposal) moreParallel() []Change {
 func (x *proposal) admitMore() []Change {
 	const at = "policies.admission.params."
 	rate, tokens := x.offeredRates()
-	switch x.topology.policy("admission") {
+	kind := x.topology.policy("admission")
+	for _, table := range []string{"limits", "capacities", "refills_per_s"} {
+		if own, _ := x.config(at + table).(map[string]any); len(own) > 0 {
+			kind = "" // other limits do not change those of single tenants
+		}
+	}
+	switch kind {
 	case "token-bucket":
 		if x.config(at+"unit") == "input_tokens" {
 			rate = tokens

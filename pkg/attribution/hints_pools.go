@@ -113,11 +113,29 @@ func (x *proposal) limitTenant() []Change {
 	left := max(served-float64(work-heavyWork)/arrivals, served/float64(len(tenants)))
 	perSecond := left / (float64(heavyWork) / float64(heavySent))
 	window := math.Ceil(max(1, 1/perSecond))
-	limit := map[string]any{"type": "rate-limit", "params": map[string]any{
-		"limit": math.Floor(perSecond * window), "window_s": window, "action": action, "delay_ms": tenantDelayMS}}
-	return []Change{x.set("policies.admission", map[string]any{"type": "tree", "root": map[string]any{
-		"if":   "req.tenant == " + strconv.Quote(x.names.list[x.stats.heavyTenant]),
-		"then": map[string]any{"use": limit}, "else": "admit"}})}
+	own := map[string]any{x.names.list[x.stats.heavyTenant]: math.Floor(perSecond * window)}
+	params := map[string]any{"key": "tenant", "limit": noRateLimit, "limits": own, "window_s": window, "action": action}
+	if action == "delay" {
+		params["delay_ms"] = tenantDelayMS
+	}
+	return []Change{x.set("policies.admission", map[string]any{"type": "rate-limit", "params": params})}
+}
+
+// noRateLimit is the largest limit of rate-limit.
+const noRateLimit = 1e6
+
+// boundShare proposes to bound the heavy tenant to an even share of the requests in flight.
+func (x *proposal) boundShare() []Change {
+	if x.topology.policy("admission") != alwaysAdmit {
+		return nil
+	}
+	tenants := map[int32]bool{}
+	for _, r := range x.requests {
+		tenants[r.labels.tenant] = true
+	}
+	own := map[string]any{x.names.list[x.stats.heavyTenant]: math.Round(1e4/float64(len(tenants))) / 1e4}
+	return []Change{x.set("policies.admission", map[string]any{"type": "tenant-quota",
+		"params": map[string]any{"share": 1.0, "shares": own}})}
 }
 
 // tenantDelayMS is short against what a class without a TTFT target waits, and long enough that

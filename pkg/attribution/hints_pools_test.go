@@ -34,10 +34,24 @@ func TestPoolsFromTheRun(t *testing.T) {
 		"a tenant":     {x.heavyTenantApart(), pool("tenant", "heavy")},
 		"rates": {x.equalRates(), map[string]any{"type": "token-bucket", "params": map[string]any{"per_tenant": true,
 			"unit": "input_tokens", "refill_per_s": rate, "capacity": 2 * rate}}},
+		// 23,640 tokens in 50 ms less 3,636 in 39 ms are 379,569 per second, for requests of 5001.
+		"a limit": {x.limitTenant(), map[string]any{"type": "rate-limit", "params": map[string]any{"key": "tenant",
+			"limit": noRateLimit, "limits": map[string]any{"heavy": 75.0}, "window_s": 1.0, "action": "reject"}}},
+		"a share": {x.boundShare(), map[string]any{"type": "tenant-quota", "params": map[string]any{"share": 1.0,
+			"shares": map[string]any{"heavy": 0.5}}}},
 	} {
 		if len(c.got) != 1 || !cmp.Equal(c.got[0].To, c.want) {
 			t.Errorf("%s: %v, want %v", name, c.got, c.want)
 		}
+	}
+	own := map[string]any{"refills_per_s": map[string]any{"heavy": 75.0}}
+	x.topology.config = map[string]any{"policies": map[string]any{"admission": map[string]any{"type": "token-bucket",
+		"params": own}}}
+	bucket := x.topology.Policies["admission"]
+	bucket.Type = "token-bucket"
+	x.topology.Policies["admission"] = bucket
+	if got := x.admitMore(); len(got) != 1 || !cmp.Equal(got[0].To, map[string]any{"type": alwaysAdmit}) {
+		t.Errorf("the limit of one tenant is not lifted: %v", got)
 	}
 	if got := x.lossesApart(); got != nil {
 		t.Errorf("all are of one class, but it gets a pool: %v", got)
