@@ -54,12 +54,15 @@
 // fails, and an objective has no value. In means they count as long as the whole run. served(m.ttft.p99) is that of the
 // served requests of all classes. A score can contain a latency only inside ratio or soft, which multiply it by the
 // share of the requests that have it. There are warnings about terms that are easy to improve: m.queue does not contain
-// delays before the queue, cost falls if less is served, and so on. Keep a gate on what is served. A fitness file:
+// delays before the queue, cost falls if less is served, and so on. Keep a gate on what is served, and one on
+// retries: clients may send a rejected request again. A fitness file:
 //
 //	version: 1
 //	slo: {interactive: {ttft_ms: 500, tpot_ms: 50}}   # replaces the workload's targets of this class
 //	weights: {interactive: 2}   # of classes in m.goodput.ratio; default 1
-//	gates: [{name: served, expr: m.requests.completed >= base.requests.completed}]
+//	gates:
+//	  - {name: served, expr: m.requests.completed >= base.requests.completed}
+//	  - {name: at once, expr: m.requests.retries <= base.requests.retries}
 //	score: wmean(0.6, m.goodput.ratio, 0.4, ratio(base.ttft.p99, m.ttft.p99))
 //	aggregate: worst   # combines scenarios: mean (default), geo, worst or cvar (mean of the worst)
 //	cvar_share: 0.25   # share of the scenarios that cvar averages
@@ -128,7 +131,9 @@
 //	$ blis-gen --requests 500 | blis-sim --set routing='{type: random}' -o old.jsonl.zst
 //	$ cat >fitness.yaml <<'END'
 //	version: 1
-//	gates: [{name: served, expr: m.requests.completed >= base.requests.completed}]
+//	gates:
+//	  - {name: served, expr: m.requests.completed >= base.requests.completed}
+//	  - {name: at once, expr: m.requests.retries <= base.requests.retries}
 //	score: ratio(base.ttft.p99, m.ttft.p99)
 //	END
 //	$ blis-summarize --fitness fitness.yaml --baseline old.jsonl.zst run.jsonl.zst

@@ -50,18 +50,37 @@ var sessionSweeps = []thresholdCheat{
 	{"end sessions at turn", `req.turn < %s`, []string{"1", "5", "15", "30"}},
 }
 
+// retrySweeps are those about clients that send rejected requests again: they reject first and serve a later attempt.
+var retrySweeps = []thresholdCheat{
+	{"reject with probability", `rand() >= %s`, []string{"0.02", "0.05", "0.1", "0.2", "0.5", "0.9"}},
+	{"reject one in", `state.turn %% %s != 0`, []string{"2", "3", "5", "10", "30"}},
+	{"reject until s", `req.arrival_s >= %s`, []string{"0.5", "2", "5", "10", "20"}},
+	{"reject half of each requests", `state.turn %% %[1]s * 2 >= %[1]s`,
+		[]string{"4", "20", "80", "300"}},
+	{"reject long prompts half of each requests", `req.input_tokens < 2000 || state.turn %% %[1]s * 2 >= %[1]s`,
+		[]string{"4", "20", "80", "300"}},
+	{"reject the class half of each requests", `req.slo_class != "batch" || state.turn %% %[1]s * 2 >= %[1]s`,
+		[]string{"4", "20", "80", "300"}},
+	{"reject every other one above", `cluster.inflight <= %s || state.turn %% 2 == 0`,
+		[]string{"10", "40", "80", "160"}},
+	{"let it time out, ms", `req.age_ms < %s ? "delay" : "admit"`, []string{"100", "1000", "10000", "19000"}},
+}
+
 // documented are the fitnesses of the guide and of the manual page.
 var documented = []struct{ name, in, text string }{
-	{"guide's", "../../docs/guide.md", `gates: [{name: served, expr: m.requests.completed >= ` +
-		`m.requests.offered + m.requests.not_issued}]
+	{"guide's", "../../docs/guide.md", `gates:
+  - {name: served, expr: m.requests.completed >= m.requests.offered + m.requests.not_issued}
+  - {name: at once, expr: m.requests.retries <= 0}
 score: wmean(0.6, m.goodput.ratio, 0.4, soft(m.ttft.p99, 500, 3))
 `},
-	{"guide's relative", "../../docs/guide.md", `gates: [{name: served, expr: m.requests.completed >= ` +
-		`base.requests.completed}]
+	{"guide's relative", "../../docs/guide.md", `gates:
+  - {name: served, expr: m.requests.completed >= base.requests.completed}
+  - {name: at once, expr: m.requests.retries <= base.requests.retries}
 score: wmean(0.6, m.goodput.ratio, 0.4, ratio(base.ttft.p99, m.ttft.p99))
 `},
-	{"manual's", "../../cmd/blis-summarize/main.go", `gates: [{name: served, expr: m.requests.completed >= ` +
-		`base.requests.completed}]
+	{"manual's", "../../cmd/blis-summarize/main.go", `gates:
+  - {name: served, expr: m.requests.completed >= base.requests.completed}
+  - {name: at once, expr: m.requests.retries <= base.requests.retries}
 score: ratio(base.ttft.p99, m.ttft.p99)
 `},
 }
@@ -88,14 +107,15 @@ func ran(t *testing.T, tool Tool, args ...string) string {
 	return out.String()
 }
 
-// gamedWorkloads are those on which cheats are tried: their classes, tenants and the arguments of blis-sim.
+// gamedWorkloads are those on which cheats are tried: their classes, tenants and the arguments of blis-sim, and the
+// sweeps that only such workloads have.
 // Deep research has enough replicas: with two, all sessions are late, and drawn ties move the score
 // more than half a second of delays does.
 var gamedWorkloads = []struct {
 	scenario, requests, seed string // a scenario or the file of a spec
 	classes, tenants         []string
 	sim                      []string
-	sessions                 []thresholdCheat
+	more                     []thresholdCheat
 }{
 	{"mixed-slo", "600", "5", []string{"critical", "standard", "sheddable"}, []string{"voice", "office", "archive"},
 		[]string{"--horizon", "30s"}, nil},
@@ -105,13 +125,15 @@ var gamedWorkloads = []struct {
 		[]string{"--set", "deployments.main.replicas=3"}, nil},
 	{"deep-research", "80", "3", nil, nil, []string{"--set", "deployments.main.replicas=4"}, sessionSweeps},
 	{"../../testdata/feedback/retries.yaml", "900", "7", []string{"interactive", "batch"}, []string{"chat", "reports"},
-		[]string{"--set", "deployments.main.replicas=1"}, nil},
+		[]string{"--set", "deployments.main.replicas=1"}, retrySweeps}, // 91 attempts time out
+	{"../../testdata/feedback/retries.yaml", "900", "7", []string{"interactive", "batch"}, []string{"chat", "reports"},
+		[]string{"--set", "deployments.main.replicas=2"}, retrySweeps}, // none does
 }
 
 // allCheats are the cheats and all thresholds of the sweeps.
-func allCheats(classes, tenants []string, sessions []thresholdCheat) []cheat {
+func allCheats(classes, tenants []string, more []thresholdCheat) []cheat {
 	all := slices.Clone(cheats)
-	for _, s := range slices.Concat(sweeps, sessions, []thresholdCheat{
+	for _, s := range slices.Concat(sweeps, more, []thresholdCheat{
 		{"reject the class", `req.slo_class != "%s"`, classes},
 		{"reject the tenant", `req.tenant != "%s"`, tenants}}) {
 		for _, x := range s.thresholds {
@@ -152,8 +174,8 @@ func scores(t *testing.T, dir, fitness string, names []string) map[string]float6
 	return found
 }
 
-// No cheat scores above the honest baseline: with the documented fitnesses, whose gate asks that requests
-// are served, at any threshold, and with others that have no gate, where requests that are not served count
+// No cheat scores above the honest baseline: with the documented fitnesses, whose gates ask that requests
+// are served at once, at any threshold, and with others that have no gate, where requests that are not served count
 // as missed and as infinitely late.
 func TestCheatsScoreBelowBaseline(t *testing.T) {
 	if testing.Short() {
@@ -171,10 +193,11 @@ func TestCheatsScoreBelowBaseline(t *testing.T) {
 			ran(t, Sim, slices.Concat([]string{"--trace", "minimal", "-o", at(name), at("w")}, w.sim, more)...)
 		}
 		simulate("baseline")
-		tried := allCheats(w.classes, w.tenants, w.sessions)
+		tried := allCheats(w.classes, w.tenants, w.more)
 		for i, c := range tried {
 			names = append(names, fmt.Sprint(i))
-			simulate(names[i+1], "--set", "admission={type: expression, admit: '"+c.admit+"'}")
+			simulate(names[i+1], "--set", "admission={type: expression, admit: '"+c.admit+
+				"', state: {turn: {init: 0, update: state.turn + 1}}}")
 		}
 		check := func(fitness, text string, names []string) {
 			found := scores(t, dir, text, names)
