@@ -56,7 +56,8 @@ var flowControl = Condition{Name: "flow_control", Component: admissionComponent,
 		(*proposal).noHoldback}},
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
-		return 2*r.evidence.decisionUS < r.times.split()[PartFlow] || a.rejectedByFlow(r)
+		held := r.evidence.held.prefillUS + r.evidence.held.decodeUS
+		return 2*(r.evidence.decisionUS+held) < r.times.split()[PartFlow] || a.rejectedByFlow(r)
 	}}
 
 var deadlineTooShort = Condition{Name: "deadline_too_short", Component: workloadComponent, rank: rankCapacity,

@@ -7,16 +7,18 @@ import "fmt"
 var prefillPoolFull = Condition{Name: "prefill_pool_full", Component: engineComponent, rank: rankCapacity,
 	parts: anyPart,
 	Doc: "at least half of the time to its first token, or of a lost request's time, was the queue of a prefill" +
-		" replica",
+		" replica, or backpressure while most requests on their way to a decode replica were in the prefill pool",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("waited %s of %s ms to the first token in the queue of a prefill replica (means)",
-			p.mean(prefillWaitMS), p.mean(ttftMS))
+		return fmt.Sprintf("waited %s of %s ms to the first token for a prefill replica%s (means)",
+			p.mean(prefillWaitMS), p.mean(ttftMS), p.heldBack())
 	},
 	Hint:       "add prefill replicas, or let decode replicas compute short prompts (decider)",
 	change:     (*proposal).morePrefill,
 	others:     []remedy{{"let decode replicas compute all prompts", (*proposal).neverDisaggregate}},
 	isAbsolute: true,
-	holds:      when(func(r *request) bool { return r.takesHalf(r.prefillWaitUS()) })}
+	holds: when(func(r *request) bool {
+		return r.takesHalf(r.prefillWaitUS() + r.evidence.held.prefillUS)
+	})}
 
 var slowTransfer = Condition{Name: "slow_transfer", Component: engineComponent, rank: rankCapacity, parts: anyPart,
 	Doc: "at least half of the time to its first token, or of a lost request's time, passed until its KV blocks had" +
@@ -37,18 +39,63 @@ var slowTransfer = Condition{Name: "slow_transfer", Component: engineComponent, 
 
 var decodePoolFull = Condition{Name: "decode_pool_full", Component: engineComponent, rank: rankCapacity, parts: anyPart,
 	Doc: "at least half of the time to its first token, or of a lost request's time, passed at the replica that" +
-		" decodes while it had no room: no blocks for the transfer, or no batch slot afterwards",
+		" decodes while it had no room: no blocks for the transfer, or no batch slot afterwards; or in backpressure" +
+		" while most requests on their way there waited for its blocks",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("waited %s of %s ms to the first token for room at a replica that decodes (means)",
-			p.mean(decodeWaitMS), p.mean(ttftMS))
+		return fmt.Sprintf("waited %s of %s ms to the first token for room at a replica that decodes%s (means)",
+			p.mean(decodeWaitMS), p.mean(ttftMS), p.heldBack())
 	},
 	Hint:       "add room where tokens are generated: batch slots (max_num_seqs), KV blocks, or decode replicas",
 	change:     (*proposal).moreRoomToDecode,
 	others:     []remedy{{"add decode replicas", (*proposal).moreReplicas}},
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
-		return r.takesHalf(r.decodeWaitUS()) && !a.transfersHold(r)
+		return r.takesHalf(r.decodeWaitUS()+r.evidence.held.decodeUS) && !a.transfersHold(r)
 	}}
+
+// heldBack says for how much of the time backpressure held requests back, "" if it did not.
+func (p *Pattern) heldBack() string {
+	if mean(p.losing, heldMS) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %s of them before routing, held back by backpressure", p.mean(heldMS))
+}
+
+// measureHeldBack finds for how long backpressure held requests back. Those on their way to a decode replica are mostly
+// where they pass most of their time: in the prefill pool, or waiting for blocks. With flow control all wait there.
+func (a *Analyzer) measureHeldBack() {
+	if a.topology.ControlPlane.FlowControl != nil {
+		return
+	}
+	inPrefill, forBlocks := map[string]int64{}, map[string]int64{}
+	for _, r := range a.requests {
+		if p := r.times.prefill; p != nil && p.enqueued != never && p.computed != never {
+			inPrefill[a.deploymentFor(r).ID] += int64(p.computed - p.enqueued)
+			forBlocks[a.deploymentFor(r).ID] += r.stopped.blocks
+		}
+	}
+	for _, r := range a.requests {
+		d := a.deploymentFor(r)
+		if d.Backpressure == nil {
+			continue
+		}
+		flow := r.times.split()[PartFlow]
+		if us := flow - min(flow, a.topology.ControlPlane.RoutingLatencyUS); inPrefill[d.ID] >= forBlocks[d.ID] {
+			r.evidence.held.prefillUS = us
+		} else {
+			r.evidence.held.decodeUS = us
+		}
+	}
+}
+
+// deploymentFor is the deployment of a request's replica or, if it was not routed, the first one for its model.
+func (a *Analyzer) deploymentFor(r *request) *deployment {
+	n := r.replica
+	if n == missing {
+		n = a.topology.candidates(a.names.list[r.labels.model], n)[0]
+	}
+	return a.topology.deploymentOf(n)
+}
 
 // transfersHold reports whether requests hold blocks at the replica of r longer for transfers than to decode.
 func (a *Analyzer) transfersHold(r *request) bool {
@@ -147,8 +194,15 @@ func (a *Analyzer) measureLoads() {
 	}
 }
 
-func prefillWaitMS(r *request) float64 { return float64(r.prefillWaitUS()) / 1000 }
-func transferMS(r *request) float64    { return float64(r.transferUS()) / 1000 }
-func decodeWaitMS(r *request) float64  { return float64(r.decodeWaitUS()) / 1000 }
-func tierMS(r *request) float64        { return float64(r.evidence.tierUS) / 1000 }
-func loadedTokens(r *request) float64  { return float64(r.loaded) }
+func prefillWaitMS(r *request) float64 {
+	return float64(r.prefillWaitUS()+r.evidence.held.prefillUS) / 1000
+}
+func transferMS(r *request) float64 { return float64(r.transferUS()) / 1000 }
+func decodeWaitMS(r *request) float64 {
+	return float64(r.decodeWaitUS()+r.evidence.held.decodeUS) / 1000
+}
+func heldMS(r *request) float64 {
+	return float64(r.evidence.held.prefillUS+r.evidence.held.decodeUS) / 1000
+}
+func tierMS(r *request) float64       { return float64(r.evidence.tierUS) / 1000 }
+func loadedTokens(r *request) float64 { return float64(r.loaded) }

@@ -20,6 +20,8 @@ type evidence struct {
 	peak float64
 	// decisionUS is the time in which admission and routing decided.
 	decisionUS int64
+	// held is the time in which backpressure held a request back, for want of prefill replicas or of room to decode.
+	held struct{ prefillUS, decodeUS int64 }
 	// slower is that of its replica, see speeds. The others are in ms: its TPOT, the lowest of its deployment,
 	// targets.
 	slower, tpotMS, fastestMS, targetMS, e2eTargetMS float64

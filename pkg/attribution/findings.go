@@ -98,6 +98,7 @@ func (a *Analyzer) Find(sources ...LossSource) *Findings {
 	a.measureSpeeds()
 	a.measureRetries()
 	a.measureTransfers()
+	a.measureHeldBack()
 	a.measureLoads()
 	a.matchConditions()
 	f.Patterns = a.findPatterns(f.Loss)

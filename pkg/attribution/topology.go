@@ -60,6 +60,10 @@ type deployment struct {
 		KVBlocks     int64 `json:"kv_blocks"`
 		KVBlockBytes int64 `json:"kv_block_bytes"`
 	} `json:"computed"`
+	// Backpressure is nil where nothing is held back.
+	Backpressure *struct {
+		MaxWaiting int64 `json:"max_waiting"`
+	} `json:"backpressure"`
 	KVTiers []struct {
 		Load struct {
 			LatencyUS float64 `json:"latency_us"`

@@ -42,6 +42,47 @@ func TestWhereADisaggregatedRequestWaits(t *testing.T) {
 	}
 }
 
+// Requests are held back for 900 ms before routing, by flow control, or by backpressure: those on their way are mostly
+// in the prefill pool, or mostly wait for blocks.
+func TestWhatHoldsRequestsBack(t *testing.T) {
+	for _, c := range []struct {
+		name                  string
+		backpressure, flow    bool
+		blocksMS              int64
+		prefill, decode, held bool // conditions that hold; held: flow control
+	}{
+		{"flow control", false, true, 0, false, false, true},
+		{"flow control with backpressure", true, true, 0, false, false, true},
+		{"prefill pool", true, false, 40, true, false, false},
+		{"decode pool", true, false, 300, false, true, false},
+	} {
+		h := header(1)
+		config := h.Run.Config.(map[string]any)
+		if c.flow {
+			config["control_plane"] = map[string]any{"flow_control": map[string]any{"order": "fifo"}}
+		}
+		if c.backpressure {
+			d := config["deployments"].([]any)[0].(map[string]any)
+			d["backpressure"] = map[string]any{"max_waiting": 4}
+		}
+		a := New(h)
+		o := served("r", 0, 0, 0)
+		o.RoutedUS = 900_000
+		o.PrefillReplica, o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS = 0, 900_000, 900_000, 950_000
+		o.EnqueuedUS, o.BlockWaitUS = 950_000, 1000*c.blocksMS
+		o.TransferredUS = o.EnqueuedUS + stream.Micros(1000*c.blocksMS)
+		o.ScheduledUS, o.FirstTokenUS, o.CompletedUS = o.TransferredUS, o.TransferredUS+10_000, o.TransferredUS+5_000_000
+		a.Outcome(&o, false)
+		a.measureTransfers()
+		a.measureHeldBack()
+		r := a.requests[0]
+		got := [3]bool{prefillPoolFull.holds(a, r), decodePoolFull.holds(a, r), flowControl.holds(a, r)}
+		if want := [3]bool{c.prefill, c.decode, c.held}; got != want {
+			t.Errorf("%s: %v, want %v", c.name, got, want)
+		}
+	}
+}
+
 // The link loads 1 GB/s, a token has 100,000 bytes: 10,000 tokens take 1 s. B waits for A's load and its own one; C
 // comes later and waits for nothing of that kind.
 func TestWaitsForLoadsFromATier(t *testing.T) {
