@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"fmt"
+	"slices"
 
 	"blis/pkg/llmtext"
 	"blis/pkg/stream"
@@ -45,8 +46,11 @@ var flowControl = Condition{Name: "flow_control", Component: admissionComponent,
 	cause: func(p *Pattern) string {
 		text := fmt.Sprintf("held or rejected by flow control, after %s ms (mean)", p.mean(flowMS))
 		if sent := p.routed(); len(sent) > 0 {
-			text += fmt.Sprintf("; their replicas then had %s requests, %s of them waiting (means)",
-				llmtext.Number(mean(sent, resident)), llmtext.Number(mean(sent, ownQueue)))
+			text += fmt.Sprintf("; their replicas then had %s requests", llmtext.Number(mean(sent, resident)))
+			if !slices.ContainsFunc(sent, func(r *request) bool { return r.contention.queue < 0 }) {
+				text += fmt.Sprintf(", %s of them waiting", llmtext.Number(mean(sent, ownQueue)))
+			}
+			text += " (means)"
 		}
 		return text
 	},

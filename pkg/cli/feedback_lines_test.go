@@ -164,6 +164,9 @@ func (c *plainCheck) topCause(line string) string {
 
 // change takes the settings from the text and counts what the first pattern explains.
 func (c *plainCheck) change(line string) string {
+	if len(c.missing) == 0 {
+		return "change: nothing; no request missed a target."
+	}
 	settings, _, _ := strings.Cut(line, " (saves")
 	return fmt.Sprintf("%s (saves at most %s of the requests)", settings,
 		share(float64(len(c.explained)), float64(len(c.requests))))
@@ -231,7 +234,7 @@ func (c *plainCheck) cause() string {
 		if rule, evaluated := c.silentRule(); rule != nil {
 			admission = fmt.Sprintf("admission rule %s NEVER fired, 0 of %s", rule["rule"], evaluated)
 		}
-		return fmt.Sprintf("routed when the shortest queue held %s (mean); %s", shortest, admission)
+		return fmt.Sprintf("routed when the shortest queue held %s requests (mean); %s", shortest, admission)
 	}
 	return ""
 }
@@ -348,8 +351,17 @@ func (c *plainCheck) sumRegret(name string) float64 {
 }
 
 func (c *plainCheck) regretLine(string) string {
-	return fmt.Sprintf("regret (estimated, E2E): %s ms in hindsight, %s ms avoidable with visible signals, over"+
-		" %d decisions.", show(c.sumRegret("hindsight_ms")), show(c.sumRegret("avoidable_ms")), len(c.requests))
+	return fmt.Sprintf("regret (estimated, E2E): %s ms in hindsight, %s avoidable with visible signals, over"+
+		" %d decisions.", show(c.sumRegret("hindsight_ms")), c.avoidable(), len(c.requests))
+}
+
+// avoidable is the sum of what was avoidable; none if it is below 0.
+func (c *plainCheck) avoidable() string {
+	ms := c.sumRegret("avoidable_ms")
+	if ms < 0 {
+		return fmt.Sprintf("none (%s ms)", show(ms))
+	}
+	return show(ms) + " ms"
 }
 
 func (c *plainCheck) runLine(string) string {
@@ -599,8 +611,7 @@ func (c *plainCheck) headroom(string) string {
 	})
 	saved := c.sumRegret("hindsight_ms")
 	return fmt.Sprintf("routing, one decision at a time: the best candidate saves %s of %s ms estimated E2E (%s);"+
-		" avoidable with visible signals: %s ms.", show(saved), show(chosen), share(saved, chosen),
-		show(c.sumRegret("avoidable_ms")))
+		" avoidable with visible signals: %s.", show(saved), show(chosen), share(saved, chosen), c.avoidable())
 }
 
 func (c *plainCheck) anomaly(line string) string {

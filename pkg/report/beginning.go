@@ -108,6 +108,8 @@ func (w *writer) change() variants {
 		advice = f.Patterns[0].Condition.Hint
 	case session != nil:
 		advice = session.Advice
+	case f.Loss.Kind == attribution.LossMisses && f.Loss.Lost == 0:
+		return variants{"change: nothing; no request missed a target."}
 	default:
 		return variants{""}
 	}

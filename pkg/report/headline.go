@@ -40,8 +40,8 @@ var headline = section{name: "HEADLINE", write: func(w *writer) {
 func (w *writer) regret(g *attribution.Regret) {
 	switch {
 	case !w.unreliableE2E():
-		w.line("regret (estimated, E2E): %s ms in hindsight, %s ms avoidable with visible signals, over %d decisions.",
-			number(g.HindsightMS), number(g.AvoidableMS), g.Decisions)
+		w.line("regret (estimated, E2E): %s ms in hindsight, %s avoidable with visible signals, over %d decisions.",
+			number(g.HindsightMS), avoidableText(g), g.Decisions)
 	case !w.unreliableTTFT():
 		w.line("regret (estimated, TTFT): %s ms in hindsight, over %d decisions; left out for E2E, where the estimate"+
 			" is not reliable here: %s.", number(w.Metrics.Regret.HindsightTTFTMS), g.Decisions, w.reliability())
@@ -49,6 +49,14 @@ func (w *writer) regret(g *attribution.Regret) {
 		w.line("regret: left out, since the estimates do not rank alternatives reliably here: %s; trust only"+
 			" re-simulated decisions.", w.reliability())
 	}
+}
+
+// avoidableText is the avoidable regret. Below 0, what the visible signals choose is worse than what was chosen.
+func avoidableText(g *attribution.Regret) string {
+	if g.AvoidableMS < 0 {
+		return fmt.Sprintf("none (%s ms)", number(g.AvoidableMS))
+	}
+	return number(g.AvoidableMS) + " ms"
 }
 
 // topCause names the pattern that explains most of the loss, with its cause and without.

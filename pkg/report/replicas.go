@@ -51,7 +51,7 @@ func (w *writer) replicaTable(rows []attribution.ReplicaRow) {
 		}
 		t.Add(name(r.Name), r.Sent, fmt.Sprintf("%.1f", 100*r.Share), r.Lost, fmt.Sprintf("%.1f", 100*r.LossRate()),
 			dash(n > 0, "%.0f", 100*busy/float64(max(1, n))), dash(r.InputTokens > 0, "%.1f", 100*r.HitRate()), peak,
-			dash(r.TPOTMS > 0, "%.1f", r.TPOTMS), fmt.Sprintf("%.2f", r.Slower))
+			dash(r.TPOTMS > 0, "%.1f", r.TPOTMS), dash(r.TPOTMS > 0, "%.2f", r.Slower))
 	}
 	w.table(t)
 	w.omitted(len(rows)-maxReplicaRows, "with fewer losses")

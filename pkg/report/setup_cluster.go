@@ -55,7 +55,7 @@ func featuresText(config tree, deployments []tree) string {
 	add(scalingText(config.at("policies").at("autoscale")))
 	add(failuresText(config.at("failures"), several))
 	if h := config.at("control_plane").at("health_check"); h != nil {
-		add(fmt.Sprintf("health checks every %v, out after %v failed", h["interval"],
+		add(fmt.Sprintf("health checks every %v, a replica is out after %v failed", h["interval"],
 			h["failures"]))
 	}
 	return strings.Join(parts, "; ")
@@ -75,7 +75,7 @@ func poolsText(d tree, of string) string {
 		}
 		text += ")"
 	}
-	text += fmt.Sprintf(", links out %v and in %v GB/s, %v us", link["out_gb_per_s"], link["in_gb_per_s"],
+	text += fmt.Sprintf(", links %v GB/s out and %v in, %v us", link["out_gb_per_s"], link["in_gb_per_s"],
 		link["latency_us"])
 	if b := d.at("backpressure"); b != nil {
 		text += fmt.Sprintf(", backpressure from %v waiting", b["max_waiting"])
@@ -154,7 +154,7 @@ func failuresText(f tree, several bool) string {
 			text += fmt.Sprintf(" for %v", e["for"])
 		}
 		if e["inflight"] != nil {
-			text += fmt.Sprintf(" (%v)", e["inflight"])
+			text += fmt.Sprintf(" (its requests: %v)", e["inflight"])
 		}
 		parts = append(parts, text)
 	}
@@ -162,7 +162,7 @@ func failuresText(f tree, several bool) string {
 		parts = append(parts, fmt.Sprintf("%d more", n))
 	}
 	if r := f.at("random"); r != nil {
-		parts = append(parts, fmt.Sprintf("random MTBF %v MTTR %v (%v)", r["mtbf"], r["mttr"], r["inflight"]))
+		parts = append(parts, fmt.Sprintf("random MTBF %v MTTR %v (requests: %v)", r["mtbf"], r["mttr"], r["inflight"]))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -48,7 +48,7 @@ func TestSetup(t *testing.T) {
 				", its prefill pool max_num_seqs 64, max_num_batched_tokens 8192, 9000 KV blocks of 16",
 				"cluster: main prefill 2 x H200 + decode 3 x H100 with m; snapshots; no flow control",
 				"also: pools: decider prefix-based (prefill pool from 256 tokens not cached), " +
-					"links out 50 and in 12.5 GB/s, 205 us, backpressure from 4 waiting"}},
+					"links 50 GB/s out and 12.5 in, 205 us, backpressure from 4 waiting"}},
 		{"tiers of one of two deployments", `{"deployments": [
 			{"id": "a", "model": "m", "gpu": "H100", "replicas": 3, ` + testEngine + `},
 			{"id": "b", "model": "m", "gpu": "H100", "replicas": 1, "kv_tiers": [{"tier": "cpu", "gib": 20,
@@ -81,8 +81,8 @@ func TestSetup(t *testing.T) {
 			"deployments": [{"id": "main", "model": "m", "gpu": "H100", "replicas": 2, ` + testEngine + `}]}`,
 			[]string{"policies: other stages default", "engine: main " + engineLine,
 				"cluster: main 2 x H100 with m; snapshots; no flow control",
-				"also: failures: replica 1 down at 2s for 3s (redirect), replica 0 slow x3 at 12s, 1 more, " +
-					"random MTBF 10m MTTR 30s (fail); health checks every 500ms, out after 2 failed"}},
+				"also: failures: replica 1 down at 2s for 3s (its requests: redirect), replica 0 slow x3 at 12s, 1 more, " +
+					"random MTBF 10m MTTR 30s (requests: fail); health checks every 500ms, a replica is out after 2 failed"}},
 	} {
 		if got, want := setupOf(t, test.config), strings.Join(test.want, "\n")+"\n"; got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", test.name, got, want)
