@@ -43,8 +43,8 @@ var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponen
 	cause: func(p *Pattern) string {
 		return waitedBehind(p, heavyTenantAhead, "tenant "+llmtext.Short(p.Value, maxNameLength))
 	},
-	Hint: "serve the other tenants first (tenant-priority), or bound each: tenant-quota, or token-bucket with" +
-		" per_tenant in input_tokens",
+	Hint: "serve the other tenants first (tenant-priority, or slo-based if their class is higher), or limit that" +
+		" tenant (rate-limit, tenant-quota)",
 	change: (*proposal).boundTenant,
 	others: append(shorterQueues[:len(shorterQueues):len(shorterQueues)],
 		remedy{"limit that tenant to what the others leave (rate-limit)", (*proposal).limitTenant},

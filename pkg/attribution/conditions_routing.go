@@ -90,7 +90,7 @@ var prefixUnseen = Condition{Name: "prefix_unseen", Component: routingComponent,
 			" %s recomputed (means)", p.mean(cachedTokens), p.mean(inputTokens), p.mean(allAhead),
 			p.mean(recomputedAhead))
 	},
-	Hint:   "route with prefix-affinity or precise-prefix",
+	Hint:   "route by cached prefixes and queues: weighted, prefix-affinity or precise-prefix",
 	change: (*proposal).readPrefixes,
 	others: otherRouters,
 	holds:  when(func(r *request) bool { return !r.longerQueue() && r.prefixIgnored() && r.recomputes() })}
