@@ -62,7 +62,8 @@ var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponen
 var overload = Condition{Name: "overload", Component: admissionComponent, rank: rankOverload, parts: afterAdmitted,
 	Doc: "routed when every queue held at least 8 requests",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("routed when the shortest queue held %s requests (mean)", p.mean(shortestQueue)) + admissionNote(p)
+		return fmt.Sprintf("routed when the shortest queue held %s requests (mean)", p.mean(shortestQueue)) +
+			admissionNote(p)
 	},
 	Hint:   "reject or delay what can wait before queues grow, or add replicas",
 	change: (*proposal).moreReplicas,

@@ -28,7 +28,8 @@ const (
 
 var parts = registry.Table[Part]{
 	{Name: "admission", Doc: "from arrival to admission", Value: PartAdmission},
-	{Name: "flow", Doc: "from admission to routing: flow control, backpressure, the latency of routing", Value: PartFlow},
+	{Name: "flow", Doc: "from admission to routing: flow control, backpressure, the latency of routing",
+		Value: PartFlow},
 	{Name: "frontend", Doc: "from routing to the replica's queue, and tokens to the client: alpha",
 		Value: PartFrontend},
 	{Name: "queue", Doc: "in the replica's queue before the first batch", Value: PartQueue},

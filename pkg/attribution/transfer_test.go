@@ -71,7 +71,8 @@ func TestWhatHoldsRequestsBack(t *testing.T) {
 		o.PrefillReplica, o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS = 0, 900_000, 900_000, 950_000
 		o.EnqueuedUS, o.BlockWaitUS = 950_000, 1000*c.blocksMS
 		o.TransferredUS = o.EnqueuedUS + stream.Micros(1000*c.blocksMS)
-		o.ScheduledUS, o.FirstTokenUS, o.CompletedUS = o.TransferredUS, o.TransferredUS+10_000, o.TransferredUS+5_000_000
+		o.ScheduledUS, o.FirstTokenUS = o.TransferredUS, o.TransferredUS+10_000
+		o.CompletedUS = o.FirstTokenUS + 5_000_000
 		a.Outcome(&o, false)
 		a.measureTransfers()
 		a.measureHeldBack()

@@ -6,34 +6,36 @@ import (
 	"testing"
 )
 
+type params = map[string]any
+
 // tenantLimits are policies with limits of the tenant a, with the same policies where those are the limits of all.
 var tenantLimits = map[string]struct{ own, others, all Spec }{
 	"token-bucket": {
-		own: Spec{Type: "token-bucket", Params: map[string]any{"per_tenant": true, "capacity": 9, "refill_per_s": 30,
-			"capacities": map[string]any{"a": 2}, "refills_per_s": map[string]any{"a": 11.5}}},
-		others: Spec{Type: "token-bucket", Params: map[string]any{"per_tenant": true, "capacity": 9, "refill_per_s": 30}},
-		all:    Spec{Type: "token-bucket", Params: map[string]any{"per_tenant": true, "capacity": 2, "refill_per_s": 11.5}},
+		own: Spec{Type: "token-bucket", Params: params{"per_tenant": true, "capacity": 9, "refill_per_s": 30,
+			"capacities": params{"a": 2}, "refills_per_s": params{"a": 11.5}}},
+		others: Spec{Type: "token-bucket", Params: params{"per_tenant": true, "capacity": 9, "refill_per_s": 30}},
+		all:    Spec{Type: "token-bucket", Params: params{"per_tenant": true, "capacity": 2, "refill_per_s": 11.5}},
 	},
 	"token-bucket in tokens": {
-		own: Spec{Type: "token-bucket", Params: map[string]any{"unit": "input_tokens", "per_tenant": true, "capacity": 9000,
-			"refill_per_s": 30000, "refills_per_s": map[string]any{"a": 0, "nobody": 1}}},
-		others: Spec{Type: "token-bucket", Params: map[string]any{"unit": "input_tokens", "per_tenant": true,
+		own: Spec{Type: "token-bucket", Params: params{"unit": "input_tokens", "per_tenant": true, "capacity": 9000,
+			"refill_per_s": 30000, "refills_per_s": params{"a": 0, "absent": 1}}},
+		others: Spec{Type: "token-bucket", Params: params{"unit": "input_tokens", "per_tenant": true,
 			"capacity": 9000, "refill_per_s": 30000}},
-		all: Spec{Type: "token-bucket", Params: map[string]any{"unit": "input_tokens", "per_tenant": true,
+		all: Spec{Type: "token-bucket", Params: params{"unit": "input_tokens", "per_tenant": true,
 			"capacity": 9000, "refill_per_s": 0}},
 	},
 	"rate-limit": {
-		own: Spec{Type: "rate-limit", Params: map[string]any{"key": "tenant", "limit": 8, "window_s": 0.3,
-			"action": "delay", "limits": map[string]any{"a": 3}}},
-		others: Spec{Type: "rate-limit", Params: map[string]any{"key": "tenant", "limit": 8, "window_s": 0.3,
+		own: Spec{Type: "rate-limit", Params: params{"key": "tenant", "limit": 8, "window_s": 0.3,
+			"action": "delay", "limits": params{"a": 3}}},
+		others: Spec{Type: "rate-limit", Params: params{"key": "tenant", "limit": 8, "window_s": 0.3,
 			"action": "delay"}},
-		all: Spec{Type: "rate-limit", Params: map[string]any{"key": "tenant", "limit": 3, "window_s": 0.3,
+		all: Spec{Type: "rate-limit", Params: params{"key": "tenant", "limit": 3, "window_s": 0.3,
 			"action": "delay"}},
 	},
 	"tenant-quota": {
-		own:    Spec{Type: "tenant-quota", Params: map[string]any{"min_inflight": 5, "shares": map[string]any{"a": 0.1}}},
-		others: Spec{Type: "tenant-quota", Params: map[string]any{"min_inflight": 5}},
-		all:    Spec{Type: "tenant-quota", Params: map[string]any{"min_inflight": 5, "share": 0.1}},
+		own:    Spec{Type: "tenant-quota", Params: params{"min_inflight": 5, "shares": params{"a": 0.1}}},
+		others: Spec{Type: "tenant-quota", Params: params{"min_inflight": 5}},
+		all:    Spec{Type: "tenant-quota", Params: params{"min_inflight": 5, "share": 0.1}},
 	},
 }
 
@@ -84,14 +86,14 @@ func TestNamedLimitsNeedKeys(t *testing.T) {
 		tenants         int
 		classes, unused []string
 	}{
-		{s: Spec{Type: "rate-limit", Params: map[string]any{"key": "class", "limits": map[string]any{"batch": 3}}},
+		{s: Spec{Type: "rate-limit", Params: params{"key": "class", "limits": params{"batch": 3}}},
 			classes: []string{"batch"}},
-		{s: Spec{Type: "rate-limit", Params: map[string]any{"key": "tenant", "limits": map[string]any{"b": 3, "a": 1}}},
+		{s: Spec{Type: "rate-limit", Params: params{"key": "tenant", "limits": params{"b": 3, "a": 1}}},
 			tenants: 2},
-		{s: Spec{Type: "rate-limit", Params: map[string]any{"limits": map[string]any{"a": 3}}},
+		{s: Spec{Type: "rate-limit", Params: params{"limits": params{"a": 3}}},
 			unused: []string{"admission.params.limits"}},
-		{s: Spec{Type: "token-bucket", Params: map[string]any{"capacities": map[string]any{"a": 3},
-			"refills_per_s": map[string]any{"a": 3}}},
+		{s: Spec{Type: "token-bucket", Params: params{"capacities": params{"a": 3},
+			"refills_per_s": params{"a": 3}}},
 			unused: []string{"admission.params.capacities", "admission.params.refills_per_s"}},
 	} {
 		p, err := planeWith("admission", c.s)

@@ -44,8 +44,9 @@ func TestSetup(t *testing.T) {
 			"decider": {"type": "prefix-based", "non_cached_tokens": 256, "prompt_tokens": 0},
 			"transfer": {"latency_us": 205, "out_gb_per_s": 50, "in_gb_per_s": 12.5},
 			"backpressure": {"max_waiting": 4}, ` + testEngine + `}]}`,
-			[]string{"policies: prefill_routing least-loaded {tie: first}; other stages default", "engine: main " + engineLine +
-				", its prefill pool max_num_seqs 64, max_num_batched_tokens 8192, 9000 KV blocks of 16",
+			[]string{"policies: prefill_routing least-loaded {tie: first}; other stages default",
+				"engine: main " + engineLine +
+					", its prefill pool max_num_seqs 64, max_num_batched_tokens 8192, 9000 KV blocks of 16",
 				"cluster: main prefill 2 x H200 + decode 3 x H100 with m; snapshots; no flow control",
 				"also: pools: decider prefix-based (prefill pool from 256 tokens not cached), " +
 					"links 50 GB/s out and 12.5 in, 205 us, backpressure from 4 waiting"}},
@@ -56,12 +57,13 @@ func TestSetup(t *testing.T) {
 			"min_load_blocks": 8}, ` + testEngine + `}]}`,
 			[]string{"policies: other stages default", "engine: a " + engineLine + ", b " + engineLine,
 				"cluster: a 3 x H100 with m, b 1 x H100 with m; snapshots; no flow control",
-				"also: KV tier of b: cpu 20 GiB a replica, loads 25 GB/s, offload threshold 0.9, eviction arc, min_load_blocks 8"}},
+				"also: KV tier of b: cpu 20 GiB a replica, loads 25 GB/s, offload threshold 0.9, " +
+					"eviction arc, min_load_blocks 8"}},
 		{"scaling", `{"policies": {"autoscale": {"type": "queue-depth", "params": {"target": 10}, "interval": "15s",
 			"stabilization": {"up": "0s", "down": "300s"},
 			"actuation": {"provision": {"type": "constant", "params": {"value": "30s"}}}}},
-			"deployments": [{"id": "main", "model": "m", "gpu": "H100", "replicas": 2, "max_replicas": 6, ` + testEngine +
-			`}]}`,
+			"deployments": [{"id": "main", "model": "m", "gpu": "H100", "replicas": 2, "max_replicas": 6,
+			` + testEngine + `}]}`,
 			[]string{"policies: other stages default", "engine: main " + engineLine,
 				"cluster: main 2 (1-6) x H100 with m; snapshots; no flow control",
 				"also: autoscale queue-depth {target: 10} every 15s, provision 30s, scale-down window 300s"}},
@@ -72,7 +74,8 @@ func TestSetup(t *testing.T) {
 			"max_replicas": 6, ` + testEngine + `}]}`,
 			[]string{"policies: other stages default", "engine: main " + engineLine,
 				"cluster: main 2 (0-6) x H100 with m; snapshots; no flow control",
-				"also: autoscale expression {desired: 3.0} when fleet.waiting > 4.0 for 2s, provision exponential {mean: 30s}"}},
+				"also: autoscale expression {desired: 3.0} when fleet.waiting > 4.0 for 2s, " +
+					"provision exponential {mean: 30s}"}},
 		{"failures", `{"control_plane": {"health_check": {"interval": "500ms", "failures": 2}}, "failures": {"events": [
 			{"at": "2s", "kind": "down", "deployment": "main", "replica": 1, "for": "3s", "inflight": "redirect"},
 			{"at": "12s", "kind": "slow", "deployment": "main", "replica": 0, "factor": 3},
@@ -81,8 +84,9 @@ func TestSetup(t *testing.T) {
 			"deployments": [{"id": "main", "model": "m", "gpu": "H100", "replicas": 2, ` + testEngine + `}]}`,
 			[]string{"policies: other stages default", "engine: main " + engineLine,
 				"cluster: main 2 x H100 with m; snapshots; no flow control",
-				"also: failures: replica 1 down at 2s for 3s (its requests: redirect), replica 0 slow x3 at 12s, 1 more, " +
-					"random MTBF 10m MTTR 30s (requests: fail); health checks every 500ms, a replica is out after 2 failed"}},
+				"also: failures: replica 1 down at 2s for 3s (its requests: redirect), replica 0 slow x3 at 12s, " +
+					"1 more, random MTBF 10m MTTR 30s (requests: fail); health checks every 500ms, a replica is " +
+					"out after 2 failed"}},
 	} {
 		if got, want := setupOf(t, test.config), strings.Join(test.want, "\n")+"\n"; got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", test.name, got, want)
