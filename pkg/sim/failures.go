@@ -23,7 +23,10 @@ type failures struct {
 	config   *cluster.Failures
 	restarts []*scale.Plan // by deployment
 	replicas []failing
-	health   *healthCheck // nil without health checks
+	// cutting: a partition whose replica was there when it began.
+	cutting []bool // by event
+	// health is nil without health checks.
+	health *healthCheck
 	// stream is the source of the random numbers of a replica.
 	stream func(deployment string, index int64) *rand.Rand
 	// mtbfUS and mttrUS are the means of random failures.
@@ -88,6 +91,7 @@ func (s *simulation) setUpFailures(c *cluster.Config, seed uint64) error {
 		}
 		f.restarts = append(f.restarts, plan)
 	}
+	f.cutting = make([]bool, len(f.config.Events))
 	for i := range f.config.Events {
 		from, until := interval(&f.config.Events[i])
 		switch f.config.Events[i].Kind {
@@ -152,13 +156,16 @@ func (s *simulation) fail(number int32) error {
 		down := max(1, des.Micros(float64(x.random.ExpFloat64()*f.mttrUS)))
 		return s.failReplica(i, s.now+down, f.config.Random.Redirects())
 	}
-	e := &f.config.Events[max(number, -1-number)]
+	at := max(number, -1-number)
+	e := &f.config.Events[at]
 	i := s.replicaOf(e)
-	switch {
+	switch begins := number >= 0; {
 	case i == missing:
 		return nil
 	case e.Kind == cluster.FailurePartition:
-		s.cutOff(i, number >= 0)
+		if f.cutting[at] = begins || f.cutting[at]; f.cutting[at] {
+			s.cutOff(i, begins)
+		}
 		return nil
 	}
 	_, until := interval(e)

@@ -81,5 +81,7 @@ var brokenScaling = []rule{
 		"most = slices.Min(t.values)"},
 	{"nothing changes while replicas start", "policy/autoscale.go", "case t.settle && f.Loading+f.Provisioning+",
 		"case t.settle && 0*f.Loading+"},
+	{"the end of a partition changes nothing if its replica came later", "sim/failures.go",
+		"begins || f.cutting[at]; f.cutting[at] {", "true; f.cutting[at] {"},
 	{"E2E is of completed requests", "policy/fleet.go", "if e.E2EUS >= 0 {", "{"},
 }

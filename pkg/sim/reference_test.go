@@ -93,6 +93,9 @@ func compareSeeds(t *testing.T, cases, fewer uint64, draw func(uint64) (referenc
 	for seed := range randomCases(cases, fewer) {
 		first = append(first, seed)
 	}
+	if *oneSeed >= 0 {
+		first = []uint64{uint64(*oneSeed)}
+	}
 	for _, seed := range first {
 		c, requests := draw(seed)
 		if diff := compare(t, c, requests); diff != "" {
@@ -103,6 +106,9 @@ func compareSeeds(t *testing.T, cases, fewer uint64, draw func(uint64) (referenc
 
 // clusters is the flag -clusters, for comparisons by hand.
 var clusters = flag.Uint64("clusters", 0, "random cases in each test; 0: a fifth of those that mutations get")
+
+// oneSeed is the flag -seed, to see one case again.
+var oneSeed = flag.Int64("seed", -1, "compare only the random case of this seed; -1: all")
 
 // randomCases is how many random cases a test has. A broken rule must be noticed in the first of all, the tests
 // themselves have a fifth of them, and with -short or the race detector fewer.

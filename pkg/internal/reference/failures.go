@@ -118,23 +118,25 @@ func (s *simulation) dispatchFailures(now int64) bool {
 		case f.Factor > 0:
 			continue
 		case f.Cut && f.AtUS+f.ForUS == now && !s.healed[k]:
-			s.healed[k], s.flow.due = true, true
-			if f.Replica < len(s.replicas) {
-				s.replicas[f.Replica].cuts--
-			}
+			s.healed[k] = true
+			r := s.replicas[f.Replica]
+			r.cuts--
+			s.flow.due = s.flow.due || r.cuts == 0
 			return true
 		}
 		if f.AtUS != now || s.failed[k] {
 			continue
 		}
 		s.failed[k] = true
-		if f.Cut {
-			if f.Replica < len(s.replicas) {
-				if s.config.SnapshotUS == 0 {
-					s.router.readReports(s.replicas, now)
-				}
-				s.replicas[f.Replica].cuts++
+		switch {
+		case f.Cut && f.Replica >= len(s.replicas): // nothing has been cut off that it could restore
+			s.healed[k] = true
+			return true
+		case f.Cut:
+			if s.config.SnapshotUS == 0 {
+				s.router.readReports(s.replicas, now)
 			}
+			s.replicas[f.Replica].cuts++
 			return true
 		}
 		if f.Replica < len(s.replicas) {
