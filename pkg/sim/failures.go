@@ -185,8 +185,8 @@ func (s *simulation) replicaOf(e *cluster.Failure) int32 {
 	return missing
 }
 
-// isQuiet reports whether nothing is pending but events of replicas, all of which are up. Requests that wait then
-// wait for ever, and the run can end.
+// isQuiet reports whether nothing is pending but events of replicas, all of which are up, or down for good. Requests
+// that wait then wait for ever, and the run can end.
 func (s *simulation) isQuiet() bool {
 	if s.events.steps.Len() > 0 || len(s.events.ready) > 0 {
 		return false
@@ -196,7 +196,13 @@ func (s *simulation) isQuiet() bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(s.fleet.members, func(m member) bool { return m.phase != ready && m.phase != gone })
+	for i, m := range s.fleet.members {
+		forGood := m.phase == failed && s.failures.replicas[i].backAt < 0
+		if m.phase != ready && m.phase != gone && !forGood {
+			return false
+		}
+	}
+	return true
 }
 
 // failReplica takes a replica down until a time, stream.Never for good. One that is down already stays down until the

@@ -53,6 +53,8 @@ type ScaleLimit struct {
 // scaler is the state of an auto-scaler.
 type scaler struct {
 	checkAt int64
+	// idle is the number of looks since which nothing has happened; see waitsForever.
+	idle int
 	// heldAt is since when the trigger's condition has held, or Never. lookedAt are the times of the looks.
 	heldAt   int64
 	lookedAt []int64
@@ -134,6 +136,9 @@ func (s *simulation) dispatchScaling(now int64) bool {
 	c := s.config.Scaling
 	if c != nil && s.scaler.checkAt == now {
 		s.scaler.checkAt += c.IntervalUS
+		if s.waitsForever() {
+			s.scaler.checkAt = Never
+		}
 		s.checkScale(now)
 		return true
 	}
@@ -170,6 +175,22 @@ func (s *simulation) advance(i int, now int64) {
 	default:
 		s.enter(i, "ready", now)
 	}
+}
+
+// maxIdle is the number of looks without a replica after which nothing will happen any more, if nothing has.
+const maxIdle = 1000
+
+// waitsForever reports whether requests wait in flow control for a replica that the auto-scaler will not add.
+func (s *simulation) waitsForever() bool {
+	x := &s.scaler
+	x.idle++
+	if len(s.present())+len(s.inStates("draining")) > 0 || slices.ContainsFunc(s.requests, func(q *request) bool {
+		waits := q.stage == stageBlocked || q.stage == stageFlow && q.until == Never && q.DeadlineUS == Never
+		return !q.final() && !waits
+	}) {
+		x.idle = 0
+	}
+	return x.idle > maxIdle
 }
 
 // checkScale looks at the cluster.

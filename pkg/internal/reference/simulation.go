@@ -358,7 +358,7 @@ func (s *simulation) nextTime() (at int64, ok bool) {
 	}
 	times = append(times, s.linkTimes()...)
 	times = append(times, s.failureTimes()...)
-	if s.config.Scaling != nil {
+	if s.config.Scaling != nil && s.scaler.checkAt != Never {
 		times = append(times, s.scaler.checkAt)
 	}
 	if s.config.hasFleet() {
