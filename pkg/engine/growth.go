@@ -14,9 +14,6 @@ import (
 // not visited: the blocks that all growing sequences fill in a step are one underWay, and how many of them a sequence
 // has follows from the steps in which its phase was offered. See Growers in package tier.
 
-// noTick is before all ticks.
-const noTick = int64(-1)
-
 // grower is a growing sequence.
 type grower struct {
 	seq       int32
@@ -52,15 +49,13 @@ type grown struct {
 // growths are the growing sequences of a replica.
 type growths struct {
 	phases [][]grower // by phase of the cache's clock
-	// offers counts for each phase how often it was offered, ticks has the tick of the last time.
-	offers, ticks []int64
+	offers []int64    // how often each phase was offered
 	// active are those whose stores have not ended, in order; spare ones are used again.
 	active, spare []*growth
 }
 
 func newGrowths(blockSize int) growths {
-	return growths{phases: make([][]grower, blockSize), offers: make([]int64, blockSize),
-		ticks: make([]int64, blockSize)}
+	return growths{phases: make([][]grower, blockSize), offers: make([]int64, blockSize)}
 }
 
 // growable reports whether sequences of the replica may grow.
@@ -166,24 +161,19 @@ func (f *growth) end(at int) des.Time { return f.began + f.each*des.Time(at+1) }
 func (e *Engine) offerGrowing(b *batch) {
 	o := e.offload
 	g, f := &o.growths, o.growths.take()
-	ticks := e.completeTicks(b)
+	phase := e.completeTick(b) % int64(o.blockSize)
 	first := int64(math.MaxInt64)
 	for _, x := range o.offers {
 		first = min(first, x.admission)
 	}
-	for _, tick := range ticks {
-		if tick == noTick {
-			continue
+	list := g.phases[phase]
+	for i := len(list) - 1; i >= 0 && first < math.MaxInt64; i-- {
+		if s := list[i].seq; list[i].admission > first {
+			e.stopsGrowing(s)
+			e.noteTick(b, s)
 		}
-		list := g.phases[tick%int64(o.blockSize)]
-		for i := len(list) - 1; i >= 0 && first < math.MaxInt64; i-- {
-			if s := list[i].seq; list[i].admission > first {
-				e.stopsGrowing(s)
-				e.noteTick(b, s)
-			}
-		}
-		f.members = append(f.members, g.phases[tick%int64(o.blockSize)]...)
 	}
+	f.members = append(f.members, g.phases[phase]...)
 	n := int32(len(f.members))
 	if n == 0 || !o.store.HasRoom(n) {
 		for _, x := range f.members {
@@ -193,37 +183,20 @@ func (e *Engine) offerGrowing(b *batch) {
 		g.spare = append(g.spare, f)
 		return
 	}
-	for _, tick := range ticks {
-		if tick != noTick {
-			g.offers[tick%int64(o.blockSize)]++
-		}
-	}
+	g.offers[phase]++
 	g.active = append(g.active, f)
 	b.stores = append(b.stores, pendingStore{growth: f})
 	o.store.Add(n)
 }
 
-// completeTicks returns the ticks whose tokens are known when b is formed and were not when the batch before it was:
-// that of b, and with asynchronous scheduling the one before, or noTick.
-func (e *Engine) completeTicks(b *batch) (ticks [2]int64) {
-	ticks = [2]int64{b.tick, noTick}
-	if e.inFlight || e.emittedTick != b.tick-1 {
-		ticks[0] = noTick // the token that completes a block is in flight
-	}
+// completeTick returns the tick whose tokens are known when b is formed and were not when the batch before it was: that
+// of b or, with asynchronous scheduling, the one before. Replicas with decoding sequences then form each batch while the
+// step before it is in flight, and that step gives the tokens which b computes.
+func (e *Engine) completeTick(b *batch) int64 {
 	if e.cfg.AsyncScheduling {
-		ticks[1] = b.tick - 1
+		return b.tick - 1
 	}
-	for i, tick := range ticks {
-		if tick == noTick {
-			continue
-		}
-		last := &e.offload.growths.ticks[tick%int64(e.offload.blockSize)]
-		if *last == tick {
-			ticks[i] = noTick
-		}
-		*last = tick
-	}
-	return ticks
+	return b.tick
 }
 
 // noteTick notes the decoding s, which gets a token in b.
@@ -284,7 +257,6 @@ func (o *offload) endGrowth(x *underWay, now des.Time) bool {
 func (g *growths) clone(storing []underWay) growths {
 	d := newGrowths(len(g.phases))
 	copy(d.offers, g.offers)
-	copy(d.ticks, g.ticks)
 	for _, f := range g.active {
 		c := *f
 		c.members, c.known = slices.Clone(f.members), slices.Clone(f.known)

@@ -344,6 +344,7 @@ func TestMutations(t *testing.T) {
 		{brokenTenantLimits, []string{"^TestReferenceOnTenantLimits$"}},
 		{brokenPools, []string{"^TestReferenceOnPools$"}},
 		{brokenTiers, []string{"^TestStories$", "^TestReferenceOnTiers$", "^TestQuietStores$"}},
+		{brokenGrowth, []string{"^TestQuietStores$"}},
 		{brokenRetries, []string{"^TestStories$", "^TestReferenceOnRetries$"}},
 		{brokenHandoffs, []string{"^TestStories$", "^TestReferenceOnDisaggregation$"}},
 		{brokenScaling, []string{"^TestStories$", "^TestReferenceOnScaling$"}},

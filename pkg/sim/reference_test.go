@@ -90,18 +90,23 @@ func compareSeeds(t *testing.T, cases, fewer uint64, draw func(uint64) (referenc
 	first ...uint64,
 ) {
 	t.Helper()
-	for seed := range randomCases(cases, fewer) {
-		first = append(first, seed)
-	}
-	if *oneSeed >= 0 {
-		first = []uint64{uint64(*oneSeed)}
-	}
-	for _, seed := range first {
+	for _, seed := range seeds(cases, fewer, first...) {
 		c, requests := draw(seed)
 		if diff := compare(t, c, requests); diff != "" {
 			t.Fatalf("seed %d: the reference (-) and the simulator (+) differ:\n%+v\n%s", seed, c, diff)
 		}
 	}
+}
+
+// seeds are the seeds of randomCases, after those named first.
+func seeds(cases, fewer uint64, first ...uint64) []uint64 {
+	if *oneSeed >= 0 {
+		return []uint64{uint64(*oneSeed)}
+	}
+	for seed := range randomCases(cases, fewer) {
+		first = append(first, seed)
+	}
+	return first
 }
 
 // clusters is the flag -clusters, for comparisons by hand.

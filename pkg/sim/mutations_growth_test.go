@@ -1,0 +1,35 @@
+package sim
+
+// brokenGrowth are rules for the blocks of decoding requests that a tier counts by step (engine/growth.go). Comparisons
+// with the reference do not notice them, since they record each store.
+var brokenGrowth = []rule{
+	{"the last tokens of a batch fill a block", "engine/growth.go", "\treturn b.tick\n", "\treturn b.tick - 1\n"},
+	{"with asynchronous scheduling tokens in flight fill none", "engine/growth.go", "\t\treturn b.tick - 1\n",
+		"\t\treturn b.tick\n"},
+	{"with asynchronous scheduling a block that is full at first is offered in the next batch", "engine/offer.go",
+		" && !(e.cfg.AsyncScheduling && q.computed%o.blockSize == 0)", ""},
+	{"a sequence has the blocks of the steps since it grows", "engine/growth.go",
+		"g.offers[x.phase]-x.since", "g.offers[x.phase]-0*x.since"},
+	{"sequences that were admitted after a visited one offer after it", "engine/growth.go",
+		"list[i].admission > first {", "list[i].admission < 0 {"},
+	{"each is then visited itself", "engine/growth.go",
+		"\t\t\te.stopsGrowing(s)\n\t\t\te.noteTick(b, s)\n", "\t\t\te.stopsGrowing(s)\n"},
+	{"blocks that do not fit are not stored", "engine/growth.go", "if n == 0 || !o.store.HasRoom(n) {", "if n == 0 {"},
+	{"but offered one by one", "engine/growth.go",
+		"\t\t\te.stopsGrowing(x.seq)\n\t\t\te.noteTick(b, x.seq)\n", "\t\t\te.stopsGrowing(x.seq)\n"},
+	{"stores are in the order of admission", "engine/growth.go",
+		"return cmp.Compare(a.admission, b.admission) })", "return cmp.Compare(b.admission, a.admission) })"},
+	{"they end one after the other", "engine/growth.go",
+		"min(int((now-f.began)/f.each), len(f.members))", "len(f.members)"},
+	{"blocks whose store has ended are ready when their sequence stops", "engine/growth.go",
+		"if f.asked && at < f.ended {", "if f.asked && at < 0 {"},
+	{"the others when it ends", "engine/growth.go", "\t\t\to.store.Ready(x.extent)\n", ""},
+	{"a preempted sequence waits for the stores under way", "engine/growth.go",
+		"\t\t\tu.addStore(stored, f.end(at))\n", ""},
+	{"and for those that had not begun when it stopped", "engine/growth.go",
+		"\t\to.uses[x.seq].addStore(x.extent.Lo, f.end(x.at))\n", "\t\t_ = x\n"},
+	{"a sequence does not grow where others have stored blocks", "tier/growth.go",
+		"r != none && s.runs[r].Hi > from ||", "r != none && s.runs[r].Hi < 0 ||"},
+	{"growth in a node stops when others need it", "tier/growth.go",
+		"s.ends[x.Node].grower != 0 {", "s.ends[x.Node].grower < 0 {"},
+}
