@@ -190,8 +190,8 @@ func (e *Engine) offerGrowing(b *batch) {
 }
 
 // completeTick returns the tick whose tokens are known when b is formed and were not when the batch before it was: that
-// of b or, with asynchronous scheduling, the one before. Replicas with decoding sequences then form each batch while the
-// step before it is in flight, and that step gives the tokens which b computes.
+// of b or, with asynchronous scheduling, the one before. Replicas with decoding sequences then form each batch while
+// the step before it is in flight, and that step gives the tokens which b computes.
 func (e *Engine) completeTick(b *batch) int64 {
 	if e.cfg.AsyncScheduling {
 		return b.tick - 1
