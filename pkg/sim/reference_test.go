@@ -149,7 +149,7 @@ func TestReferenceOnSessions(t *testing.T) {
 
 // TestReferenceOnRetries is TestReference with clients that send requests again.
 func TestReferenceOnRetries(t *testing.T) {
-	compareSeeds(t, 2000, 200, reference.RandomRetries)
+	compareSeeds(t, 2000, 200, reference.RandomRetries, 1623)
 }
 
 // TestSessionCutByHorizon has a session of two steps, one of which would be issued after the horizon. The run ends

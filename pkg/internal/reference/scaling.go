@@ -55,9 +55,10 @@ type scaler struct {
 	checkAt int64
 	// idle is the number of looks since which nothing has happened; see waitsForever.
 	idle int
-	// heldAt is since when the trigger's condition has held, or Never. lookedAt are the times of the looks.
-	heldAt   int64
-	lookedAt []int64
+	// heldAt is since when the trigger's condition has held, or Never. looks are those so far, with the number of requests
+	// that had arrived.
+	heldAt int64
+	looks  []numberAt
 	// act: the number of replicas is to become desired.
 	act           bool
 	desired       int
@@ -202,7 +203,7 @@ func (s *simulation) checkScale(now int64) {
 	if !s.triggered(now) {
 		return
 	}
-	x.lookedAt = append(x.lookedAt, now)
+	x.looks = append(x.looks, numberAt{now, s.arrivals(-1, now)})
 	current := len(s.present())
 	advice := s.fromZero(current, s.advice(current, now))
 	if len(x.advised) == 0 {
@@ -314,7 +315,7 @@ func (s *simulation) advice(current int, now int64) int {
 	case "expression", "tree":
 		return roundUp(max(0, Formulas[c.Formula].of(s.deployment(now))))
 	case "oscillator":
-		if len(s.scaler.lookedAt)%2 == 1 {
+		if len(s.scaler.looks)%2 == 1 {
 			return current + c.Step
 		}
 		return current - c.Step

@@ -124,7 +124,7 @@ func (s *simulation) deployment(now int64) deployment {
 	}
 	d.sinceScaleS = float64(now-changed) / 1e6
 	d.rate = float64(s.arrivals(max(0, now-minuteUS+1)-1, now)) * 1e6 / float64(min(minuteUS, now))
-	d.history = s.history(now)
+	d.history = s.history()
 	s.latencies(&d, now)
 	return d
 }
@@ -139,12 +139,13 @@ func (s *simulation) arrivals(from, now int64) (n int) {
 	return n
 }
 
-// history has the rate in each interval between two looks, the last one first.
-func (s *simulation) history(now int64) (rates []float64) {
-	from := int64(-1)
-	for i, at := range s.scaler.lookedAt {
-		rates = append(rates, float64(s.arrivals(from, at))*1e6/float64(at-max(0, from)))
-		from = s.scaler.lookedAt[i]
+// history has the rate in each interval between two looks, the last one first. Requests that a look did not see, though
+// they arrived at its instant, are in the interval after it.
+func (s *simulation) history() (rates []float64) {
+	before := numberAt{}
+	for _, look := range s.scaler.looks {
+		rates = append(rates, float64(look.n-before.n)*1e6/float64(look.at-before.at))
+		before = look
 	}
 	slices.Reverse(rates)
 	return rates
