@@ -12,7 +12,7 @@ import (
 // TestReferenceOnDisaggregation compares random clusters with prefill and decode pools with the plain reference: all
 // times, counts, steps and transfers must be equal.
 func TestReferenceOnDisaggregation(t *testing.T) {
-	compareSeeds(t, 400, 100, reference.RandomDisaggregation)
+	compareSeeds(t, 400, 100, reference.RandomDisaggregation, 1460, 3576)
 }
 
 // handoffFields are what only outcomes with a prefill replica have.

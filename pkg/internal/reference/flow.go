@@ -300,7 +300,7 @@ func (s *simulation) unreported(replica int) int {
 		if q.stage == stagePrefillDelay || q.stage == stagePrefill {
 			at, sent = q.twin.outcome.Replica, q.twin
 		}
-		left := (q.final() || sent.final()) && !slices.Contains(s.replicas[replica].running, sent)
+		left := (q.final() || sent.final()) && !slices.Contains(s.replicas[replica].leaving(), sent)
 		if at == replica && !sent.reported && !left && q.stage > stageFlow {
 			n++
 		}

@@ -46,7 +46,7 @@ func (r *router) readReports(replicas []*replica, now int64) {
 			r.reports.keep(&before, i)
 			continue
 		}
-		for _, q := range slices.Concat(x.waiting, x.running, x.loading) {
+		for _, q := range slices.Concat(x.waiting, x.running, x.loading, x.leaving()) {
 			q.reported = true
 		}
 		r.queued = append(r.queued, len(x.waiting)+len(x.loading))

@@ -74,6 +74,15 @@ func (r *replica) keepsBlocks(q *request) bool {
 	return late
 }
 
+// leaving are the requests that have ended and not left the replica yet.
+func (r *replica) leaving() []*request {
+	all := slices.Concat(r.aborted, r.orphans)
+	if r.host != nil {
+		all = append(all, r.host.late...)
+	}
+	return all
+}
+
 // freeOrphans frees the blocks of aborted requests whose loads have ended, and returns them.
 func (r *replica) freeOrphans(now int64) (freed []*request) {
 	for _, q := range slices.Clone(r.orphans) {
