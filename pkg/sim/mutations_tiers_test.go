@@ -108,6 +108,7 @@ var brokenTiers = []rule{
 		"s.move(r, s.rankIn(list, 0*next+s.ranks[s.runs[r].rank].number, false))"},
 	{"blocks in loads are used, too", "tier/store.go",
 		"s.runs[r].state == storing {", "s.runs[r].state != offered && s.runs[r].state != ready {"},
+	{"also by an offer of nothing else", "tier/store.go", "if own+inLoads+n > 0 {", "if own+0*inLoads+n > 0 {"},
 	{"lfu counts the requests that have used a block", "tier/evict.go",
 		"return e.list(s, e.keys[list]+1)", "return list"},
 	{"once for each", "tier/evict.go", "case e.count && isNew:", "case e.count:"},

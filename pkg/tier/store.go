@@ -133,9 +133,9 @@ func (s *Store) Offer(u *User, path kv.Path, blockSize, lo, hi int32) (missing [
 	list := extents(s.scratch[:0], path, blockSize, lo, hi)
 	s.scratch = list
 	s.know(list)
-	missing, own := s.compare(list)
+	missing, own, inLoads := s.compare(list)
 	n := Blocks(missing)
-	if own+n > 0 {
+	if own+inLoads+n > 0 {
 		s.numberOf(u)
 		s.eviction.missed(s, u, missing)
 		for _, x := range list {
@@ -210,9 +210,9 @@ func (s *Store) spareExtents() (list []Extent) {
 	return list
 }
 
-// compare returns which blocks of a list the store lacks, and how many others are idle. These are not evicted for an
-// offer of the list.
-func (s *Store) compare(list []Extent) (missing []Extent, idle int32) {
+// compare returns which blocks of a list the store lacks, and how many others are idle or being loaded. Idle ones are
+// not evicted for an offer of the list.
+func (s *Store) compare(list []Extent) (missing []Extent, idle, inLoads int32) {
 	for _, x := range list {
 		at := x.Lo
 		for r := s.head(x.Node); r != none && s.runs[r].Lo < x.Hi; r = s.runs[r].following {
@@ -223,8 +223,11 @@ func (s *Store) compare(list []Extent) (missing []Extent, idle int32) {
 			if q.Lo > at {
 				missing = append(missing, Extent{x.Node, at, q.Lo})
 			}
-			if q.state == ready {
-				idle += min(q.Hi, x.Hi) - max(q.Lo, at)
+			switch n := min(q.Hi, x.Hi) - max(q.Lo, at); q.state {
+			case ready:
+				idle += n
+			case loading:
+				inLoads += n
 			}
 			at = min(q.Hi, x.Hi)
 		}
@@ -232,7 +235,7 @@ func (s *Store) compare(list []Extent) (missing []Extent, idle int32) {
 			missing = append(missing, Extent{x.Node, at, x.Hi})
 		}
 	}
-	return missing, idle
+	return missing, idle, inLoads
 }
 
 // use notes that u uses those of the blocks of x that are not being stored.

@@ -51,3 +51,42 @@ func TestEviction(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOfferInLoad: a request that offers only blocks in a load has used them, and its rank is that of this time. The
+// first request's block p has rank 1, and 2 when it ends; the load gives it 3 and the offer 4. s has rank 5 and r, of
+// the request that offered p, 4: p and r go before s.
+func TestOfferInLoad(t *testing.T) {
+	tree := kv.NewTree()
+	path := func(id string) kv.Path {
+		return tree.Resolve(nil, []kv.Segment{{ID: id, Tokens: 20}}, 20, id)
+	}
+	p, r, s := path("p"), path("r"), path("s")
+	store := NewStore(tree, 3, "lru")
+	offer := func(u *User, x kv.Path, want int32) {
+		t.Helper()
+		missing, ok := store.Offer(u, x, 10, 0, want)
+		if !ok || Blocks(missing) != want {
+			t.Fatalf("%v are missing, room %v", missing, ok)
+		}
+		store.Stored(missing)
+	}
+	var first, loads, offers, other, last User
+	offer(&first, p, 1)
+	store.Finish(&first, p, 10)
+	load := store.Load(&loads, p, 10, 0, 1)
+	if missing, ok := store.Offer(&offers, p, 10, 0, 1); !ok || len(missing) > 0 {
+		t.Fatalf("%v are missing, room %v", missing, ok)
+	}
+	store.Stored(load)
+	offer(&other, s, 1)
+	offer(&offers, r, 1)
+	offer(&last, path("t"), 2)
+	for _, x := range []struct {
+		path kv.Path
+		want int32
+	}{{p, 0}, {r, 0}, {s, 1}} {
+		if n, _ := store.Lookup(x.path, 10, 0, 1); n != x.want {
+			t.Errorf("%d blocks; want %d", n, x.want)
+		}
+	}
+}
