@@ -55,8 +55,8 @@ type scaler struct {
 	checkAt int64
 	// idle is the number of looks since which nothing has happened; see waitsForever.
 	idle int
-	// heldAt is since when the trigger's condition has held, or Never. looks are those so far, with the number of requests
-	// that had arrived.
+	// heldAt is since when the trigger's condition has held, or Never. looks are those so far, with the number of
+	// requests that had arrived.
 	heldAt int64
 	looks  []numberAt
 	// act: the number of replicas is to become desired.
