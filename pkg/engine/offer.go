@@ -131,7 +131,7 @@ func (e *Engine) offerLeft(b *batch) {
 			continue
 		}
 		b.storesLeft = true
-		p := pendingStore{seq: none, tag: x.tag, mark: x.mark, extents: missing}
+		p := pendingStore{seq: none, tag: x.tag, marked: x.marked, extents: missing}
 		if e.takes(&p) {
 			o.wait = max(o.wait, e.ask(&p, e.now))
 		} else {

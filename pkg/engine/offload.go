@@ -102,14 +102,14 @@ type use struct {
 	ended            bool
 }
 
-// leaver is a request that has left. It may still offer blocks lo to hi, which have this mark in the cache.
+// leaver is a request that has left. It may still offer blocks lo to hi, which are marked in the cache.
 type leaver struct {
 	tier.User
 	number int64
 	tag    int32
 	path   kv.Path
 	lo, hi int32
-	mark   int64
+	marked []kv.Marked
 }
 
 // blockStore is a store of blocks lo to hi of a sequence.
@@ -129,7 +129,7 @@ type underWay struct {
 // pendingStore is a store that begins when the step of its batch ends, of a sequence or of a request that has left.
 type pendingStore struct {
 	seq, tag int32
-	mark     int64
+	marked   []kv.Marked
 	extents  []tier.Extent
 	growth   *growth // else
 }
@@ -222,10 +222,12 @@ func (o *offload) asks(b *batch) bool { return o != nil && o.store != nil && b.s
 
 // takes reports whether the batch being formed takes blocks of a store.
 func (e *Engine) takes(p *pendingStore) bool {
-	for _, m := range e.cache.TakenMarks() {
-		for _, x := range p.extents {
-			if m.Mark == p.mark && m.Lo < x.Hi && x.Lo < m.Hi {
-				return true
+	for _, taken := range e.cache.TakenMarks() {
+		for _, m := range p.marked {
+			for _, x := range p.extents {
+				if taken.Mark == m.Mark && max(taken.Lo, m.Lo, x.Lo) < min(taken.Hi, m.Hi, x.Hi) {
+					return true
+				}
 			}
 		}
 	}
@@ -269,8 +271,10 @@ func (e *Engine) ask(p *pendingStore, at des.Time) des.Time {
 	}
 	o.storing = append(o.storing, underWay{Transfer: x, seq: p.seq, extents: p.extents})
 	if x.Left {
-		for _, m := range p.extents {
-			e.cache.Resolve(p.mark, m.Lo, m.Hi, t.Ended)
+		for _, m := range p.marked {
+			for _, y := range p.extents {
+				e.cache.Resolve(m, y.Lo, y.Hi, t.Ended)
+			}
 		}
 		return t.Ended
 	}
@@ -326,7 +330,7 @@ func (e *Engine) endUse(s int32) {
 	if x.Used() || x.lo < x.hi {
 		x.path = o.store.Keep(e.cache.Path(q.kv))
 		if x.lo < x.hi {
-			x.mark = e.cache.Mark(q.kv, x.lo, x.hi, e.now)
+			x.marked = e.cache.Mark(q.kv, x.lo, x.hi)
 		}
 		o.left = append(o.left, x)
 	}

@@ -34,7 +34,7 @@ type sequence struct {
 	blocks      int32 // the number of held blocks
 	hashed      int32 // how many of these are hashed: the first ones
 	publishSpan int   // the index in path of the span with the first unhashed block, or of an earlier one
-	fence       int64 // of the first unhashed block
+	fence       fence // of the first unhashed block
 
 	// A growing sequence has base + tick tokens. The newest lag of them are not known yet (see Extend). The
 	// fields above are as of the last catchUp.
@@ -81,8 +81,8 @@ type Cache struct {
 	// observed: there is a watcher, or there are fences.
 	observed bool
 
-	// fences has the fence of each run, 0 if it has none; nil unless they are kept. fenced: see Fenced.
-	fences []int64
+	// fences has the fence of each run; nil unless they are kept. fenced: see Fenced.
+	fences []fence
 	fenced int64
 	marks  int64
 	marked []Marked
@@ -356,8 +356,8 @@ func (c *Cache) publishBlocks(s Seq, count int32) {
 }
 
 // publishExtent publishes blocks lo to hi of s, which are blocks of node n. They extend the last run of s if
-// s alone holds it, it was not split while held, and the blocks have no copy. Otherwise they become a new
-// run, which comes after the runs with older copies in the list of n.
+// s alone holds it, it was not split while held, it has no fence, and the blocks have no copy. Otherwise they
+// become a new run, which comes after the runs with older copies in the list of n.
 func (c *Cache) publishExtent(s Seq, n Node, lo, hi int32) {
 	if w, ok := c.writer(n); ok && w != s {
 		c.catchUp(w) // whose copies are older
@@ -373,7 +373,8 @@ func (c *Cache) publishExtent(s Seq, n Node, lo, hi int32) {
 			r = c.runs[r].splitOff
 		}
 		x := &c.runs[r]
-		if x.node == n && x.refs == 1 && x.splitOff == none && !c.hasCopy(n, lo, hi) {
+		fenced := c.fences != nil && c.fences[r] != fence{} // for a sequence that had them, too
+		if x.node == n && x.refs == 1 && x.splitOff == none && !fenced && !c.hasCopy(n, lo, hi) {
 			x.hi, h.hi = hi, hi
 			return
 		}
@@ -390,7 +391,7 @@ func (c *Cache) Release(s Seq) {
 	}
 	q := &c.seqs[s]
 	unhashed := q.blocks - q.hashed
-	if q.fence != 0 && unhashed > 0 {
+	if q.fence != (fence{}) && unhashed > 0 {
 		c.freeFenced(q, unhashed)
 		unhashed = 0
 	}
@@ -415,7 +416,7 @@ func (c *Cache) Release(s Seq) {
 			unhashed = 0 // they were freed with the last run
 		}
 	}
-	q.held, q.blocks, q.hashed, q.publishSpan, q.fence = q.held[:0], 0, 0, 0, 0
+	q.held, q.blocks, q.hashed, q.publishSpan, q.fence = q.held[:0], 0, 0, 0, fence{}
 }
 
 // freeUnhashed adds n unhashed blocks to the free queue.

@@ -1,54 +1,51 @@
 package kv
 
-// A transfer to another memory may read blocks that their sequence has released. A fence is the time until which
-// it does. A step that takes such a block or hits it must wait (_block_id_to_pending_jobs in
-// vllm/distributed/kv_transfer/kv_connector/v1/offloading/scheduler.py). A mark is a fence whose time is not known yet.
+// A transfer to another memory may read blocks that their sequence has released. A step that takes such a block or hits
+// it must wait until the transfer has ended (_block_id_to_pending_jobs in
+// vllm/distributed/kv_transfer/kv_connector/v1/offloading/scheduler.py).
 
-// Marked are blocks Lo to Hi of a sequence, with its mark, that were taken or hit.
+// fence is what reads blocks: transfers until a time, and maybe others, for which the blocks have a mark. The zero
+// value is none.
+type fence struct{ until, mark int64 }
+
+// Marked are blocks Lo to Hi of a sequence that have a mark. Other sequences with the same blocks have the same mark.
 type Marked struct {
 	Lo, Hi int32
 	Mark   int64
 }
 
-// minMark is the lowest mark. Times are lower.
-const minMark = int64(1) << 62
-
 // KeepFences makes Fence usable. The cache must be new and without groups.
-func (c *Cache) KeepFences() { c.fences, c.observed = make([]int64, len(c.runs)), true }
+func (c *Cache) KeepFences() { c.fences, c.observed = make([]fence, len(c.runs)), true }
 
-// Fence notes that blocks lo to hi of s, which are hashed, are read until a time, which replaces a mark.
+// Fence notes that blocks lo to hi of s, which are hashed, are read until a time.
 func (c *Cache) Fence(s Seq, lo, hi int32, until int64) {
-	c.eachRun(s, lo, hi, func(r int32) {
-		if c.fences[r] > minMark {
-			c.fences[r] = 0
-		}
-		c.fences[r] = max(c.fences[r], until)
-	})
+	c.eachRun(s, lo, hi, func(r int32) { c.fences[r].until = max(c.fences[r].until, until) })
 }
 
-// Mark returns a mark for blocks lo to hi of s that may be read from now on. Those with a fence do not get it. The
-// last one may be the first block of s that is not hashed.
-func (c *Cache) Mark(s Seq, lo, hi int32, now int64) (mark int64) {
-	c.marks++
-	mark = minMark + c.marks
+// Mark marks blocks lo to hi of s, which may be read later. The last one may be the first block of s without a hash.
+func (c *Cache) Mark(s Seq, lo, hi int32) (list []Marked) {
 	c.eachRun(s, lo, hi, func(r int32) {
-		if c.fences[r] <= now {
-			c.fences[r] = mark
+		if c.fences[r].mark == 0 {
+			c.marks++
+			c.fences[r].mark = c.marks
 			c.marking = append(c.marking, r)
 		}
+		list = append(list, Marked{c.runs[r].lo, c.runs[r].hi, c.fences[r].mark})
 	})
-	if c.seqs[s].growing {
-		c.catchUp(s)
-	}
 	if q := &c.seqs[s]; hi > q.hashed {
-		q.fence = mark
+		c.marks++
+		q.fence.mark = c.marks
 		c.markedSeqs = append(c.markedSeqs, s)
+		list = append(list, Marked{q.hashed, hi, c.marks})
 	}
-	return mark
+	return list
 }
 
 // eachRun calls f for the runs with blocks lo to hi of s, which it cuts off others.
 func (c *Cache) eachRun(s Seq, lo, hi int32, f func(r int32)) {
+	if c.seqs[s].growing {
+		c.catchUp(s)
+	}
 	for _, h := range c.seqs[s].held {
 		for r := h.firstRun; ; r = c.runs[r].splitOff {
 			if c.runs[r].lo < lo && lo < c.runs[r].hi {
@@ -67,12 +64,16 @@ func (c *Cache) eachRun(s Seq, lo, hi int32, f func(r int32)) {
 	}
 }
 
-// Resolve gives those of blocks lo to hi that have a mark a fence instead.
-func (c *Cache) Resolve(mark int64, lo, hi int32, until int64) {
+// Resolve notes that those of blocks lo to hi that are in m are read until a time.
+func (c *Cache) Resolve(m Marked, lo, hi int32, until int64) {
+	lo, hi = max(lo, m.Lo), min(hi, m.Hi)
+	if lo >= hi {
+		return
+	}
 	for i := 0; i < len(c.marking); i++ {
 		r := c.marking[i]
 		x := &c.runs[r]
-		if c.fences[r] != mark || x.hi <= lo || hi <= x.lo {
+		if c.fences[r].mark != m.Mark || x.hi <= lo || hi <= x.lo {
 			continue
 		}
 		if x.lo < lo {
@@ -81,11 +82,11 @@ func (c *Cache) Resolve(mark int64, lo, hi int32, until int64) {
 		if hi < c.runs[r].hi {
 			c.split(r, hi)
 		}
-		c.fences[r] = until
+		c.fences[r].until = max(c.fences[r].until, until)
 	}
 	for _, s := range c.markedSeqs {
-		if q := &c.seqs[s]; q.fence == mark && hi > q.hashed {
-			q.fence = until
+		if q := &c.seqs[s]; q.fence.mark == m.Mark {
+			q.fence.until = until
 		}
 	}
 }
@@ -93,14 +94,10 @@ func (c *Cache) Resolve(mark int64, lo, hi int32, until int64) {
 // DropMarks removes all marks and the blocks that TakenMarks returns.
 func (c *Cache) DropMarks() {
 	for _, r := range c.marking {
-		if c.fences[r] > minMark {
-			c.fences[r] = 0
-		}
+		c.fences[r].mark = 0
 	}
 	for _, s := range c.markedSeqs {
-		if q := &c.seqs[s]; q.fence > minMark {
-			q.fence = 0
-		}
+		c.seqs[s].fence.mark = 0
 	}
 	c.marks, c.marking, c.markedSeqs, c.marked = 0, c.marking[:0], c.markedSeqs[:0], c.marked[:0]
 }
@@ -108,7 +105,7 @@ func (c *Cache) DropMarks() {
 // TakenMarks returns the blocks with marks that were taken or hit since the last call of DropMarks.
 func (c *Cache) TakenMarks() []Marked { return c.marked }
 
-// Fenced returns the latest fence of the blocks that were taken or hit since the last call, 0 if they have none.
+// Fenced returns until when the blocks that were taken or hit since the last call are read, 0 if they are not.
 func (c *Cache) Fenced() int64 {
 	at := c.fenced
 	c.fenced = 0
@@ -122,10 +119,10 @@ func (c *Cache) Retake(s Seq) {
 
 // noteTaken notes that blocks lo to hi of run r were taken or hit.
 func (c *Cache) noteTaken(r, lo, hi int32) {
-	if f := c.fences[r]; f > minMark {
-		c.marked = append(c.marked, Marked{lo, hi, f})
-	} else {
-		c.fenced = max(c.fenced, f)
+	f := c.fences[r]
+	c.fenced = max(c.fenced, f.until)
+	if f.mark != 0 {
+		c.marked = append(c.marked, Marked{lo, hi, f.mark})
 	}
 }
 
@@ -144,7 +141,7 @@ func (c *Cache) taken(r, d int32) {
 func (c *Cache) freeFenced(q *sequence, unhashed int32) {
 	r := c.newRun(run{node: noNode, lo: q.hashed, hi: q.hashed + 1, unhashed: unhashed - 1})
 	c.fences[r] = q.fence
-	if q.fence > minMark {
+	if q.fence.mark != 0 {
 		c.marking = append(c.marking, r)
 	}
 	c.free += unhashed
@@ -153,7 +150,7 @@ func (c *Cache) freeFenced(q *sequence, unhashed int32) {
 	} else {
 		c.queueBack(r)
 	}
-	q.fence = 0
+	q.fence = fence{}
 }
 
 // sameFence reports whether two runs may become one.

@@ -85,7 +85,7 @@ func (c *Cache) unusedRun() int32 {
 	}
 	c.runs = append(c.runs, run{})
 	if c.fences != nil {
-		c.fences = append(c.fences, 0)
+		c.fences = append(c.fences, fence{})
 	}
 	return int32(len(c.runs) - 1)
 }
@@ -98,7 +98,7 @@ func (c *Cache) discardRun(r int32) {
 		c.tree.unref(x.node)
 	}
 	if c.fences != nil {
-		c.fences[r] = 0
+		c.fences[r] = fence{}
 	}
 	c.spareRuns = append(c.spareRuns, r)
 }
@@ -133,7 +133,7 @@ func (c *Cache) split(r, m int32) int32 {
 	x.hi, x.unhashed = m, 0
 	if c.fences != nil {
 		c.fences[second] = c.fences[r]
-		if c.fences[r] > minMark {
+		if c.fences[r].mark != 0 {
 			c.marking = append(c.marking, second)
 		}
 	}

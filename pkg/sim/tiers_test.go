@@ -17,7 +17,7 @@ import (
 // TestReferenceOnTiers is TestReference with a tier below the cache: all times, counts, steps and transfers must be
 // equal.
 func TestReferenceOnTiers(t *testing.T) {
-	compareSeeds(t, 3000, 200, reference.RandomHosts, 3534)
+	compareSeeds(t, 3000, 200, reference.RandomHosts, 2109, 3534, 6213, 6312)
 }
 
 // setTier sets the tier of the reference's configuration.
