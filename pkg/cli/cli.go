@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -127,6 +128,11 @@ func (helpFlag) BeforeReset(c *kong.Context) error {
 
 // run runs the tool once. It uses no state of the process except the files named in args.
 func (t Tool) run(ctx context.Context, args []string, std standardStreams) int {
+	if slices.Equal(args, []string{"help"}) {
+		if _, err := os.Stat("help"); err != nil { // no file of that name
+			args = []string{"--help"}
+		}
+	}
 	cmd := t.command()
 	err := t.parse(cmd, args, std)
 	if err == nil {

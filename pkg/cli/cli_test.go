@@ -67,6 +67,7 @@ func TestExitCodes(t *testing.T) {
 		{"", 0, "TEXT", ""},
 		{"-", 0, "TEXT", ""},
 		{"--help", 0, "Usage: upper", ""},
+		{"help", 0, "Usage: upper", ""},
 		{"--version", 0, "stream version ", ""},
 		{"--fial=x", 2, "", "upper: unknown flag --fial, did you mean \"--fail\"?; see upper --help\n"},
 		{"a b", 2, "", "upper: unexpected argument b; see upper --help\n"},
