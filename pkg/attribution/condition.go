@@ -88,8 +88,8 @@ const (
 // conditions are all that are tried; the earlier one wins a tie.
 var conditions = []*Condition{
 	&unservable, &frontEnd, &controlLatency, &flowControl, &replicaLost, &scaledIn, &retryLoad, &deadlineTooShort,
-	&horizonReached, &prefillPoolFull, &slowTransfer, &decodePoolFull, &slowTier, &warmingReplica, &scaledLate,
-	&slowReplica, &targetOutOfReach, &decodeLength,
+	&horizonReached, &prefillPoolFull, &slowHandoff, &leaseTooShort, &slowTransfer, &decodePoolFull, &slowTier,
+	&warmingReplica, &scaledLate, &slowReplica, &targetOutOfReach, &decodeLength,
 	&cacheFull, &behindLongPrompts, &overtaken, &behindTenant, &behindLowerClass,
 	&batchSlotsFull, &tokenBudgetFull, &smallChunks,
 	&staleSignal, &hotPrefix, &queueUnseen, &queueIgnored, &imbalancedBatch, &prefixUnseen, &prefixHitSkipped,

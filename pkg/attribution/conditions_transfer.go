@@ -1,6 +1,10 @@
 package attribution
 
-import "fmt"
+import (
+	"fmt"
+
+	"blis/pkg/stream"
+)
 
 // Conditions about KV blocks that are moved: from prefill replicas, and from tiers.
 
@@ -36,6 +40,38 @@ var slowTransfer = Condition{Name: "slow_transfer", Component: engineComponent, 
 		us := r.transferUS()
 		return r.takesHalf(us) && (2*r.movedUS() >= us || a.transfersHold(r))
 	}}
+
+var slowHandoff = Condition{Name: "slow_handoff", Component: engineComponent, rank: rankCapacity, parts: anyPart,
+	Doc: "at least half of the time to its first token, or of a lost request's time, passed between the end of its" +
+		" prompt at the prefill replica and the queue of the decode replica (transfer.hop_us, alpha)",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("passing the request to its decode replica took %s of %s ms to the first token (means)",
+			p.mean(handoffMS), p.mean(ttftMS))
+	},
+	Hint:       "shorten the hop between the pools (transfer.hop_us), or disaggregate only long prompts",
+	change:     (*proposal).shorterHop,
+	others:     []remedy{{"let decode replicas compute all prompts", (*proposal).neverDisaggregate}},
+	isAbsolute: true,
+	holds:      func(a *Analyzer, r *request) bool { return r.takesHalf(r.handoffUS()) && !a.leaseRanOut(r) }}
+
+var leaseTooShort = Condition{Name: "lease_too_short", Component: engineComponent, rank: rankCapacity, parts: anyPart,
+	Doc: "failed with transfer_timeout: the lease of its computed blocks ran out before its decode replica had asked" +
+		" for them",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("computed blocks waited %s ms for the decode replica until their lease ran out (means)",
+			p.mean(handoffMS))
+	},
+	Hint:       "lengthen the lease of computed blocks (transfer.lease_s), or recompute (transfer.on_expiry)",
+	change:     (*proposal).longerLease,
+	others:     []remedy{{"let decode replicas compute all prompts", (*proposal).neverDisaggregate}},
+	isAbsolute: true,
+	holds:      (*Analyzer).leaseRanOut}
+
+// leaseRanOut reports whether r failed since its computed blocks were freed too soon.
+func (a *Analyzer) leaseRanOut(r *request) bool {
+	return a.names.list[r.labels.state] == stream.StateFailed &&
+		a.names.list[r.labels.reason] == stream.ReasonTransferTimeout
+}
 
 var decodePoolFull = Condition{Name: "decode_pool_full", Component: engineComponent, rank: rankCapacity, parts: anyPart,
 	Doc: "at least half of the time to its first token, or of a lost request's time, passed at the replica that" +
@@ -126,13 +162,21 @@ var slowTier = Condition{Name: "slow_tier", Component: cacheComponent, rank: ran
 	isAbsolute: true,
 	holds:      when(func(r *request) bool { return r.takesHalf(r.evidence.tierUS) })}
 
+// orEnd is the time at, or the end of the request if that did not come.
+func (t *times) orEnd(at stream.Micros) stream.Micros {
+	if at == never {
+		return t.ended
+	}
+	return at
+}
+
 // prefillWaitUS is the time in the queue of a prefill replica.
 func (r *request) prefillWaitUS() int64 {
 	p := r.times.prefill
 	if p == nil || p.enqueued == never {
 		return 0
 	}
-	until := min(p.scheduled, r.times.ended) // never is later than any time
+	until := r.times.orEnd(p.scheduled)
 	if until == never {
 		return 0
 	}
@@ -145,11 +189,24 @@ func (r *request) transferUS() int64 {
 	if p == nil || r.times.enqueued == never {
 		return 0
 	}
-	until := min(p.transferred, r.times.ended)
+	until := r.times.orEnd(p.transferred)
 	if until == never {
 		return 0
 	}
 	return max(0, int64(until-r.times.enqueued))
+}
+
+// handoffUS is the time from the end of the prompt until the request entered the queue of the replica that decodes.
+func (r *request) handoffUS() int64 {
+	p := r.times.prefill
+	if p == nil || p.computed == never {
+		return 0
+	}
+	until := r.times.orEnd(r.times.enqueued)
+	if until == never {
+		return 0
+	}
+	return max(0, int64(until-p.computed))
 }
 
 // movedUS is the part of transferUS in which no limit stopped the queue.
@@ -198,6 +255,7 @@ func prefillWaitMS(r *request) float64 {
 	return float64(r.prefillWaitUS()+r.evidence.held.prefillUS) / 1000
 }
 func transferMS(r *request) float64 { return float64(r.transferUS()) / 1000 }
+func handoffMS(r *request) float64  { return float64(r.handoffUS()) / 1000 }
 func decodeWaitMS(r *request) float64 {
 	return float64(r.decodeWaitUS()+r.evidence.held.decodeUS) / 1000
 }

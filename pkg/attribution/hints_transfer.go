@@ -53,6 +53,29 @@ func (x *proposal) fasterTransfer() (changes []Change) {
 	return changes
 }
 
+// shorterHop proposes a hop between the pools of a tenth of the TTFT target.
+func (x *proposal) shorterHop() []Change {
+	at := "deployments." + x.deployment().ID + ".transfer.hop_us"
+	now, most := x.number(at), math.Round(shareOfTarget*1000*x.ttftTarget())
+	if now <= most {
+		return nil // the time is that of alpha
+	}
+	return []Change{x.set(at, most)}
+}
+
+// usualLeaseS is the default of transfer.lease_s.
+const usualLeaseS = 30
+
+// longerLease proposes the usual lease of computed blocks, or four times a longer one.
+func (x *proposal) longerLease() []Change {
+	at := "deployments." + x.deployment().ID + ".transfer.lease_s"
+	now := x.number(at)
+	if now < usualLeaseS {
+		return []Change{x.set(at, usualLeaseS)}
+	}
+	return []Change{x.set(at, 4*now)}
+}
+
 // fasterTier proposes a link to the tier that loads the blocks of a request in a tenth of the TTFT target.
 func (x *proposal) fasterTier() []Change {
 	at := "deployments." + x.deployment().ID + ".kv_tiers"

@@ -13,20 +13,22 @@ func TestWhereADisaggregatedRequestWaits(t *testing.T) {
 		name                                    string
 		prefillMS, transferMS, blocksMS, slotMS stream.Micros
 		prefill, transfer, decode               bool
+		hopMS                                   stream.Micros
 	}{
-		{"prefill", 1000, 100, 0, 0, true, false, false},
-		{"link", 100, 1000, 100, 0, false, true, false},
-		{"blocks", 100, 1000, 900, 0, false, false, true},
-		{"slots", 100, 100, 0, 1000, false, false, true},
-		{"slots, then a transfer", 100, 100, 0, 900, false, false, true},
-		{"none", 300, 300, 0, 300, false, false, false},
+		{"prefill", 1000, 100, 0, 0, true, false, false, 0},
+		{"link", 100, 1000, 100, 0, false, true, false, 0},
+		{"blocks", 100, 1000, 900, 0, false, false, true, 0},
+		{"slots", 100, 100, 0, 1000, false, false, true, 0},
+		{"slots, then a transfer", 100, 100, 0, 900, false, false, true, 0},
+		{"hop", 100, 100, 0, 100, false, false, false, 900},
+		{"none", 300, 300, 0, 300, false, false, false, 0},
 	} {
 		a := New(header(1))
 		o := served("r", 0, 0, 0)
 		o.PrefillReplica, o.PrefillEnqueuedUS = 0, 0
 		o.PrefillScheduledUS = o.PrefillEnqueuedUS + 1000*c.prefillMS
 		o.PrefilledUS = o.PrefillScheduledUS + 50_000
-		o.EnqueuedUS = o.PrefilledUS
+		o.EnqueuedUS = o.PrefilledUS + 1000*c.hopMS
 		o.TransferredUS = o.EnqueuedUS + 1000*c.transferMS
 		o.BlockWaitUS, o.SlotWaitUS = int64(1000*c.blocksMS), int64(1000*c.slotMS)
 		o.ScheduledUS = o.TransferredUS + 1000*c.slotMS
@@ -36,8 +38,24 @@ func TestWhereADisaggregatedRequestWaits(t *testing.T) {
 		a.measureTransfers()
 		r := a.requests[0]
 		got := [3]bool{prefillPoolFull.holds(a, r), slowTransfer.holds(a, r), decodePoolFull.holds(a, r)}
-		if want := [3]bool{c.prefill, c.transfer, c.decode}; got != want {
+		if want := [3]bool{c.prefill, c.transfer, c.decode}; got != want || slowHandoff.holds(a, r) != (c.hopMS > 0) {
 			t.Errorf("%s: %v, want %v", c.name, got, want)
+		}
+	}
+}
+
+// A request whose blocks were freed before its decode replica asked for them failed for this reason alone.
+func TestLeaseTooShort(t *testing.T) {
+	for reason, want := range map[string]bool{stream.ReasonTransferTimeout: true, stream.ReasonReplicaLost: false} {
+		a := New(header(1))
+		o := served("r", 0, 0, 0)
+		o.State, o.Reason, o.PrefillReplica, o.PrefillEnqueuedUS, o.PrefillScheduledUS = stream.StateFailed, reason, 0, 0, 0
+		o.PrefilledUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS = 50_000, stream.Never, stream.Never, stream.Never
+		o.CompletedUS, o.EndedUS = stream.Never, 550_000
+		a.Outcome(&o, false)
+		r := a.requests[0]
+		if got := leaseTooShort.holds(a, r); got != want || r.handoffUS() != 500_000 {
+			t.Errorf("%s: %v, %d us", reason, got, r.handoffUS())
 		}
 	}
 }

@@ -112,6 +112,18 @@ func engineText(d tree) string {
 			text += fmt.Sprintf(", %s %v", key, e[key])
 		}
 	}
+	for _, key := range []string{"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"} {
+		if e.isOn(key) && fmt.Sprint(e[key]) != "1" {
+			text += fmt.Sprintf(", %s %v", key, e[key])
+		}
+	}
+	if e["enforce_eager"] == true {
+		text += ", enforce_eager"
+	}
+	// Coefficients of the user have no source.
+	if l := d.at("latency"); l["source"] == nil && l["beta_us"] != nil {
+		text += fmt.Sprintf(", beta_us %s, alpha_us %s", inline(l["beta_us"]), inline(l["alpha_us"]))
+	}
 	for _, key := range []string{"enable_chunked_prefill", "enable_prefix_caching"} {
 		if e[key] == false {
 			text += ", " + key + " false"

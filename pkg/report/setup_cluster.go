@@ -10,6 +10,7 @@ import (
 const (
 	maxSetupPart     = 180 // characters of one deployment's pools or tiers, of the auto-scaler, and of failures
 	maxFailureEvents = 2
+	usualLease       = "30" // transfer.lease_s in s
 )
 
 // deploymentText has the model of a deployment and its replicas by GPU: those of its pools, and the bounds of their
@@ -77,6 +78,12 @@ func poolsText(d tree, of string) string {
 	}
 	text += fmt.Sprintf(", links %v GB/s out and %v in, %v us", link["out_gb_per_s"], link["in_gb_per_s"],
 		link["latency_us"])
+	if link.isOn("hop_us") {
+		text += fmt.Sprintf(", hop %v us", link["hop_us"])
+	}
+	if s := link["lease_s"]; s != nil && fmt.Sprint(s) != usualLease {
+		text += fmt.Sprintf(", lease %v s (then %v)", s, link["on_expiry"])
+	}
 	if b := d.at("backpressure"); b != nil {
 		text += fmt.Sprintf(", backpressure from %v waiting", b["max_waiting"])
 	}
