@@ -51,7 +51,7 @@ var targetOutOfReach = Condition{Name: "hardware_too_slow", Component: engineCom
 		e := &r.evidence
 		e.tpotMS, e.targetMS = a.tpotMS(r), a.classes[a.names.list[r.labels.class]].Targets.TPOTMS
 		e.fastestMS = a.fastestTPOT(r)
-		return e.targetMS > 0 && e.fastestMS >= 0.9*e.targetMS && e.tpotMS > 0
+		return e.targetMS > 0 && e.fastestMS >= 0.9*e.targetMS && e.tpotMS > 0 && !a.isEager(r)
 	}}
 
 var decodeLength = Condition{Name: "decode_length", Component: workloadComponent, rank: rankCapacity, parts: inDecode,
@@ -99,6 +99,25 @@ var tokenBudgetFull = Condition{Name: "token_budget_full", Component: engineComp
 		small := share >= fixedShareLimit || share == 0 && budget > 0 && budget <= smallBudget
 		return small && r.waitedForBatch() && !a.slotsFull(r) && !a.blocksFull(r)
 	}}
+
+var eagerSteps = Condition{Name: "eager_steps", Component: engineComponent, rank: rankOverload, parts: inDecode,
+	Doc: "missed its TPOT target where kernels are launched one by one, without CUDA graphs (enforce_eager), which the" +
+		" operators model knows",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("TPOT %s ms, target %s ms (means), without CUDA graphs",
+			p.mean(func(r *request) float64 { return r.evidence.tpotMS }),
+			p.mean(func(r *request) float64 { return r.evidence.targetMS }))
+	},
+	Hint:       "use CUDA graphs (enforce_eager: false); they take memory from KV blocks",
+	change:     setEngine("enforce_eager", false),
+	isAbsolute: true,
+	holds:      func(a *Analyzer, r *request) bool { return a.isEager(r) && r.verdict.missed&missedTPOT != 0 }}
+
+// isEager reports whether the replica of r runs without CUDA graphs, and its step times know that.
+func (a *Analyzer) isEager(r *request) bool {
+	d := a.topology.deploymentOf(r.replica)
+	return d.Engine.EnforceEager && d.Latency.Model == "operators"
+}
 
 var smallChunks = Condition{Name: "small_chunks", Component: engineComponent, rank: rankCapacity,
 	parts: setOf(PartPrefill, PartQueue),

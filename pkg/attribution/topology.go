@@ -50,6 +50,7 @@ type deployment struct {
 		PrefillThreshold    int64   `json:"long_prefill_token_threshold"`
 		Watermark           float64 `json:"watermark"`
 		PrefixCaching       *bool   `json:"enable_prefix_caching"`
+		EnforceEager        bool    `json:"enforce_eager"`
 	} `json:"engine"`
 	Latency struct {
 		Model   string    `json:"model"`
