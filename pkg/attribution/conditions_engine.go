@@ -101,8 +101,8 @@ var tokenBudgetFull = Condition{Name: "token_budget_full", Component: engineComp
 	}}
 
 var eagerSteps = Condition{Name: "eager_steps", Component: engineComponent, rank: rankOverload, parts: inDecode,
-	Doc: "missed its TPOT target where kernels are launched one by one, without CUDA graphs (enforce_eager), which the" +
-		" operators model knows",
+	Doc: "missed its TPOT target where kernels are launched one by one, without CUDA graphs (enforce_eager), which" +
+		" the operators model knows",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("TPOT %s ms, target %s ms (means), without CUDA graphs",
 			p.mean(func(r *request) float64 { return r.evidence.tpotMS }),

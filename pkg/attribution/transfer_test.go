@@ -49,7 +49,8 @@ func TestLeaseTooShort(t *testing.T) {
 	for reason, want := range map[string]bool{stream.ReasonTransferTimeout: true, stream.ReasonReplicaLost: false} {
 		a := New(header(1))
 		o := served("r", 0, 0, 0)
-		o.State, o.Reason, o.PrefillReplica, o.PrefillEnqueuedUS, o.PrefillScheduledUS = stream.StateFailed, reason, 0, 0, 0
+		o.State, o.Reason = stream.StateFailed, reason
+		o.PrefillReplica, o.PrefillEnqueuedUS, o.PrefillScheduledUS = 0, 0, 0
 		o.PrefilledUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS = 50_000, stream.Never, stream.Never, stream.Never
 		o.CompletedUS, o.EndedUS = stream.Never, 550_000
 		a.Outcome(&o, false)
