@@ -11,31 +11,6 @@ const (
 	peakFactor      = 2.5
 )
 
-var slowReplica = Condition{Name: "slow_replica", Component: engineComponent, rank: rankCapacity, parts: afterAdmitted,
-	Doc: "on a replica whose time per output token is at least 1.35 times that of a peer of the same model with as" +
-		" many requests, or its configured step times, where too few requests can be compared",
-	cause: func(p *Pattern) string {
-		slower := p.mean(func(r *request) float64 { return r.evidence.slower })
-		if len(p.losing) > 0 && p.losing[0].evidence.slowConfigured {
-			return fmt.Sprintf("by its configured step times %s takes %s times as long for a step as a peer; too few"+
-				" requests are similar to measure it", p.Value, slower)
-		}
-		return fmt.Sprintf("%s takes %s times as long for an output token as a peer with as many requests (measured)",
-			p.Value, slower)
-	},
-	Hint:   "replace or repair that replica, or send it less (route by est_wait_ms or recent_tpot_ms)",
-	change: (*proposal).fasterReplica,
-	others: []remedy{leastLoaded, otherRouters[2]},
-	holds: func(a *Analyzer, r *request) bool {
-		if r.replica == missing || r.times.scheduled == never {
-			return false
-		}
-		r.evidence.slower = a.stats.speeds.slower[r.replica]
-		r.evidence.slowConfigured = a.stats.speeds.configured[r.replica]
-		return r.evidence.slower >= slowFactor
-	},
-	value: func(_ *Analyzer, r *request) int32 { return r.replica }, valueName: (*Analyzer).Replica}
-
 var targetOutOfReach = Condition{Name: "hardware_too_slow", Component: engineComponent, rank: rankCapacity,
 	parts: inDecode,
 	Doc:   "missed its TPOT target, which even the fastest request of its model missed, or met by less than 10 %",

@@ -26,6 +26,9 @@ type evidence struct {
 	// targets.
 	slower, tpotMS, fastestMS, targetMS, e2eTargetMS float64
 	slowConfigured                                   bool // slower was not measured
+	// slowFailure: its replica was slow because of a failure, for slowUS of its time there.
+	slowFailure bool
+	slowUS      int64
 	// fleet counts replicas. Its own one warmed up when it was sent there, or was lost before its end, in which case
 	// the auto-scaler had removed it or it had failed.
 	fleet                                fleetCounts

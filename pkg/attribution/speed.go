@@ -12,6 +12,8 @@ type speeds struct {
 	slower []float64
 	// configured: too few requests are similar to compare them; slower is that of the step times in the configuration.
 	configured []bool
+	// deployment: all replicas of its deployment are slower than those with other hardware; slower is the least factor.
+	deployment []bool
 	// fastest is the TPOT in ms of the fastest request that was served with each model, 0 without any.
 	fastest map[string]float64
 }
@@ -40,76 +42,53 @@ func (r *request) company() company {
 	return company{bits.Len32(uint32(r.contention.concurrent)), bits.Len64(uint64(r.contention.interfering / ms))}
 }
 
-// measureSpeeds compares replicas by the TPOT of requests with similar company.
+// measureSpeeds compares replicas, and deployments with different hardware, by the TPOT of requests with similar
+// company.
 func (a *Analyzer) measureSpeeds() {
-	samples, s := make([]map[company][]speedSample, len(a.topology.replicas)), &a.stats.speeds
+	s := &a.stats.speeds
 	s.fastest = map[string]float64{}
-	for n := range samples {
-		samples[n] = map[company][]speedSample{}
-	}
+	units := a.speedUnits()
 	for _, r := range a.requests {
-		if tpot := a.tpotMS(r); tpot > 0 && r.replica != missing {
-			if model := a.topology.deploymentOf(r.replica).Model; s.fastest[model] == 0 || tpot < s.fastest[model] {
-				s.fastest[model] = tpot
-			}
-			c := r.company()
-			samples[r.replica][c] = append(samples[r.replica][c], speedSample{tpot, r.contention.concurrent})
+		tpot := a.tpotMS(r)
+		if tpot == 0 || r.replica == missing {
+			continue
 		}
-	}
-	fits := a.fitSteps()
-	medians, peers := make([]map[company]speedSample, len(samples)), map[string]map[company]*fastestPeers{}
-	for n := range samples {
-		medians[n] = map[company]speedSample{}
-		model := a.topology.deploymentOf(int32(n)).Model
-		if peers[model] == nil {
-			peers[model] = map[company]*fastestPeers{}
+		if model := a.topology.deploymentOf(r.replica).Model; s.fastest[model] == 0 || tpot < s.fastest[model] {
+			s.fastest[model] = tpot
 		}
-		for c, list := range samples[n] {
-			if len(list) >= speedSamples {
-				medians[n][c] = medianSample(list)
-				peers[model][c] = peers[model][c].with(int32(n), medians[n][c])
-			}
-		}
+		units[r.replica].add(r, tpot)
 	}
-	for n, own := range medians {
-		peers := peers[a.topology.deploymentOf(int32(n)).Model]
-		factor, configured := a.slowerThanOthers(int32(n), own, samples[n], peers, fits)
-		s.slower, s.configured = append(s.slower, factor), append(s.configured, configured)
-	}
+	s.slower, s.configured = a.slowerThanPeers(units)
+	s.deployment = make([]bool, len(units))
+	a.compareDeployments(units)
 }
 
-// slowerThanOthers is by what factor a replica is slower, and whether that is known from the configuration alone. The
-// medians and samples are its own ones by company, peers those of its model.
-func (a *Analyzer) slowerThanOthers(n int32, medians map[company]speedSample, samples map[company][]speedSample,
-	peers map[company]*fastestPeers, fits []stepFit) (factor float64, configured bool) {
-	factor, configured = a.slowerByConfiguration(n), true
-	ratios := slowerThanPeers(medians, n, peers, speedSample.same)
-	if len(ratios) > 0 {
-		factor, configured = median(ratios), false
+// compareDeployments finds deployments of several replicas that are slower than others with other hardware: all of
+// their replicas with enough requests are. A replica that is clearly slower than that stays one of its own.
+func (a *Analyzer) compareDeployments(units []speedUnit) {
+	s, kinds, least := &a.stats.speeds, map[string]int32{}, map[*deployment]float64{}
+	for i := range units {
+		name := units[i].deployment.hardware()
+		if _, known := kinds[name]; !known {
+			kinds[name] = int32(len(kinds))
+		}
+		units[i].group = kinds[name]
 	}
-	if covered, all := comparable(samples, n, peers); 2*covered >= all && len(ratios) > 0 {
-		return factor, configured
-	}
-	if least := slowerThanPeers(medians, n, peers, speedSample.most); len(least) > 0 {
-		if bound := slices.Max(least); bound >= slowFactor && bound > factor {
-			factor, configured = bound, false
+	slower, configured := a.slowerThanPeers(units)
+	replicas := map[*deployment]int{}
+	for i := range units {
+		u := &units[i]
+		replicas[u.deployment]++
+		if factor := least[u.deployment]; u.fit.n >= speedSamples && (factor == 0 || slower[i] < factor) {
+			least[u.deployment] = slower[i]
 		}
 	}
-	if fitted := a.slowerThanFit(n, fits); fitted >= slowByFit && fitted > factor {
-		factor, configured = fitted, false
-	}
-	return factor, configured
-}
-
-// comparable is how many requests of a replica were in a company that a peer had, and how many there are.
-func comparable(samples map[company][]speedSample, n int32, peers map[company]*fastestPeers) (covered, all int) {
-	for c, list := range samples { // sums of integers
-		all += len(list)
-		if f := peers[c]; f != nil && f.besides(n).tpot > 0 && len(list) >= speedSamples {
-			covered += len(list)
+	for i := range units {
+		d := units[i].deployment
+		if factor := least[d]; replicas[d] > 1 && factor >= slowFactor && s.slower[i] < float64(slowFactor*factor) {
+			s.slower[i], s.configured[i], s.deployment[i] = factor, configured[i], true
 		}
 	}
-	return covered, all
 }
 
 // speedSample is a TPOT in ms and the mean number of requests in the batches then.
@@ -124,49 +103,35 @@ func medianSample(list []speedSample) speedSample {
 	return speedSample{median(tpots), median(running)}
 }
 
-// fastestPeers are those of the replicas of a model with the two lowest TPOTs in some company; the second one is zero
-// if there is none.
+// fastestPeers are the two lowest TPOTs of the units of a model in some company, of different groups; the second one is
+// zero if there is none.
 type fastestPeers struct {
 	first, second speedSample
-	at            int32 // the replica with the first
+	at            int32 // the group with the first
 }
 
-func (f *fastestPeers) with(n int32, s speedSample) *fastestPeers {
+func (f *fastestPeers) with(group int32, s speedSample) *fastestPeers {
 	switch {
 	case f == nil:
-		return &fastestPeers{first: s, at: n}
+		return &fastestPeers{first: s, at: group}
+	case f.at == group:
+		if s.tpot < f.first.tpot {
+			f.first = s
+		}
 	case s.tpot < f.first.tpot:
-		*f = fastestPeers{s, f.first, n}
+		*f = fastestPeers{s, f.first, group}
 	case f.second.tpot == 0 || s.tpot < f.second.tpot:
 		f.second = s
 	}
 	return f
 }
 
-// besides is the fastest one that is not replica n.
-func (f *fastestPeers) besides(n int32) speedSample {
-	if f.at == n {
+// besides is the fastest one that is not of a group.
+func (f *fastestPeers) besides(group int32) speedSample {
+	if f.at == group {
 		return f.second
 	}
 	return f.first
-}
-
-// slowerThanPeers are, for each company of a replica, the factors by which its TPOT is above what the fastest peer
-// would need there, by an estimate from another company that is 0 where there is none.
-func slowerThanPeers(own map[company]speedSample, n int32, peers map[company]*fastestPeers,
-	estimate func(peer, own speedSample, of, in company) float64) (ratios []float64) {
-	for c, s := range own { // the callers do not depend on the order
-		best := 0.0
-		for other, f := range peers {
-			if ms := estimate(f.besides(n), s, other, c); ms > 0 && (best == 0 || ms < best) {
-				best = ms
-			}
-		}
-		if best > 0 {
-			ratios = append(ratios, s.tpot/best)
-		}
-	}
-	return ratios
 }
 
 // same estimates from the same company only.
@@ -186,10 +151,9 @@ func (s speedSample) most(own speedSample, of, in company) float64 {
 	return s.tpot * max(1, own.running/s.running)
 }
 
-// slowerByConfiguration is by what factor a typical step of a replica takes longer than that of its fastest peer,
+// slowerByConfiguration is by what factor a typical step of a deployment takes longer than that of its fastest peer,
 // by linear step times; 1 where these are not known.
-func (a *Analyzer) slowerByConfiguration(n int32) float64 {
-	d := a.topology.deploymentOf(n)
+func (a *Analyzer) slowerByConfiguration(d *deployment) float64 {
 	own, best := d.typicalStepUS(), 0.0
 	for i := range a.topology.Deployments {
 		if peer := &a.topology.Deployments[i]; peer.Model == d.Model && peer.Replicas > 0 {

@@ -44,25 +44,13 @@ func (f *stepFit) join(o *stepFit) {
 	}
 }
 
-// fitSteps sums up the requests of each replica.
-func (a *Analyzer) fitSteps() []stepFit {
-	fits := make([]stepFit, len(a.topology.replicas))
-	for _, r := range a.requests {
-		if tpot := a.tpotMS(r); tpot > 0 && r.replica != missing {
-			fits[r.replica].add(r.features(), tpot)
-		}
-	}
-	return fits
-}
-
-// slowerThanFit is by what factor the TPOTs of a replica are above what a fit to its peers expects of its batches, by
-// the sums over its requests; 0 without a fit.
-func (a *Analyzer) slowerThanFit(n int32, fits []stepFit) float64 {
-	own, peers := &fits[n], stepFit{}
-	model := a.topology.deploymentOf(n).Model
-	for k := range fits {
-		if int32(k) != n && a.topology.deploymentOf(int32(k)).Model == model {
-			peers.join(&fits[k])
+// slowerThanFit is by what factor the TPOTs of a unit are above what a fit to its peers expects of its batches, by the
+// sums over its requests; 0 without a fit.
+func (u *speedUnit) slowerThanFit(all []speedUnit) float64 {
+	own, peers := &u.fit, stepFit{}
+	for i := range all {
+		if p := &all[i]; p.group != u.group && p.deployment.Model == u.deployment.Model {
+			peers.join(&p.fit)
 		}
 	}
 	if own.n < speedSamples || peers.n < minFitted {

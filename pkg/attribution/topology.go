@@ -40,6 +40,7 @@ type topology struct {
 type deployment struct {
 	ID       string `json:"id"`
 	Model    string `json:"model"`
+	GPU      string `json:"gpu"`
 	Replicas int    `json:"replicas"`
 	// MaxReplicas is 0 for a deployment that does not scale.
 	MaxReplicas int64 `json:"max_replicas"`
@@ -51,6 +52,7 @@ type deployment struct {
 		Watermark           float64 `json:"watermark"`
 		PrefixCaching       *bool   `json:"enable_prefix_caching"`
 		EnforceEager        bool    `json:"enforce_eager"`
+		shards
 	} `json:"engine"`
 	Latency struct {
 		Model   string    `json:"model"`
@@ -71,6 +73,20 @@ type deployment struct {
 			GBPerS    float64 `json:"gb_per_s"`
 		} `json:"load"`
 	} `json:"kv_tiers"`
+}
+
+// shards are how an engine shards and stores the model.
+type shards struct {
+	TensorParallel   int64  `json:"tensor_parallel_size"`
+	PipelineParallel int64  `json:"pipeline_parallel_size"`
+	Quantization     string `json:"quantization"`
+	DType            string `json:"dtype"`
+	KVCacheDType     string `json:"kv_cache_dtype"`
+}
+
+// hardware names what a deployment computes with: deployments of a model with the same name should be equally fast.
+func (d *deployment) hardware() string {
+	return fmt.Sprint(d.GPU, d.Engine.shards, d.Engine.EnforceEager, d.Latency.Model, d.Latency.BetaUS)
 }
 
 // snapshotAgeUS is the highest age of a signal of replicas, 0 for one that is always current.

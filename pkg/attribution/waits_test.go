@@ -77,7 +77,7 @@ func TestSlowerThanPeersInOtherCompany(t *testing.T) {
 	}{{company{2, 1}, 3, "[12]"}, {company{6, 1}, 40, "[1.5]"}, {company{6, 2}, 40, "[]"}} {
 		own := speedSample{120, c.running}
 		peers := map[company]*fastestPeers{{3, 1}: {first: speedSample{10, 5}, at: 1}, c.own: {first: own}}
-		ratios := slowerThanPeers(map[company]speedSample{c.own: own}, 0, peers, speedSample.most)
+		ratios := (&speedUnit{medians: map[company]speedSample{c.own: own}}).ratios(peers, speedSample.most)
 		if fmt.Sprint(ratios) != c.want {
 			t.Errorf("%v: slower by %v, want %s", c.own, ratios, c.want)
 		}

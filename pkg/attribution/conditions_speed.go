@@ -1,0 +1,78 @@
+package attribution
+
+import (
+	"fmt"
+	"slices"
+)
+
+var slowReplica = Condition{Name: "slow_replica", Component: engineComponent, rank: rankCapacity, parts: afterAdmitted,
+	Doc: "on a replica whose time per output token is at least 1.35 times that of a peer of the same model with as" +
+		" many requests, or its configured step times, where too few requests can be compared; or of a deployment" +
+		" that is so much slower than one with other hardware; or a failure made it take 1.35 times as long there",
+	cause: func(p *Pattern) string {
+		slower := p.mean(func(r *request) float64 { return r.evidence.slower })
+		if len(p.losing) > 0 {
+			switch e := &p.losing[0].evidence; {
+			case e.slowConfigured:
+				return fmt.Sprintf("by its configured step times %s takes %s times as long for a step as a peer; too"+
+					" few requests are similar to measure it", p.Value, slower)
+			case e.slowFailure:
+				return fmt.Sprintf("a failure made steps of %s take %s times as long, for %s of %s ms that these"+
+					" requests spent there (means)", p.Value, slower, p.mean(slowMS), p.mean(atReplicaMS))
+			}
+		}
+		return fmt.Sprintf("%s takes %s times as long for an output token as a peer with as many requests (measured)",
+			p.Value, slower)
+	},
+	Hint:   "replace or repair that replica, or send it less (route by est_wait_ms or recent_tpot_ms)",
+	change: (*proposal).fasterReplica,
+	others: []remedy{leastLoaded, otherRouters[2]},
+	holds: func(a *Analyzer, r *request) bool {
+		if r.replica == missing || r.times.scheduled == never {
+			return false
+		}
+		e, s := &r.evidence, &a.stats.speeds
+		e.slower, e.slowConfigured = s.slower[r.replica], s.configured[r.replica]
+		return e.slower >= slowFactor || a.slowByFailure(r)
+	},
+	value: (*Analyzer).slowUnit, valueName: (*Analyzer).slowUnitName}
+
+// slowByFailure reports whether a failure made r take at least slowFactor times as long at its replica.
+func (a *Analyzer) slowByFailure(r *request) bool {
+	id, e := a.topology.replicas[r.replica], &r.evidence
+	for i := range a.episodes {
+		x := &a.episodes[i]
+		if x.Type != "replica_slow" || x.Deployment != id.deployment || x.Replica != id.index {
+			continue
+		}
+		us := min(x.EndUS, r.times.ended) - max(x.StartUS, r.times.enqueued)
+		lost := float64(us) * x.Severity // the share of the time of steps that was lost
+		if whole := float64(r.times.ended - r.times.enqueued); lost > 0 && whole >= slowFactor*(whole-lost) {
+			e.slower, e.slowConfigured, e.slowFailure, e.slowUS = 1/(1-x.Severity), false, true, int64(us)
+			return true
+		}
+	}
+	return false
+}
+
+// slowUnit is the number of a slow replica, or that of a slow deployment after those of all replicas.
+func (a *Analyzer) slowUnit(r *request) int32 {
+	if s := &a.stats.speeds; !r.evidence.slowFailure && s.deployment[r.replica] {
+		id := a.topology.replicas[r.replica].deployment
+		own := slices.IndexFunc(a.topology.Deployments, func(d deployment) bool { return d.ID == id })
+		return int32(len(a.topology.replicas) + own)
+	}
+	return r.replica
+}
+
+func (a *Analyzer) slowUnitName(value int32) string {
+	if n := int(value) - len(a.topology.replicas); n >= 0 {
+		return "deployment " + a.topology.Deployments[n].ID
+	}
+	return a.Replica(value)
+}
+
+// Quantities of which causes name the mean.
+
+func slowMS(r *request) float64      { return float64(r.evidence.slowUS) / 1000 }
+func atReplicaMS(r *request) float64 { return latencyMS(r.times.enqueued, r.times.ended) }

@@ -1,0 +1,103 @@
+package attribution
+
+import "slices"
+
+// speedUnit is a replica that is compared with its peers, which serve the same model and have another number in group:
+// all others, or those with other hardware.
+type speedUnit struct {
+	deployment *deployment
+	group      int32
+	samples    map[company][]speedSample
+	medians    map[company]speedSample
+	fit        stepFit
+}
+
+// speedUnits are all replicas, each a group of its own.
+func (a *Analyzer) speedUnits() (all []speedUnit) {
+	for n := range a.topology.replicas {
+		all = append(all, speedUnit{deployment: a.topology.deploymentOf(int32(n)), group: int32(n),
+			samples: map[company][]speedSample{}, medians: map[company]speedSample{}})
+	}
+	return all
+}
+
+func (u *speedUnit) add(r *request, tpot float64) {
+	c := r.company()
+	u.samples[c] = append(u.samples[c], speedSample{tpot, r.contention.concurrent})
+	u.fit.add(r.features(), tpot)
+}
+
+// slowerThanPeers compares each unit with its peers.
+func (a *Analyzer) slowerThanPeers(units []speedUnit) (slower []float64, configured []bool) {
+	peers := map[string]map[company]*fastestPeers{}
+	for i := range units {
+		u := &units[i]
+		model := u.deployment.Model
+		if peers[model] == nil {
+			peers[model] = map[company]*fastestPeers{}
+		}
+		for c, list := range u.samples {
+			if len(list) >= speedSamples {
+				u.medians[c] = medianSample(list)
+				peers[model][c] = peers[model][c].with(u.group, u.medians[c])
+			}
+		}
+	}
+	for i := range units {
+		u := &units[i]
+		factor, measured := u.slowerThan(peers[u.deployment.Model], units, a.slowerByConfiguration(u.deployment))
+		slower, configured = append(slower, factor), append(configured, !measured)
+	}
+	return slower, configured
+}
+
+// slowerThan is by what factor a unit is slower than its peers, and whether that was measured; else it is configured.
+func (u *speedUnit) slowerThan(peers map[company]*fastestPeers, all []speedUnit, configured float64) (
+	factor float64, measured bool) {
+	factor = configured
+	ratios := u.ratios(peers, speedSample.same)
+	if len(ratios) > 0 {
+		factor, measured = median(ratios), true
+	}
+	if covered, all := u.comparable(peers); 2*covered >= all && len(ratios) > 0 {
+		return factor, measured
+	}
+	if least := u.ratios(peers, speedSample.most); len(least) > 0 {
+		if bound := slices.Max(least); bound >= slowFactor && bound > factor {
+			factor, measured = bound, true
+		}
+	}
+	if fitted := u.slowerThanFit(all); fitted >= slowByFit && fitted > factor {
+		factor, measured = fitted, true
+	}
+	return factor, measured
+}
+
+// comparable is how many requests of a unit were in a company that a peer had, and how many there are.
+func (u *speedUnit) comparable(peers map[company]*fastestPeers) (covered, all int) {
+	for c, list := range u.samples { // sums of integers
+		all += len(list)
+		if f := peers[c]; f != nil && f.besides(u.group).tpot > 0 && len(list) >= speedSamples {
+			covered += len(list)
+		}
+	}
+	return covered, all
+}
+
+// ratios are, for each company of a unit, the factors by which its TPOT is above what the fastest peer would need
+// there, by an estimate from another company that is 0 where there is none.
+func (u *speedUnit) ratios(peers map[company]*fastestPeers,
+	estimate func(peer, own speedSample, of, in company) float64) (ratios []float64) {
+	for c, s := range u.medians { // the callers do not depend on the order
+		best := 0.0
+		for other, f := range peers {
+			if ms := estimate(f.besides(u.group), s, other, c); ms > 0 && (best == 0 || ms < best) {
+				best = ms
+			}
+		}
+		if best > 0 {
+			ratios = append(ratios, s.tpot/best)
+		}
+	}
+	return ratios
+}
