@@ -55,10 +55,12 @@ type Analyzer struct {
 	cacheDelayUS int64
 	// queuesCurrent: replicas report their queues at once.
 	queuesCurrent bool
-	names         nameTable
-	metrics       *metrics.Raw
-	episodes      []stream.Anomaly
-	query         *Query
+	// prefixesUnweighted: the router shows prefixes in its decisions and does not count them.
+	prefixesUnweighted bool
+	names              nameTable
+	metrics            *metrics.Raw
+	episodes           []stream.Anomaly
+	query              *Query
 
 	requests []*request
 	spare    []request        // allocated, not in requests yet
@@ -80,7 +82,10 @@ func New(h *stream.Header) *Analyzer {
 	a := &Analyzer{classes: map[string]stream.SLOClass{}, names: nameTable{numbers: map[string]int32{}},
 		timedOut: map[string]bool{}, pending: map[string]int32{}, exact: map[string]*Exact{},
 		admissions: map[string]int64{}, topology: newTopology(h)}
-	a.queueWeight = (&proposal{Analyzer: a}).number("policies.routing.params." + queueScorer)
+	config := &proposal{Analyzer: a}
+	a.queueWeight = config.number("policies.routing.params." + queueScorer)
+	a.prefixesUnweighted = a.topology.policy("routing") == "dynamo-kv" && config.config(overlapCredit) != nil &&
+		config.number(overlapCredit) == 0
 	a.cacheDelayUS = a.topology.snapshotAgeUS("cache")
 	a.queuesCurrent = a.topology.ControlPlane.Snapshots["queue_depth"] == immediate
 	for _, c := range stream.Classes {
@@ -91,6 +96,9 @@ func New(h *stream.Header) *Analyzer {
 	}
 	return a
 }
+
+// overlapCredit is what a cached block counts for the policy dynamo-kv.
+const overlapCredit = "policies.routing.params.overlap_score_credit"
 
 // Metrics takes the metrics of the run and keeps the pointer.
 func (a *Analyzer) Metrics(m *metrics.Raw) { a.metrics = m }

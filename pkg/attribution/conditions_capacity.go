@@ -80,17 +80,57 @@ var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMe
 		return expected && !a.cachingOff(r) && (lost || !r.longerQueue()) && !r.prefixIgnored() && r.recomputes()
 	}}
 
-var prefixCachingOff = Condition{Name: "prefix_caching_off", Component: cacheComponent, rank: rankMechanism,
+var prefixCachingOff = Condition{Name: "prefix_caching_off", Component: cacheComponent, rank: rankCapacity,
 	parts: afterAdmitted,
-	Doc: "waited behind at least 2000 tokens, most of them of prompts, on a replica without prefix caching; no" +
-		" queue was much shorter",
+	Doc: "on a replica without prefix caching, where at least 30 % of what delayed it was prompt tokens that the" +
+		" router knew to be computed there before: of its prompt and the work that it waited behind, if its first" +
+		" token took half of its TTFT target (100 ms without one), or else of the prompts that slowed down its" +
+		" decoding; or, where the router did not know that, waited behind at least 2000 tokens, most of them of" +
+		" prompts, and no queue was much shorter",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("prefix caching is off; waited behind %s prompt tokens (mean); whether prompts repeat is"+
-			" not recorded", p.mean(promptsAhead))
+		recomputed, all := 0.0, 0.0
+		for _, r := range p.losing {
+			recomputed += float64(r.contention.recomputed)
+			all += uncachedTokens(r)
+		}
+		if recomputed == 0 {
+			return fmt.Sprintf("prefix caching is off; waited behind %s prompt tokens (mean); whether prompts repeat"+
+				" is not recorded", p.mean(promptsAhead))
+		}
+		return fmt.Sprintf("prefix caching is off: %s of the tokens of their prompts had been computed there before;"+
+			" waited behind %s tokens, %s recomputed (means)", llmtext.Percent(recomputed/all), p.mean(allAhead),
+			p.mean(recomputedAhead))
 	},
 	Hint:   "set enable_prefix_caching if prompts share prefixes (blis-summarize WORKLOAD says so)",
 	change: setEngine("enable_prefix_caching", true),
-	holds:  func(a *Analyzer, r *request) bool { return a.cachingOff(r) && r.behindPrompts() }}
+	holds: func(a *Analyzer, r *request) bool {
+		if !a.cachingOff(r) {
+			return false
+		}
+		c := &r.contention
+		isUnknown := r.routing.chosen.Replica == missing || r.prefixIgnored() || a.indexSmall(r)
+		return a.delayedBy(r, repeated{c.recomputed, c.ahead.recomputed, c.interferingRecomputed}) ||
+			isUnknown && r.behindPrompts()
+	}}
+
+// repeated are prompt tokens that need not have been computed: those of a request, those among the work that it waited
+// behind, and those among the prompts that were computed while it decoded.
+type repeated struct{ own, ahead, interfering int64 }
+
+// delayedBy reports whether tokens were much of what delayed r: at least 30 % of its own prompt and the work that it
+// waited behind, if its first token took half of its TTFT target (100 ms without one), or else 30 % of the prompts that
+// slowed down its decoding.
+func (a *Analyzer) delayedBy(r *request, t repeated) bool {
+	c, target := &r.contention, int64(1000*a.classes[a.names.list[r.labels.class]].Targets.TTFTMS)
+	if target == 0 {
+		target = 2 * longWaitUS
+	}
+	if until := r.times.firstTokenOrEnd(); until != never && r.times.enqueued != never &&
+		2*int64(until-r.times.enqueued) >= target {
+		return 10*(t.own+t.ahead) >= 3*(int64(r.tokens.input-r.tokens.cached)+c.ahead.total)
+	}
+	return r.isSlowedDown() && 10*t.interfering >= 3*c.interfering
+}
 
 // cachingOff reports whether the replica of r has no prefix cache.
 func (a *Analyzer) cachingOff(r *request) bool {

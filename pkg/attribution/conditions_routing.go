@@ -82,9 +82,9 @@ var imbalancedBatch = Condition{Name: "imbalanced_batch", Component: routingComp
 
 var prefixUnseen = Condition{Name: "prefix_unseen", Component: routingComponent, rank: rankMechanism,
 	parts: afterAdmitted,
-	Doc: "routed by a policy that does not read prefixes, no queue much shorter; recomputed at least 256" +
-		" tokens and 30 % of its prompt (by what the best tenth of its tenant finds cached), or waited behind such" +
-		" tokens (30 % of at least 2000)",
+	Doc: "routed by a policy that does not read prefixes, or gives them no weight (overlap_score_credit 0), no queue" +
+		" much shorter; recomputed at least 256 tokens and 30 % of its prompt (by what the best tenth of its tenant" +
+		" finds cached), or waited behind such tokens (30 % of at least 2000)",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("routed without prefix lookup; %s of %s prompt tokens cached; waited behind %s tokens,"+
 			" %s recomputed (means)", p.mean(cachedTokens), p.mean(inputTokens), p.mean(allAhead),
@@ -148,7 +148,7 @@ func (r *request) queueUnseen() bool {
 	return r.longerQueue() && !r.stale() && !r.followedPrefix() && seen.Queue < 0 && seen.Running < 0
 }
 
-// prefixIgnored reports whether the router did not read prefixes.
+// prefixIgnored reports whether the router did not read prefixes, or not count them.
 func (r *request) prefixIgnored() bool {
 	seen := &r.routing.chosen
 	return seen.Replica != missing && seen.Prefix < 0

@@ -216,6 +216,9 @@ func (x *proposal) readQueues() []Change {
 
 // readPrefixes proposes to weigh prefixes like all else together; other policies are replaced by one that reads them.
 func (x *proposal) readPrefixes() []Change {
+	if x.prefixesUnweighted {
+		return []Change{x.set(overlapCredit, 1)}
+	}
 	if x.topology.policy("routing") != "weighted" {
 		return policy("routing", "weighted")(x)
 	}

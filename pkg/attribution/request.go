@@ -158,6 +158,9 @@ func (a *Analyzer) view(c *stream.Candidate) ReplicaView {
 	if !c.KVUtil.IsZero() {
 		v.KV = float64(c.KVUtil)
 	}
+	if a.prefixesUnweighted {
+		v.Prefix = -1
+	}
 	return v
 }
 
