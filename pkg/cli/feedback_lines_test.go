@@ -167,8 +167,8 @@ func (c *plainCheck) change(line string) string {
 	if len(c.missing) == 0 {
 		return "change: nothing; no request missed a target."
 	}
-	settings, _, _ := strings.Cut(line, " (saves")
-	return fmt.Sprintf("%s (saves at most %s of the requests)", settings,
+	settings, _, _ := strings.Cut(line, " (these")
+	return fmt.Sprintf("%s (these misses are %s of the requests)", settings,
 		share(float64(len(c.explained)), float64(len(c.requests))))
 }
 

@@ -87,7 +87,7 @@ func (w *writer) fit(lines []variants, priority []int, room int) {
 func (w *writer) change() variants {
 	f := w.Findings
 	if h := w.mainHint(); h != nil {
-		gain := fmt.Sprintf(" (saves at most %s)", w.gain(h.ExpectedGain))
+		gain := fmt.Sprintf(" (these misses are %s)", w.gain(h.ExpectedGain))
 		if m := h.Measured; m != nil {
 			gain = fmt.Sprintf(" (measured: fitness %+.4f)", m.Gain)
 		}
