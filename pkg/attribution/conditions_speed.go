@@ -46,7 +46,7 @@ func (a *Analyzer) slowByFailure(r *request) bool {
 			continue
 		}
 		us := min(x.EndUS, r.times.ended) - max(x.StartUS, r.times.enqueued)
-		lost := float64(us) * x.Severity // the share of the time of steps that was lost
+		lost := float64(float64(us) * x.Severity) // the share of the time of steps that was lost
 		if whole := float64(r.times.ended - r.times.enqueued); lost > 0 && whole >= slowFactor*(whole-lost) {
 			e.slower, e.slowConfigured, e.slowFailure, e.slowUS = 1/(1-x.Severity), false, true, int64(us)
 			return true

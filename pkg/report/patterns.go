@@ -38,7 +38,8 @@ var patterns = section{name: "PATTERNS", explains: true, write: func(w *writer) 
 		w.line("P1 %s: %s", c.Condition, c.Text)
 	}
 	if hasLift {
-		w.line("lift: loss rate of requests that match / of the others, without those that causes tried before explain.")
+		w.line("lift: loss rate of requests that match / of the others, without those that causes tried before" +
+			" explain.")
 	}
 	if !reported && !f.Loss.TooSmall() {
 		of := ""
