@@ -95,7 +95,7 @@ var conditions = []*Condition{
 	&staleSignal, &hotPrefix, &queueUnseen, &queueIgnored, &imbalancedBatch, &prefixUnseen, &prefixHitSkipped,
 	&rejected, &delayed, &stalePrefixes, &prefixForgotten,
 	&evicted, &preempted, &prefixCachingOff, &blocksTooLarge, &prefillInterference,
-	&eagerSteps, &scaleLimit, &loadPeak, &overload, &replicasSaturated,
+	&eagerSteps, &scaleLimit, &loadPeak, &overload, &promptsSaturate, &replicasSaturated,
 	&hotReplica, &burst, &longPrompt, &tenantTrait, &classTrait,
 }
 

@@ -26,7 +26,8 @@ var behindLowerClass = Condition{Name: "behind_lower_class", Component: scheduli
 var prefillInterference = Condition{Name: "prefill_interference", Component: schedulingComponent, rank: rankMechanism,
 	parts: afterAdmitted,
 	Doc: "decoded while its replica prefilled at least 500 prompt tokens of others for each output token;" +
-		" missed its TPOT target only",
+		" missed its TPOT target only, which it would have met without these prompts, and if the replica had computed" +
+		" all that it did at an even rate (where step times are known)",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("decoded %s tokens while the replica prefilled %s of other requests (means)",
 			p.mean(outputTokens), p.mean(interferingTokens))
@@ -36,10 +37,39 @@ var prefillInterference = Condition{Name: "prefill_interference", Component: sch
 	// It slows decoding: it cannot explain a late first token.
 	change: (*proposal).lessBudget,
 	others: []remedy{ownReplicas},
-	holds: when(func(r *request) bool {
-		missed := r.verdict.missed
-		return (missed == 0 || missed == missedTPOT) && r.isSlowedDown()
-	})}
+	holds: func(a *Analyzer, r *request) bool {
+		slowed, tooMany := a.decodesBesidePrompts(r)
+		return slowed && !tooMany
+	}}
+
+var promptsSaturate = Condition{Name: "prompts_saturate", Component: workloadComponent, rank: rankOverload,
+	parts: afterAdmitted,
+	Doc: "decoded while its replica prefilled at least 500 prompt tokens of others for each output token; missed its" +
+		" TPOT target only, which it would have met without these prompts, but not if the replica had computed all" +
+		" that it did at an even rate",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("their replicas computed %s prompt tokens a second (mean), more than the TPOT target"+
+			" leaves room for at an even rate", p.mean(func(r *request) float64 { return r.evidence.prefillPerS }))
+	},
+	Hint:   "add replicas, or cache prefixes; where other replicas compute less, route by load",
+	change: (*proposal).spreadPrompts,
+	others: []remedy{{"add replicas", (*proposal).moreReplicas}},
+	holds: func(a *Analyzer, r *request) bool {
+		slowed, tooMany := a.decodesBesidePrompts(r)
+		if r.replica != missing {
+			r.evidence.prefillPerS = 1e6 * a.stats.prefillRates[r.replica]
+		}
+		return slowed && tooMany
+	}}
+
+// decodesBesidePrompts is slowedByPrompts for requests that missed at most their TPOT target and decoded while their
+// replica computed many prompts.
+func (a *Analyzer) decodesBesidePrompts(r *request) (slowed, tooMany bool) {
+	if missed := r.verdict.missed; missed != 0 && missed != missedTPOT || !r.isSlowedDown() {
+		return false, false
+	}
+	return a.slowedByPrompts(r)
+}
 
 // mattersToWait reports whether r would have met its TTFT target without a part of the work ahead of it, or, if that is
 // not what it missed, would have waited at most half as long. Work of that share is then missing since the queue was

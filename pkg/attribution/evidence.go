@@ -14,6 +14,10 @@ type evidence struct {
 	// longAhead are prompt tokens of long prompts of others, and promptsAhead those of all others, that its
 	// replica computed while the request waited for its first token, by even progress of each prefill.
 	longAhead, promptsAhead float64
+	// promptsBeside are those that it computed while the request decoded.
+	promptsBeside float64
+	// prefillPerS is how many prompt tokens a second its replica computed in the run.
+	prefillPerS float64
 	// overtaken is the work of requests of no higher priority that joined the queue later and entered a batch earlier.
 	overtaken int64
 	// peak is the rate of arrivals of the last peakUS over that of the run.
@@ -48,8 +52,10 @@ const (
 
 // measureEvidence fills in the evidence of all requests.
 func (a *Analyzer) measureEvidence() {
-	for _, requests := range a.byReplica(func(t *times) stream.Micros { return t.enqueued }) {
+	a.stats.prefillRates = make([]float64, len(a.topology.replicas))
+	for n, requests := range a.byReplica(func(t *times) stream.Micros { return t.enqueued }) {
 		a.measurePrompts(requests)
+		a.measureInterference(n, requests)
 		a.measureOvertaking(requests)
 	}
 	a.measurePeaks()

@@ -96,6 +96,7 @@ func (a *Analyzer) Find(sources ...LossSource) *Findings {
 	a.markBursts()
 	a.measureEvidence()
 	a.measureSpeeds()
+	a.measureSteps()
 	a.measureRetries()
 	a.measureTransfers()
 	a.measureHeldBack()

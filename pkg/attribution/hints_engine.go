@@ -56,8 +56,12 @@ func (x *proposal) moreBudget() []Change {
 	return []Change{x.engine("max_num_batched_tokens", to)}
 }
 
-// lessBudget proposes the token budget at which a step with the pattern's requests fits the TPOT target.
+// lessBudget proposes the token budget at which a step with the pattern's requests fits the TPOT target, where replicas
+// can then still compute the prompts that come and more requests miss that target than wait too long for a first token.
 func (x *proposal) lessBudget() (changes []Change) {
+	if m := &x.f.Loss.Missed; m.TTFT > m.TPOT {
+		return nil
+	}
 	d, target := x.deployment(), 0.0
 	for _, r := range x.p.losing {
 		target = max(target, x.classes[x.names.list[r.labels.class]].Targets.TPOTMS)
@@ -68,7 +72,7 @@ func (x *proposal) lessBudget() (changes []Change) {
 		fits := (float64(1000*target) - b[0] - float64(b[2]*mean(x.p.losing, resident))) / b[1]
 		to = powerOf2(fits) / 2
 	}
-	if to = max(to, 128, int64(d.Engine.MaxNumSeqs)); to >= d.Engine.MaxNumBatchedTokens {
+	if to = max(to, 128, int64(d.Engine.MaxNumSeqs)); to >= d.Engine.MaxNumBatchedTokens || !x.carries(to) {
 		return nil
 	}
 	changes = []Change{x.engine("max_num_batched_tokens", to)}

@@ -36,7 +36,8 @@ func (x *proposal) lossesApart() []Change {
 	return x.pool("slo_class", x.names.list[class], func(r *request) bool { return r.labels.class == class })
 }
 
-// pool proposes a pool for some requests, as large as their share of the work; nil where they cannot be apart.
+// pool proposes a pool for some requests, as large as their share of the work; nil where they cannot be apart, or
+// where one pool could not serve its requests.
 func (x *proposal) pool(by, key string, isIn func(*request) bool) []Change {
 	replicas, work, all := 0, int64(0), int64(0)
 	model := x.deployment().Model
@@ -58,6 +59,9 @@ func (x *proposal) pool(by, key string, isIn func(*request) bool) []Change {
 	}
 	n := float64(replicas)
 	own := min(n-1, max(1, math.Round(n*float64(work)/float64(all))))
+	if !x.poolsCarry(own, n, isIn) {
+		return nil
+	}
 	return []Change{x.set("policies.routing", map[string]any{"type": "pools",
 		"params": map[string]any{"by": by, "shares": map[string]any{key: math.Round(1e4*own/n) / 1e4}}})}
 }

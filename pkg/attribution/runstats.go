@@ -12,9 +12,15 @@ type runStats struct {
 	// priority has rank 0.
 	ranks       map[int32]int
 	heavyTenant int32
+	// othersLose: those that are not the heavy tenant lose at least half as often as it.
+	othersLose bool
 	// hotReplicas are those that get at least twice an even share of the requests.
 	hotReplicas []bool
 	speeds      speeds
+	// steps are those of each deployment, by id; none where they are not known.
+	steps map[string]stepTimes
+	// prefillRates are the prompt tokens for each µs that each replica computed.
+	prefillRates []float64
 	// transferHeldUS is by how much longer the requests of each replica held blocks for transfers than to decode.
 	transferHeldUS []int64
 	// hasStops: outcomes say how long which limit stopped their queue.
@@ -24,6 +30,7 @@ type runStats struct {
 func (a *Analyzer) computeStats() {
 	s := &a.stats
 	s.heavyTenant, s.ranks = a.heavyTenant(), a.priorityRanks()
+	s.othersLose = a.othersLose()
 	var inputs []int64
 	sent := make([]int64, len(a.topology.replicas))
 	for _, r := range a.requests {
@@ -70,6 +77,22 @@ func (a *Analyzer) heavyTenant() int32 {
 		return missing
 	}
 	return tenant
+}
+
+// othersLose finds runStats.othersLose.
+func (a *Analyzer) othersLose() bool {
+	var own, others attainment
+	for _, r := range a.requests {
+		switch {
+		case !r.verdict.judged:
+		case r.labels.tenant == a.stats.heavyTenant:
+			own.add(r)
+		default:
+			others.add(r)
+		}
+	}
+	lostOwn, lostOthers := own.all-own.met, others.all-others.met
+	return lostOthers > 0 && 2*lostOthers*own.all >= lostOwn*others.all
 }
 
 // measureRecomputed finds how many tokens of each prompt had been computed before: those that

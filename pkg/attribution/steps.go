@@ -1,0 +1,167 @@
+package attribution
+
+import (
+	"math"
+
+	"blis/pkg/stream"
+)
+
+// stepTimes are what steps take: µs, for each prompt token and for each sequence that decodes.
+type stepTimes struct{ fixed, token, sequence float64 }
+
+// measureSteps finds runStats.steps: those of the configuration where they are linear, else a fit to the TPOTs of the
+// requests of the deployment.
+func (a *Analyzer) measureSteps() {
+	fits := map[string]*stepFit{}
+	for _, r := range a.requests {
+		tpot := a.tpotMS(r)
+		if tpot == 0 || r.replica == missing {
+			continue
+		}
+		id := a.topology.replicas[r.replica].deployment
+		if fits[id] == nil {
+			fits[id] = &stepFit{}
+		}
+		fits[id].add(r.features(), tpot)
+	}
+	a.stats.steps = map[string]stepTimes{}
+	for i := range a.topology.Deployments {
+		d := &a.topology.Deployments[i]
+		b, fit := d.Latency.BetaUS, fits[d.ID]
+		switch {
+		case d.Latency.Model == "linear" && len(b) > 2:
+			a.stats.steps[d.ID] = stepTimes{b[0], b[1], b[2]}
+		case fit != nil && fit.n >= minFitted:
+			c := fit.coefficients()
+			a.stats.steps[d.ID] = stepTimes{1000 * c[0], 1000 * c[2], 1000 * c[1]}
+		}
+	}
+}
+
+// measureInterference finds for the requests of a replica how many prompt tokens of others it computed while they
+// decoded, and runStats.prefillRates.
+func (a *Analyzer) measureInterference(n int, requests []*request) {
+	all := newProgress(requests)
+	from, until, tokens := never, stream.Micros(0), 0.0
+	for _, r := range requests {
+		if r.times.scheduled == never {
+			continue
+		}
+		from, until = min(from, r.times.scheduled), max(until, r.times.firstTokenOrEnd())
+		tokens += uncachedTokens(r)
+		if r.times.firstToken != never && r.times.ended != never {
+			r.evidence.promptsBeside = all.until(r.times.ended) - all.until(r.times.firstToken)
+		}
+	}
+	if until > from && until != never {
+		a.stats.prefillRates[n] = tokens / float64(until-from)
+	}
+}
+
+// evenFactor times the TPOT target is above it by more than estimates are wrong.
+const evenFactor = 1.1
+
+// slowedByPrompts reports whether r would have met its TPOT target without the prompts that its replica computed while
+// it decoded, and whether that replica has too many of them: r would have missed the target at an even rate of prompts,
+// too. Without known step times or a target r is taken to be slowed down by prompts that come unevenly.
+func (a *Analyzer) slowedByPrompts(r *request) (slowed, tooMany bool) {
+	steps, known := a.stats.steps[a.topology.deploymentOf(r.replica).ID]
+	target := 1000 * a.classes[a.names.list[r.labels.class]].Targets.TPOTMS
+	if !known || target == 0 {
+		return true, false
+	}
+	tokens := float64(r.tokens.output - 1)
+	us := float64(r.times.ended-r.times.firstToken) / tokens
+	alone := us - float64(steps.token*r.evidence.promptsBeside)/tokens
+	return alone <= target, steps.even(r.contention.concurrent, a.stats.prefillRates[r.replica]) > evenFactor*target
+}
+
+// even is the time of a step with as many sequences at a rate of prompt tokens for each µs.
+func (s stepTimes) even(sequences, rate float64) float64 {
+	idle := 1 - float64(s.token*rate)
+	if idle <= 0 {
+		return math.Inf(1)
+	}
+	return (s.fixed + float64(s.sequence*sequences)) / idle
+}
+
+// carries reports whether steps of as many tokens compute the prompts of the replica with most of the losing requests
+// as fast as it did from the first to the last of these; true where step times are not known.
+func (x *proposal) carries(budget int64) bool {
+	counts, busiest := map[int32]int{}, x.p.losing[0].replica
+	for _, r := range x.p.losing {
+		if counts[r.replica]++; counts[r.replica] > counts[busiest] {
+			busiest = r.replica
+		}
+	}
+	from, until := never, stream.Micros(0)
+	for _, r := range x.p.losing {
+		if r.replica == busiest && r.times.scheduled != never && r.times.ended != never {
+			from, until = min(from, r.times.scheduled), max(until, r.times.ended)
+		}
+	}
+	prompts := 0.0
+	for _, r := range x.requests {
+		if t := r.times.scheduled; r.replica == busiest && t != never && t >= from && t < until {
+			prompts += uncachedTokens(r)
+		}
+	}
+	steps, known := x.stats.steps[x.topology.deploymentOf(busiest).ID]
+	tokens := float64(budget)
+	us := steps.fixed + float64(steps.token*tokens) + float64(steps.sequence*mean(x.p.losing, resident))
+	return !known || until <= from || float64(prompts*us) <= float64(tokens*float64(until-from))
+}
+
+// poolsCarry reports whether two pools, the first with some of n replicas for some requests, can serve these and the
+// others as they came: with steps that meet the highest TPOT target of the losing requests, if they have one. It is
+// true where step times are not known.
+func (x *proposal) poolsCarry(own, n float64, isIn func(*request) bool) bool {
+	steps, known := x.stats.steps[x.deployment().ID]
+	if !known {
+		return true
+	}
+	target := 0.0
+	for _, r := range x.p.losing {
+		target = max(target, 1000*x.classes[x.names.list[r.labels.class]].Targets.TPOTMS)
+	}
+	from, until, model := never, stream.Micros(0), x.deployment().Model
+	work := map[bool]float64{} // µs of all steps besides their fixed part
+	for _, r := range x.requests {
+		if r.replica == missing || r.times.scheduled == never || r.times.ended == never ||
+			x.topology.deploymentOf(r.replica).Model != model {
+			continue
+		}
+		from, until = min(from, r.times.scheduled), max(until, r.times.ended)
+		work[isIn(r)] += float64(steps.token*uncachedTokens(r)) + float64(steps.sequence*float64(r.tokens.output))
+	}
+	for in, replicas := range map[bool]float64{true: own, false: n - own} {
+		idle := 1 - work[in]/(replicas*float64(max(1, until-from)))
+		if idle <= 0 || target > 0 && steps.fixed > float64(idle*target) {
+			return false
+		}
+	}
+	return true
+}
+
+// spreadPrompts proposes to route by load where all replicas of the model would meet the target with the same rate of
+// prompts and as many fewer sequences, else replicas.
+func (x *proposal) spreadPrompts() []Change {
+	d, sum, n := x.deployment(), 0.0, 0.0
+	for k, rate := range x.stats.prefillRates {
+		if x.topology.deploymentOf(int32(k)).Model == d.Model {
+			sum, n = sum+rate, n+1
+		}
+	}
+	fits := 0
+	for _, r := range x.p.losing {
+		target := 1000 * x.classes[x.names.list[r.labels.class]].Targets.TPOTMS
+		less := sum / n / x.stats.prefillRates[r.replica]
+		if x.stats.steps[d.ID].even(less*r.contention.concurrent, sum/n) <= target {
+			fits++
+		}
+	}
+	if 2*fits < len(x.p.losing) {
+		return x.moreReplicas()
+	}
+	return x.readQueues()
+}
