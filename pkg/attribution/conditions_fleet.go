@@ -61,8 +61,9 @@ var scaledLate = Condition{Name: "scaled_late", Component: scalingComponent, ran
 	},
 	Hint:   "begin with the replicas that the load needs (min_replicas), or start them sooner",
 	change: (*proposal).keepReplicas,
-	others: append([]remedy{{"look more often, at the requests that wait", (*proposal).scaleByQueues}},
-		shorterQueues...),
+	others: append([]remedy{
+		{"look more often, and start at once what the policy wants", (*proposal).sooner},
+		{"scale by the requests that wait", (*proposal).scaleByQueues}}, shorterQueues...),
 	holds: func(a *Analyzer, r *request) bool {
 		n := r.evidence.fleet
 		late := n.starting > 0 && 4*n.starting >= n.serving || n.later > n.serving && 4*n.later >= 5*n.serving
@@ -97,7 +98,7 @@ var warmingReplica = Condition{Name: "warming_replica", Component: engineCompone
 		return fmt.Sprintf("sent to replicas that warmed up, whose steps are slower then; TPOT %s ms (mean)",
 			p.mean(func(r *request) float64 { return r.evidence.tpotMS }))
 	},
-	Hint:   "send requests only to replicas that are warm (route_while_warming: false), or warm up faster",
+	Hint:   "warm up faster, or send requests only to warm replicas where these have room (route_while_warming: false)",
 	change: (*proposal).routeToWarm,
 	others: []remedy{{"keep the replicas that the load needs (min_replicas)", (*proposal).keepReplicas}},
 	holds: func(a *Analyzer, r *request) bool {

@@ -33,8 +33,8 @@ type fleet struct {
 
 // fleetCounts are the replicas of the deployment of a request when it was routed, or arrived if it was not: those
 // that serve, that start for the first time, and that have failed and are not back; later is the largest number that
-// serve at any later time.
-type fleetCounts struct{ serving, starting, down, later int32 }
+// serve at any later time. Of those that serve, some warm up.
+type fleetCounts struct{ serving, starting, down, later, warming int32 }
 
 // startFleet goes back to the beginning of the run, when the replicas of the configuration are ready.
 func (a *Analyzer) startFleet() {
@@ -72,6 +72,9 @@ func (f *fleet) count(replicas []int32) (c fleetCounts) {
 		switch {
 		case f.serves(n):
 			c.serving++
+			if len(f.changes) > 0 && f.states[n] == stream.ReplicaWarming {
+				c.warming++
+			}
 		case f.recovering[n]:
 			c.down++
 		case f.states[n] == stream.ReplicaProvisioning || f.states[n] == stream.ReplicaLoading:

@@ -32,8 +32,8 @@ func TestFleetAtARequest(t *testing.T) {
 	state(a, 300, 1, stream.ReplicaWarming)
 	state(a, 400, 2, stream.ReplicaReady)
 	state(a, 500, 2, stream.ReplicaDraining)
-	want := map[int64]fleetCounts{50: {2, 0, 0, 3}, 150: {1, 0, 1, 3}, 225: {1, 1, 1, 3}, 275: {1, 1, 1, 3},
-		350: {2, 1, 0, 3}, 450: {3, 0, 0, 3}, 550: {2, 0, 0, 2}}
+	want := map[int64]fleetCounts{50: {2, 0, 0, 3, 0}, 150: {1, 0, 1, 3, 0}, 225: {1, 1, 1, 3, 0},
+		275: {1, 1, 1, 3, 0}, 350: {2, 1, 0, 3, 1}, 450: {3, 0, 0, 3, 1}, 550: {2, 0, 0, 2, 1}}
 	for at := range want {
 		o := served(string(rune('A'+at/10)), 1, at, 0)
 		a.Outcome(&o, false)

@@ -48,13 +48,48 @@ func (x *proposal) keepReplicas() []Change {
 	return []Change{x.set(at+"min_replicas", to), x.set(at+"replicas", math.Max(to, float64(d.Replicas)))}
 }
 
-// scaleByQueues proposes to look every five seconds and to want a replica for few waiting requests.
+// soonScale is an interval in which an auto-scaler notices load soon.
+const soonScale = 5 * time.Second
+
+// sooner proposes to look every five seconds, and to start at once as many replicas as the policy wants.
+func (x *proposal) sooner() (changes []Change) {
+	const at = "policies.autoscale."
+	if x.longer(at+"stabilization.up", 0) {
+		changes = append(changes, x.set(at+"stabilization.up", "0s"))
+	}
+	if limits, _ := x.config(at + "limits.up").([]any); len(limits) > 0 {
+		changes = append(changes, x.set(at+"limits.up", []any{}))
+	}
+	if x.longer(at+"cooldown", 0) {
+		changes = append(changes, x.set(at+"cooldown", "0s"))
+	}
+	if x.longer(at+"interval", soonScale) {
+		changes = append(changes, x.set(at+"interval", soonScale.String()))
+	}
+	return changes
+}
+
+// longer reports whether the duration at a path is longer than another one.
+func (x *proposal) longer(path string, than time.Duration) bool {
+	text, _ := x.config(path).(string)
+	d, err := time.ParseDuration(text)
+	return err == nil && d > than
+}
+
+// scaleByQueues proposes to want a replica for few waiting requests, where the policy wants no more of them: for most
+// of the losing requests every replica was full, and none was started though it could be.
 func (x *proposal) scaleByQueues() []Change {
 	auto, _ := x.config("policies.autoscale").(map[string]any)
-	if auto == nil {
+	blind := 0
+	for _, r := range x.p.losing {
+		if r.allReplicasFull() && r.evidence.fleet.starting == 0 {
+			blind++
+		}
+	}
+	if auto == nil || len(x.sooner()) > 0 || 2*blind <= len(x.p.losing) {
 		return nil
 	}
-	to := map[string]any{"type": "queue-depth", "params": map[string]any{"target": 2.0}, "interval": "5s"}
+	to := map[string]any{"type": "queue-depth", "params": map[string]any{"target": 2.0}, "interval": auto["interval"]}
 	for _, field := range []string{"actuation", "stabilization", "limits", "cost"} {
 		if v := auto[field]; v != nil {
 			to[field] = v
@@ -71,8 +106,15 @@ func (x *proposal) waitForDrain() []Change {
 	return []Change{x.set("policies.autoscale.actuation.drain", map[string]any{"mode": "wait", "timeout": "600s"})}
 }
 
-// routeToWarm proposes to send requests only to replicas that are warm.
+// routeToWarm proposes to send requests only to replicas that are warm, where each of these then had fewer than 32.
 func (x *proposal) routeToWarm() (changes []Change) {
+	then := mean(x.p.losing, func(r *request) float64 {
+		n := r.evidence.fleet
+		return float64(n.serving) * resident(r) / float64(max(1, n.serving-n.warming))
+	})
+	if then >= fullReplica {
+		return nil
+	}
 	for _, at := range []string{"policies.autoscale.actuation", "failures.restart"} {
 		if x.config(at) != nil {
 			changes = append(changes, x.set(at+".route_while_warming", false))
