@@ -39,7 +39,8 @@ var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponen
 	parts: beforeToken,
 	Doc: "waited behind at least 2000 tokens, at least 30 % of them from the tenant with 30 % of all work and 1.25" +
 		" times an even share or twice its share of the requests; less than 25 % of them joined the queue later;" +
-		" without these it would have met its TTFT target (or waited half as long); no queue was much shorter",
+		" without these it would have met its TTFT target (or waited half as long); no queue was much shorter; other" +
+		" tenants miss their targets at least half as often as that one",
 	cause: func(p *Pattern) string {
 		return waitedBehind(p, heavyTenantAhead, "tenant "+llmtext.Short(p.Value, maxNameLength))
 	},
@@ -53,7 +54,7 @@ var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponen
 		remedy{"bound each tenant's rate of prompt tokens (token-bucket)", (*proposal).equalRates}),
 	holds: func(a *Analyzer, r *request) bool {
 		cameFirst := 4*r.evidence.overtaken < r.contention.ahead.total
-		return a.stats.heavyTenant != missing && !r.longerQueue() && cameFirst &&
+		return a.stats.heavyTenant != missing && a.stats.othersLose && !r.longerQueue() && cameFirst &&
 			r.mostlyBehind(r.contention.ahead.heavyTenant) && a.mattersToWait(r, r.contention.ahead.heavyTenant)
 	},
 	value:     func(a *Analyzer, _ *request) int32 { return a.stats.heavyTenant },

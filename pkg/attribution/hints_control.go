@@ -182,8 +182,18 @@ func (x *proposal) offeredRates() (requests, tokens float64) {
 	return float64(len(x.requests)) / seconds, tokens / seconds
 }
 
-// boundTenant proposes to serve the other classes first where the heavy tenant's is lower, else the other tenants.
+// boundTenant proposes to serve the other classes first where the heavy tenant's is lower, else the other tenants;
+// nothing where the heavy tenant has most of the misses.
 func (x *proposal) boundTenant() []Change {
+	own := 0
+	for _, r := range x.p.losing {
+		if r.labels.tenant == x.stats.heavyTenant {
+			own++
+		}
+	}
+	if 2*own > len(x.p.losing) {
+		return nil
+	}
 	victims, heavy := 0.0, math.Inf(1)
 	for _, r := range x.requests {
 		if r.labels.tenant == x.stats.heavyTenant {
