@@ -109,8 +109,18 @@ func cloned(v any) map[string]any {
 }
 
 // moreRoomToDecode proposes slots where these stopped the queue for longer than blocks did and blocks are left, else
-// what gives requests more blocks.
+// what gives requests more blocks. Where most requests miss the TPOT target already, more of them at once are slower
+// still: then it proposes replicas.
 func (x *proposal) moreRoomToDecode() []Change {
+	slow := 0
+	for _, r := range x.p.losing {
+		if r.verdict.missed&missedTPOT != 0 {
+			slow++
+		}
+	}
+	if 2*slow > len(x.p.losing) {
+		return x.moreReplicas()
+	}
 	slots := mean(x.p.losing, func(r *request) float64 { return float64(r.stopped.slots) })
 	blocks := mean(x.p.losing, func(r *request) float64 { return float64(r.stopped.blocks) })
 	if slots > blocks {
