@@ -160,6 +160,7 @@ func (p *Pattern) mean(of func(*request) float64) string { return llmtext.Number
 func signalAgeMS(r *request) float64        { return float64(r.routing.chosen.AgeUS) / 1000 }
 func queueShown(r *request) float64         { return float64(r.routing.chosen.Queue) }
 func ownQueue(r *request) float64           { return float64(r.contention.queue) }
+func underway(r *request) float64           { return float64(r.contention.underway) }
 func shortestQueue(r *request) float64      { return float64(r.contention.shortest) }
 func resident(r *request) float64           { return float64(r.contention.resident) }
 func fewestResident(r *request) float64     { return float64(r.contention.fewestResident) }

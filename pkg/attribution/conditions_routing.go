@@ -54,9 +54,10 @@ var queueUnseen = Condition{Name: "queue_unseen", Component: routingComponent, r
 	holds:  when((*request).queueUnseen)}
 
 var queueIgnored = Condition{Name: "queue_ignored_by_weights", Component: routingComponent, rank: rankMechanism,
-	parts:  afterAdmitted,
-	Doc:    "sent to a queue at least twice the shortest plus 4, which the router saw",
-	cause:  func(p *Pattern) string { return sentTo(p) + " (means), which the router saw" },
+	parts: afterAdmitted,
+	Doc: "sent to a queue at least twice the shortest plus 4, which the router saw, apart from requests that had not" +
+		" reached the engine",
+	cause:  func(p *Pattern) string { return sentTo(p) + " (means), " + seenOf(p) },
 	Hint:   "raise the weight of queue-depth against the other scorers",
 	change: (*proposal).flipQueues,
 	others: weighQueues,
@@ -125,12 +126,23 @@ func (r *request) longerQueue() bool {
 	return c.queue >= 0 && c.queue >= longerFactor*c.shortest+longerBy
 }
 
+// seenOf says what the router saw of the queues of a pattern.
+func seenOf(p *Pattern) string {
+	if away := mean(p.losing, underway); 2*away > mean(p.losing, ownQueue) {
+		return llmtext.Number(away) + " of them on their way to the engine, which signals of queues do not count"
+	}
+	return "which the router saw"
+}
+
 // stale reports whether r was sent to a much longer queue on old signals that were wrong.
 func (r *request) stale() bool {
 	queue, seen := r.contention.queue, &r.routing.chosen
 	cutOff := r.routing.current && seen.Queue >= 0 // the router should have seen the queue as it was
 	if !r.longerQueue() || seen.AgeUS < staleUS && !cutOff {
 		return false
+	}
+	if cutOff {
+		queue -= r.contention.underway
 	}
 	off := seen.Queue - queue
 	return seen.Queue < 0 || max(off, -off) >= max(longerBy, queue/2)

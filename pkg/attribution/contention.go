@@ -15,6 +15,8 @@ type contention struct {
 	// shortest the smallest such number over the replicas that could serve it, at replica
 	// shortestAt. -1: it was not routed.
 	queue, shortest, shortestAt int32
+	// underway is how many of queue had not joined the queue of the engine: a router does not see these there.
+	underway int32
 	// resident and fewestResident are the same for all requests sent there that had not ended.
 	resident, fewestResident int32
 	// busySince is when the queue of its replica was last found empty before it, or by it.
@@ -62,6 +64,9 @@ func (a *Analyzer) countQueues() {
 			busySince[r.replica] = r.times.routed
 		}
 		c.busySince = busySince[r.replica]
+	})
+	a.countAt(routed, func(t *times) stream.Micros { return min(t.enqueued, t.ended) }, func(r *request, own, _, _ int32) {
+		r.contention.underway = own
 	})
 	a.countAt(routed, func(t *times) stream.Micros { return t.ended }, func(r *request, own, fewest, _ int32) {
 		c := &r.contention
