@@ -36,7 +36,7 @@ var prefillInterference = Condition{Name: "prefill_interference", Component: sch
 		" or send long prompts elsewhere",
 	// It slows decoding: it cannot explain a late first token.
 	change: (*proposal).lessBudget,
-	others: []remedy{ownReplicas},
+	others: []remedy{ownReplicas, {"add replicas: each then has fewer prompts", (*proposal).moreReplicas}},
 	holds: func(a *Analyzer, r *request) bool {
 		slowed, tooMany := a.decodesBesidePrompts(r)
 		return slowed && !tooMany

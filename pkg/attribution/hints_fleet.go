@@ -57,7 +57,7 @@ func (x *proposal) sooner() (changes []Change) {
 	if x.longer(at+"stabilization.up", 0) {
 		changes = append(changes, x.set(at+"stabilization.up", "0s"))
 	}
-	if limits, _ := x.config(at + "limits.up").([]any); len(limits) > 0 {
+	if x.limitsHold() {
 		changes = append(changes, x.set(at+"limits.up", []any{}))
 	}
 	if x.longer(at+"cooldown", 0) {
@@ -68,6 +68,34 @@ func (x *proposal) sooner() (changes []Change) {
 	}
 	return changes
 }
+
+// limitsHold reports whether the limits of growing delay the last one of as many replicas as served at most by more
+// than a period of the default.
+func (x *proposal) limitsHold() bool {
+	const at = "policies.autoscale.limits."
+	limits, _ := x.config(at + "up").([]any)
+	most := x.number("deployments." + x.deployment().ID + ".max_replicas")
+	served := max(1, mean(x.p.losing, serving))
+	shortest, longest := math.Inf(1), 0.0
+	for _, l := range limits {
+		limit, _ := l.(map[string]any)
+		text, _ := limit["period"].(string)
+		period, err := time.ParseDuration(text)
+		if err != nil {
+			continue
+		}
+		each := max(number(limit["replicas"]), math.Ceil(number(limit["percent"])/100*served))
+		wait := (math.Ceil((most-served)/max(1, each)) - 1) * period.Seconds()
+		shortest, longest = min(shortest, wait), max(longest, wait)
+	}
+	if x.config(at+"select") != "max" {
+		shortest = longest
+	}
+	return len(limits) > 0 && x.config(at+"select") != "disabled" && shortest > limitPeriod.Seconds()
+}
+
+// limitPeriod is the period of the default limits.
+const limitPeriod = 15 * time.Second
 
 // longer reports whether the duration at a path is longer than another one.
 func (x *proposal) longer(path string, than time.Duration) bool {

@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"blis/pkg/stream"
@@ -37,7 +38,7 @@ func (x *proposal) lossesApart() []Change {
 }
 
 // pool proposes a pool for some requests, as large as their share of the work; nil where they cannot be apart, or
-// where one pool could not serve its requests.
+// where one pool could not serve its requests or a replica of it failed.
 func (x *proposal) pool(by, key string, isIn func(*request) bool) []Change {
 	replicas, work, all := 0, int64(0), int64(0)
 	model := x.deployment().Model
@@ -59,7 +60,8 @@ func (x *proposal) pool(by, key string, isIn func(*request) bool) []Change {
 	}
 	n := float64(replicas)
 	own := min(n-1, max(1, math.Round(n*float64(work)/float64(all))))
-	if !x.poolsCarry(own, n, isIn) {
+	failed := func(r *request) bool { return r.evidence.fleet.down > 0 }
+	if slices.ContainsFunc(x.requests, failed) || !x.poolsCarry(own, n, isIn) {
 		return nil
 	}
 	return []Change{x.set("policies.routing", map[string]any{"type": "pools",

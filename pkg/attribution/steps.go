@@ -86,7 +86,8 @@ func (s stepTimes) even(sequences, rate float64) float64 {
 }
 
 // carries reports whether steps of as many tokens compute the prompts of the replica with most of the losing requests
-// as fast as it did from the first to the last of these; true where step times are not known.
+// as fast as it did from the first to the last of these, and do not make most of them miss their TTFT target; true where
+// step times are not known.
 func (x *proposal) carries(budget int64) bool {
 	counts, busiest := map[int32]int{}, x.p.losing[0].replica
 	for _, r := range x.p.losing {
@@ -107,31 +108,57 @@ func (x *proposal) carries(budget int64) bool {
 		}
 	}
 	steps, known := x.stats.steps[x.topology.deploymentOf(busiest).ID]
-	tokens := float64(budget)
-	us := steps.fixed + float64(steps.token*tokens) + float64(steps.sequence*mean(x.p.losing, resident))
-	return !known || until <= from || float64(prompts*us) <= float64(tokens*float64(until-from))
+	if !known || until <= from {
+		return true
+	}
+	rate := func(budget int64) float64 {
+		tokens := float64(budget)
+		us := steps.fixed + float64(steps.token*tokens) + float64(steps.sequence*mean(x.p.losing, resident))
+		return tokens / us
+	}
+	then, now := rate(budget), rate(x.deployment().Engine.MaxNumBatchedTokens)
+	return prompts/float64(until-from) <= then && 2*x.lateWith(then, now) <= len(x.p.losing)
+}
+
+// lateWith is how many of the losing requests would miss their TTFT target if prompts were computed at another rate
+// than now: their own take longer, and wait for as many as did not fit while such a request decodes.
+func (x *proposal) lateWith(then, now float64) (late int) {
+	for _, r := range x.p.losing {
+		target := x.classes[x.names.list[r.labels.class]].Targets.TTFTMS
+		if target == 0 || r.times.firstToken == never || r.times.ended == never {
+			continue
+		}
+		decode := latencyMS(r.times.firstToken, r.times.ended)
+		more := max(0, r.evidence.promptsBeside/then/1000-decode)
+		if ttftMS(r)*now/then+more > target {
+			late++
+		}
+	}
+	return late
 }
 
 // poolsCarry reports whether two pools, the first with some of n replicas for some requests, can serve these and the
-// others as they came: with steps that meet the highest TPOT target of the losing requests, if they have one. It is
-// true where step times are not known.
+// others as these came from the first to the last of the losing requests: with steps that meet the highest TPOT target
+// of the losing requests, if they have one. It is true where step times are not known.
 func (x *proposal) poolsCarry(own, n float64, isIn func(*request) bool) bool {
 	steps, known := x.stats.steps[x.deployment().ID]
 	if !known {
 		return true
 	}
-	target := 0.0
+	target, from, until := 0.0, never, stream.Micros(0)
 	for _, r := range x.p.losing {
+		if r.times.scheduled != never && r.times.ended != never {
+			from, until = min(from, r.times.scheduled), max(until, r.times.ended)
+		}
 		target = max(target, 1000*x.classes[x.names.list[r.labels.class]].Targets.TPOTMS)
 	}
-	from, until, model := never, stream.Micros(0), x.deployment().Model
+	model := x.deployment().Model
 	work := map[bool]float64{} // µs of all steps besides their fixed part
 	for _, r := range x.requests {
-		if r.replica == missing || r.times.scheduled == never || r.times.ended == never ||
+		if t := r.times.scheduled; r.replica == missing || t == never || t < from || t >= until ||
 			x.topology.deploymentOf(r.replica).Model != model {
 			continue
 		}
-		from, until = min(from, r.times.scheduled), max(until, r.times.ended)
 		work[isIn(r)] += float64(steps.token*uncachedTokens(r)) + float64(steps.sequence*float64(r.tokens.output))
 	}
 	for in, replicas := range map[bool]float64{true: own, false: n - own} {
