@@ -38,7 +38,7 @@ var prefillInterference = Condition{Name: "prefill_interference", Component: sch
 	change: (*proposal).lessBudget,
 	others: []remedy{ownReplicas, {"add replicas: each then has fewer prompts", (*proposal).moreReplicas}},
 	holds: func(a *Analyzer, r *request) bool {
-		slowed, tooMany := a.decodesBesidePrompts(r)
+		slowed, tooMany := a.decodesAmidPrompts(r)
 		return slowed && !tooMany
 	}}
 
@@ -55,16 +55,16 @@ var promptsSaturate = Condition{Name: "prompts_saturate", Component: workloadCom
 	change: (*proposal).spreadPrompts,
 	others: []remedy{{"add replicas", (*proposal).moreReplicas}},
 	holds: func(a *Analyzer, r *request) bool {
-		slowed, tooMany := a.decodesBesidePrompts(r)
+		slowed, tooMany := a.decodesAmidPrompts(r)
 		if r.replica != missing {
 			r.evidence.prefillPerS = 1e6 * a.stats.prefillRates[r.replica]
 		}
 		return slowed && tooMany
 	}}
 
-// decodesBesidePrompts is slowedByPrompts for requests that missed at most their TPOT target and decoded while their
+// decodesAmidPrompts is slowedByPrompts for requests that missed at most their TPOT target and decoded while their
 // replica computed many prompts.
-func (a *Analyzer) decodesBesidePrompts(r *request) (slowed, tooMany bool) {
+func (a *Analyzer) decodesAmidPrompts(r *request) (slowed, tooMany bool) {
 	if missed := r.verdict.missed; missed != 0 && missed != missedTPOT || !r.isSlowedDown() {
 		return false, false
 	}

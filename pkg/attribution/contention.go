@@ -65,9 +65,8 @@ func (a *Analyzer) countQueues() {
 		}
 		c.busySince = busySince[r.replica]
 	})
-	a.countAt(routed, func(t *times) stream.Micros { return min(t.enqueued, t.ended) }, func(r *request, own, _, _ int32) {
-		r.contention.underway = own
-	})
+	arrived := func(t *times) stream.Micros { return min(t.enqueued, t.ended) }
+	a.countAt(routed, arrived, func(r *request, own, _, _ int32) { r.contention.underway = own })
 	a.countAt(routed, func(t *times) stream.Micros { return t.ended }, func(r *request, own, fewest, _ int32) {
 		c := &r.contention
 		c.resident, c.fewestResident = own, fewest

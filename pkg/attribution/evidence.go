@@ -14,8 +14,8 @@ type evidence struct {
 	// longAhead are prompt tokens of long prompts of others, and promptsAhead those of all others, that its
 	// replica computed while the request waited for its first token, by even progress of each prefill.
 	longAhead, promptsAhead float64
-	// promptsBeside are those that it computed while the request decoded.
-	promptsBeside float64
+	// promptsMeanwhile are those that it computed while the request decoded.
+	promptsMeanwhile float64
 	// prefillPerS is how many prompt tokens a second its replica computed in the run.
 	prefillPerS float64
 	// overtaken is the work of requests of no higher priority that joined the queue later and entered a batch earlier.

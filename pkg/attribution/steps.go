@@ -50,7 +50,7 @@ func (a *Analyzer) measureInterference(n int, requests []*request) {
 		from, until = min(from, r.times.scheduled), max(until, r.times.firstTokenOrEnd())
 		tokens += uncachedTokens(r)
 		if r.times.firstToken != never && r.times.ended != never {
-			r.evidence.promptsBeside = all.until(r.times.ended) - all.until(r.times.firstToken)
+			r.evidence.promptsMeanwhile = all.until(r.times.ended) - all.until(r.times.firstToken)
 		}
 	}
 	if until > from && until != never {
@@ -72,7 +72,7 @@ func (a *Analyzer) slowedByPrompts(r *request) (slowed, tooMany bool) {
 	}
 	tokens := float64(r.tokens.output - 1)
 	us := float64(r.times.ended-r.times.firstToken) / tokens
-	alone := us - float64(steps.token*r.evidence.promptsBeside)/tokens
+	alone := us - float64(steps.token*r.evidence.promptsMeanwhile)/tokens
 	return alone <= target, steps.even(r.contention.concurrent, a.stats.prefillRates[r.replica]) > evenFactor*target
 }
 
@@ -86,8 +86,8 @@ func (s stepTimes) even(sequences, rate float64) float64 {
 }
 
 // carries reports whether steps of as many tokens compute the prompts of the replica with most of the losing requests
-// as fast as it did from the first to the last of these, and do not make most of them miss their TTFT target; true where
-// step times are not known.
+// as fast as it did from the first to the last of these, and do not make most of them miss their TTFT target; true
+// where step times are not known.
 func (x *proposal) carries(budget int64) bool {
 	counts, busiest := map[int32]int{}, x.p.losing[0].replica
 	for _, r := range x.p.losing {
@@ -129,7 +129,7 @@ func (x *proposal) lateWith(then, now float64) (late int) {
 			continue
 		}
 		decode := latencyMS(r.times.firstToken, r.times.ended)
-		more := max(0, r.evidence.promptsBeside/then/1000-decode)
+		more := max(0, r.evidence.promptsMeanwhile/then/1000-decode)
 		if ttftMS(r)*now/then+more > target {
 			late++
 		}

@@ -18,13 +18,13 @@ func linearHeader(replicas int) *stream.Header {
 	return h
 }
 
-// A request decodes 11 tokens in 400 ms, 40 ms each. 20 ms of that are the 10,000 prompt tokens of the others beside
-// it, 5 ms those of 2500. At an even rate of 25 tokens a ms steps take half of the time for prompts, 20 ms with all
+// A request decodes 11 tokens in 400 ms, 40 ms each. 20 ms of that are the 10,000 prompt tokens of the others
+// then, 5 ms those of 2500. At an even rate of 25 tokens a ms steps take half of the time for prompts, 20 ms with all
 // else; at 40 they take 50 ms.
 func TestSlowedByPrompts(t *testing.T) {
 	for _, c := range []struct {
-		beside, perMS   float64
-		slowed, tooMany bool
+		meanwhile, perMS float64
+		slowed, tooMany  bool
 	}{{10_000, 25, true, false}, {2500, 25, false, false}, {10_000, 40, true, true}, {10_000, 60, true, true}} {
 		a := New(linearHeader(1))
 		o := served("r", 0, 0, 0)
@@ -33,7 +33,7 @@ func TestSlowedByPrompts(t *testing.T) {
 		a.computeStats()
 		a.measureSteps()
 		r := a.requests[0]
-		r.evidence.promptsBeside, a.stats.prefillRates = c.beside, []float64{c.perMS / 1000}
+		r.evidence.promptsMeanwhile, a.stats.prefillRates = c.meanwhile, []float64{c.perMS / 1000}
 		if slowed, tooMany := a.slowedByPrompts(r); slowed != c.slowed || tooMany != c.tooMany {
 			t.Errorf("%+v: slowed %t, too many %t", c, slowed, tooMany)
 		}

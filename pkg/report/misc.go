@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"blis/pkg/attribution"
@@ -67,6 +68,17 @@ var headroom = section{name: "HEADROOM", explains: true, write: func(w *writer) 
 	}
 }}
 
+// longName matches a name that frameworks mistake for a credential and replace in prompts.
+var longName = regexp.MustCompile(`[A-Za-z0-9]{32,}`)
+
+// commandOf is the command of a hint, or where to find it if it has a name that would be replaced.
+func commandOf(h *attribution.Hint) string {
+	if longName.MatchString(h.Command) {
+		return "a command with a long name: see hints in --format json"
+	}
+	return stream.Printable(h.Command)
+}
+
 var more = section{name: "MORE", write: func(w *writer) {
 	f := w.Findings
 	if f == nil {
@@ -74,7 +86,7 @@ var more = section{name: "MORE", write: func(w *writer) {
 		return
 	}
 	if h := w.mainHint(); h != nil {
-		w.line("%s", stream.Printable(h.Command))
+		w.line("%s", commandOf(h))
 	}
 	if len(f.Worst) > 0 {
 		e := &f.Worst[0]

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"blis/pkg/attribution"
-	"blis/pkg/stream"
 )
 
 const (
@@ -153,7 +152,7 @@ func (w *writer) hintsOf(pattern int) {
 		if pattern > 0 && h.Advice != w.Findings.Patterns[pattern-1].Condition.Hint {
 			w.line("   or %s:", h.Advice)
 		}
-		w.line("   up to %s: %s", w.gain(h.ExpectedGain), stream.Printable(h.Command))
+		w.line("   up to %s: %s", w.gain(h.ExpectedGain), commandOf(&h))
 		w.measured(h.Measured)
 	}
 	w.omitted(len(all)-len(shown), "hints (--format json)")
