@@ -53,7 +53,8 @@ var promptsSaturate = Condition{Name: "prompts_saturate", Component: workloadCom
 	},
 	Hint:   "add replicas, or cache prefixes; where other replicas compute less, route by load",
 	change: (*proposal).spreadPrompts,
-	others: []remedy{{"add replicas", (*proposal).moreReplicas}},
+	others: []remedy{{"bound prefill in a step: prompts of the other classes wait longer", (*proposal).laterPrompts},
+		{"add replicas", (*proposal).moreReplicas}},
 	holds: func(a *Analyzer, r *request) bool {
 		slowed, tooMany := a.decodesAmidPrompts(r)
 		if r.replica != missing {

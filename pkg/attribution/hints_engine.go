@@ -58,10 +58,34 @@ func (x *proposal) moreBudget() []Change {
 
 // lessBudget proposes the token budget at which a step with the pattern's requests fits the TPOT target, where replicas
 // can then still compute the prompts that come and more requests miss that target than wait too long for a first token.
-func (x *proposal) lessBudget() (changes []Change) {
+func (x *proposal) lessBudget() []Change {
 	if m := &x.f.Loss.Missed; m.TTFT > m.TPOT {
 		return nil
 	}
+	return x.budgetForTPOT(x.carries)
+}
+
+// laterPrompts proposes that budget where replicas then compute fewer prompts than come, if most requests are of other
+// classes than those that miss their TPOT target: their prompts wait.
+func (x *proposal) laterPrompts() []Change {
+	losing, others := map[int32]bool{}, 0
+	for _, r := range x.p.losing {
+		losing[r.labels.class] = true
+	}
+	for _, r := range x.requests {
+		if !losing[r.labels.class] {
+			others++
+		}
+	}
+	if 2*others <= len(x.requests) {
+		return nil
+	}
+	return x.budgetForTPOT(func(int64) bool { return true })
+}
+
+// budgetForTPOT proposes the token budget at which a step with the pattern's requests fits the TPOT target, if that is
+// a good one.
+func (x *proposal) budgetForTPOT(isGood func(int64) bool) (changes []Change) {
 	d, target := x.deployment(), 0.0
 	for _, r := range x.p.losing {
 		target = max(target, x.classes[x.names.list[r.labels.class]].Targets.TPOTMS)
@@ -72,7 +96,7 @@ func (x *proposal) lessBudget() (changes []Change) {
 		fits := (float64(1000*target) - b[0] - float64(b[2]*mean(x.p.losing, resident))) / b[1]
 		to = powerOf2(fits) / 2
 	}
-	if to = max(to, 128, int64(d.Engine.MaxNumSeqs)); to >= d.Engine.MaxNumBatchedTokens || !x.carries(to) {
+	if to = max(to, 128, int64(d.Engine.MaxNumSeqs)); to >= d.Engine.MaxNumBatchedTokens || !isGood(to) {
 		return nil
 	}
 	changes = []Change{x.engine("max_num_batched_tokens", to)}

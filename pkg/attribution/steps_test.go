@@ -63,6 +63,33 @@ func TestBudgetThatCarriesPrompts(t *testing.T) {
 	}
 }
 
+// With steps of 10 ms and 20 µs a token, (30 - 10) ms hold 1000 tokens, half of the next power of 2 is 512. Prompts
+// wait for the class that misses its TPOT target only if most requests are of another class.
+func TestLaterPrompts(t *testing.T) {
+	for others, want := range map[int]any{3: int64(512), 2: nil} {
+		h := linearHeader(1)
+		h.SLOClasses = append(h.SLOClasses, stream.SLOClass{Name: "patient", Tier: "standard"})
+		a := New(h)
+		for i := range 2 + others {
+			o := served(string(rune('a'+i)), 0, int64(i), 0)
+			if i >= 2 {
+				o.SLOClass = "patient"
+			}
+			a.Outcome(&o, false)
+		}
+		a.computeStats()
+		a.measureSteps()
+		x := &proposal{a, &Pattern{losing: a.requests[:2]}, &Findings{}}
+		var got any
+		if changes := x.laterPrompts(); len(changes) > 0 {
+			got = changes[0].To
+		}
+		if got != want {
+			t.Errorf("%d others: %v, want %v", others, got, want)
+		}
+	}
+}
+
 // Of two replicas one can have all prompts of 1000 tokens each 50 ms, but not each 10 ms.
 func TestPoolsThatCarryTheirRequests(t *testing.T) {
 	for gapMS, want := range map[int64]bool{50: true, 10: false} {
