@@ -81,7 +81,7 @@ func inputName(in io.Reader) string {
 	return "stdin"
 }
 
-// digest identifies the workload: the resolved spec and the filter, if any.
+// digest identifies the workload: the resolved spec, and the filter and the targets of --slo, if any.
 func (l *loaded) digest(o *Options) string {
 	if o.Where.text == "" && len(o.SLO) == 0 {
 		return stream.Digest(l.spec)
