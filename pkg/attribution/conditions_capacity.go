@@ -151,7 +151,7 @@ var blocksTooLarge = Condition{Name: "blocks_too_large", Component: cacheCompone
 	Doc: "waited behind at least 2000 tokens, most of them of prompts, on a replica with KV blocks of at least 128" +
 		" tokens, of which its prompt has less than four; less than half of it was cached; no queue was much shorter",
 	cause: func(p *Pattern) string {
-		size := func(r *request) float64 { return float64(r.evidence.blockSize) }
+		size := func(r *request) float64 { return float64(p.run.topology.blockSize(r.replica)) }
 		return fmt.Sprintf("only full blocks of %s tokens are cached: %s of %s prompt tokens found; waited behind %s"+
 			" prompt tokens (means); whether prompts repeat is not recorded", p.mean(size), p.mean(cachedTokens),
 			p.mean(inputTokens), p.mean(promptsAhead))
@@ -160,7 +160,6 @@ var blocksTooLarge = Condition{Name: "blocks_too_large", Component: cacheCompone
 	change: setEngine("block_size", 16),
 	holds: func(a *Analyzer, r *request) bool {
 		size, input := a.topology.blockSize(r.replica), int64(r.tokens.input)
-		r.evidence.blockSize = size
 		return size >= largeBlock && input < fewBlocks*size && 2*int64(r.tokens.cached) < input && !a.cachingOff(r) &&
 			r.behindPrompts()
 	}}

@@ -2,6 +2,8 @@ package attribution
 
 import (
 	"fmt"
+
+	"blis/pkg/stream"
 )
 
 // Thresholds of conditions about what happens in batches.
@@ -16,17 +18,13 @@ var targetOutOfReach = Condition{Name: "hardware_too_slow", Component: engineCom
 	Doc:   "missed its TPOT target, which even the fastest request of its model missed, or met by less than 10 %",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("TPOT %s ms, %s ms of the fastest request of the model; target %s ms (means)",
-			p.mean(func(r *request) float64 { return r.evidence.tpotMS }),
-			p.mean(func(r *request) float64 { return r.evidence.fastestMS }),
-			p.mean(func(r *request) float64 { return r.evidence.targetMS }))
+			p.mean(p.run.tpotMS), p.mean(p.run.fastestTPOT), p.mean(p.run.targetTPOT))
 	},
 	Hint:   "use faster GPUs, more GPUs per replica (tensor_parallel_size), a smaller model or fewer bits",
 	change: (*proposal).moreParallel,
 	holds: func(a *Analyzer, r *request) bool {
-		e := &r.evidence
-		e.tpotMS, e.targetMS = a.tpotMS(r), a.classes[a.names.list[r.labels.class]].Targets.TPOTMS
-		e.fastestMS = a.fastestTPOT(r)
-		return e.targetMS > 0 && e.fastestMS >= 0.9*e.targetMS && e.tpotMS > 0 && !a.isEager(r)
+		target := a.targetTPOT(r)
+		return target > 0 && a.fastestTPOT(r) >= 0.9*target && a.tpotMS(r) > 0 && !a.isEager(r)
 	}}
 
 var decodeLength = Condition{Name: "decode_length", Component: workloadComponent, rank: rankCapacity, parts: inDecode,
@@ -34,18 +32,23 @@ var decodeLength = Condition{Name: "decode_length", Component: workloadComponent
 		" its model",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("outputs of %s tokens need %s ms at the TPOT of the fastest request; target %s ms (means)",
-			p.mean(outputTokens), p.mean(bestDecodeMS),
-			p.mean(func(r *request) float64 { return r.evidence.e2eTargetMS }))
+			p.mean(outputTokens), p.mean(p.run.bestDecodeMS),
+			p.mean(func(r *request) float64 { return p.run.targets(r).E2EMS }))
 	},
 	Hint: "bound outputs (max_tokens), or use faster hardware; the E2E target is out of reach for these lengths",
 	holds: func(a *Analyzer, r *request) bool {
-		e := &r.evidence
-		e.e2eTargetMS, e.fastestMS = a.classes[a.names.list[r.labels.class]].Targets.E2EMS, a.fastestTPOT(r)
-		return e.e2eTargetMS > 0 && bestDecodeMS(r) >= 0.7*e.e2eTargetMS
+		target := a.targets(r).E2EMS
+		return target > 0 && a.bestDecodeMS(r) >= 0.7*target
 	}}
 
 // bestDecodeMS is the time that the output of r takes at the TPOT of the fastest request of its model.
-func bestDecodeMS(r *request) float64 { return r.evidence.fastestMS * float64(r.tokens.output-1) }
+func (a *Analyzer) bestDecodeMS(r *request) float64 { return a.fastestTPOT(r) * float64(r.tokens.output-1) }
+
+// targets are those of the class of r.
+func (a *Analyzer) targets(r *request) stream.Targets { return a.classes[a.names.list[r.labels.class]].Targets }
+
+// targetTPOT is the TPOT target of r in ms, 0 without one.
+func (a *Analyzer) targetTPOT(r *request) float64 { return a.targets(r).TPOTMS }
 
 // fastestTPOT is the TPOT in ms of the fastest request of the model of r.
 func (a *Analyzer) fastestTPOT(r *request) float64 {
@@ -80,8 +83,7 @@ var eagerSteps = Condition{Name: "eager_steps", Component: engineComponent, rank
 		" the operators model knows",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("TPOT %s ms, target %s ms (means), without CUDA graphs",
-			p.mean(func(r *request) float64 { return r.evidence.tpotMS }),
-			p.mean(func(r *request) float64 { return r.evidence.targetMS }))
+			p.mean(p.run.tpotMS), p.mean(p.run.targetTPOT))
 	},
 	Hint:       "use CUDA graphs (enforce_eager: false); they take memory from KV blocks",
 	change:     setEngine("enforce_eager", false),

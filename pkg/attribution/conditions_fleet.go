@@ -96,15 +96,12 @@ var warmingReplica = Condition{Name: "warming_replica", Component: engineCompone
 	Doc:   "sent to a replica that warmed up",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("sent to replicas that warmed up, whose steps are slower then; TPOT %s ms (mean)",
-			p.mean(func(r *request) float64 { return r.evidence.tpotMS }))
+			p.mean(p.run.tpotMS))
 	},
 	Hint:   "warm up faster, or send requests only to warm replicas where these have room (route_while_warming: false)",
 	change: (*proposal).routeToWarm,
 	others: []remedy{{"keep the replicas that the load needs (min_replicas)", (*proposal).keepReplicas}},
-	holds: func(a *Analyzer, r *request) bool {
-		r.evidence.tpotMS = a.tpotMS(r)
-		return r.evidence.warming
-	}}
+	holds:  when(func(r *request) bool { return r.evidence.warming })}
 
 var retryLoad = Condition{Name: "retry_load", Component: workloadComponent, rank: rankCapacity, parts: anyPart,
 	Doc: "waited at least 100 ms or timed out, while at least 30 % of the requests that were sent to replicas in the" +

@@ -30,16 +30,22 @@ var controlLatency = Condition{Name: "control_latency", Component: routingCompon
 		" admission and routing",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("admission and routing took %s of %s ms to the first token (means)",
-			p.mean(decisionMS), p.mean(ttftMS))
+			p.mean(p.run.decisionMS), p.mean(ttftMS))
 	},
 	Hint:       "shorten control_plane.admission_latency_us or routing_latency_us",
 	change:     (*proposal).fasterControl,
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
-		s, c := r.times.split(), &a.topology.ControlPlane
-		r.evidence.decisionUS = min(c.AdmissionLatencyUS, s[PartAdmission]) + min(c.RoutingLatencyUS, s[PartFlow])
-		return r.takesHalf(r.evidence.decisionUS)
+		return r.takesHalf(a.decisionUS(r))
 	}}
+
+// decisionUS is the time in which admission and routing decided.
+func (a *Analyzer) decisionUS(r *request) int64 {
+	s, c := r.times.split(), &a.topology.ControlPlane
+	return min(c.AdmissionLatencyUS, s[PartAdmission]) + min(c.RoutingLatencyUS, s[PartFlow])
+}
+
+func (a *Analyzer) decisionMS(r *request) float64 { return float64(a.decisionUS(r)) / 1000 }
 
 var flowControl = Condition{Name: "flow_control", Component: admissionComponent, rank: rankCapacity, parts: inFlow,
 	Doc: "lost most in flow control",
@@ -61,7 +67,7 @@ var flowControl = Condition{Name: "flow_control", Component: admissionComponent,
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
 		held := r.evidence.held.prefillUS + r.evidence.held.decodeUS
-		return 2*(r.evidence.decisionUS+held) < r.times.split()[PartFlow] || a.rejectedByFlow(r)
+		return 2*(a.decisionUS(r)+held) < r.times.split()[PartFlow] || a.rejectedByFlow(r)
 	}}
 
 var deadlineTooShort = Condition{Name: "deadline_too_short", Component: workloadComponent, rank: rankCapacity,
@@ -117,7 +123,6 @@ func (p *Pattern) routed() (sent []*request) {
 
 func frontendMS(r *request) float64      { return float64(r.times.split()[PartFrontend]) / 1000 }
 func flowMS(r *request) float64          { return float64(r.times.split()[PartFlow]) / 1000 }
-func decisionMS(r *request) float64      { return float64(r.evidence.decisionUS) / 1000 }
 func ttftMS(r *request) float64          { return latencyMS(r.times.arrival, r.times.firstTokenOrEnd()) }
 func lifetimeMS(r *request) float64      { return latencyMS(r.times.arrival, r.times.ended) }
 func generatedTokens(r *request) float64 { return float64(r.tokens.generated) }

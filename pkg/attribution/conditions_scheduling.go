@@ -49,7 +49,7 @@ var promptsSaturate = Condition{Name: "prompts_saturate", Component: workloadCom
 		" that it did at an even rate",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("their replicas computed %s prompt tokens a second (mean), more than the TPOT target"+
-			" leaves room for at an even rate", p.mean(func(r *request) float64 { return r.evidence.prefillPerS }))
+			" leaves room for at an even rate", p.mean(p.run.prefillPerS))
 	},
 	Hint:   "add replicas, or cache prefixes; where other replicas compute less, route by load",
 	change: (*proposal).spreadPrompts,
@@ -57,11 +57,16 @@ var promptsSaturate = Condition{Name: "prompts_saturate", Component: workloadCom
 		{"add replicas", (*proposal).moreReplicas}},
 	holds: func(a *Analyzer, r *request) bool {
 		slowed, tooMany := a.decodesAmidPrompts(r)
-		if r.replica != missing {
-			r.evidence.prefillPerS = 1e6 * a.stats.prefillRates[r.replica]
-		}
 		return slowed && tooMany
 	}}
+
+// prefillPerS is how many prompt tokens a second the replica of r computed in the run.
+func (a *Analyzer) prefillPerS(r *request) float64 {
+	if r.replica == missing {
+		return 0
+	}
+	return 1e6 * a.stats.prefillRates[r.replica]
+}
 
 // decodesAmidPrompts is slowedByPrompts for requests that missed at most their TPOT target and decoded while their
 // replica computed many prompts.

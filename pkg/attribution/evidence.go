@@ -16,20 +16,14 @@ type evidence struct {
 	longAhead, promptsAhead float64
 	// promptsMeanwhile are those that it computed while the request decoded.
 	promptsMeanwhile float64
-	// prefillPerS is how many prompt tokens a second its replica computed in the run.
-	prefillPerS float64
 	// overtaken is the work of requests of no higher priority that joined the queue later and entered a batch earlier.
 	overtaken int64
 	// peak is the rate of arrivals of the last peakUS over that of the run.
 	peak float64
-	// decisionUS is the time in which admission and routing decided.
-	decisionUS int64
 	// held is the time in which backpressure held a request back, for want of prefill replicas or of room to decode.
 	held struct{ prefillUS, decodeUS int64 }
-	// slower is that of its replica, see speeds. The others are in ms: its TPOT, the lowest of its deployment,
-	// targets.
-	slower, tpotMS, fastestMS, targetMS, e2eTargetMS float64
-	slowConfigured                                   bool // slower was not measured
+	slower         float64 // that of its replica, see speeds
+	slowConfigured bool    // slower was not measured
 	// slowFailure: its replica was slow because of a failure, for slowUS of its time there.
 	slowFailure bool
 	slowUS      int64
@@ -40,7 +34,6 @@ type evidence struct {
 	// retryShare is that of retries after time-outs among the requests sent in the last 10 s.
 	retryShare float64
 	tierUS     int64 // see measureLoads
-	blockSize  int64
 }
 
 // Thresholds of evidence.
@@ -54,8 +47,9 @@ const (
 func (a *Analyzer) measureEvidence() {
 	a.stats.prefillRates = make([]float64, len(a.topology.replicas))
 	for n, requests := range a.byReplica(func(t *times) stream.Micros { return t.enqueued }) {
-		a.measurePrompts(requests)
-		a.measureInterference(n, requests)
+		all := newProgress(requests)
+		a.measurePrompts(requests, &all)
+		a.measureInterference(n, requests, &all)
 		a.measureOvertaking(requests)
 	}
 	a.measurePeaks()
@@ -78,14 +72,18 @@ func newProgress(prefills []*request) (p progress) {
 		at   stream.Micros
 		rate float64
 	}
-	var changes []change
+	changes := make([]change, 0, 2*len(prefills))
 	for _, r := range prefills {
 		from, to, rate := r.prefillSpan()
 		changes = append(changes, change{from, rate}, change{to, -rate})
 	}
 	slices.SortFunc(changes, func(x, y change) int {
-		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.rate, y.rate))
+		if x.at != y.at {
+			return cmp.Compare(x.at, y.at)
+		}
+		return cmp.Compare(x.rate, y.rate)
 	})
+	p.at, p.tokens = make([]stream.Micros, 0, len(changes)), make([]float64, 0, len(changes))
 	tokens, rate := 0.0, 0.0
 	for i, c := range changes {
 		if i > 0 {
@@ -131,14 +129,15 @@ func (r *request) prefillSpan() (from, to stream.Micros, rate float64) {
 }
 
 // measurePrompts finds the prompt tokens of others that were computed while requests of a replica waited.
-func (a *Analyzer) measurePrompts(requests []*request) {
+// all is the progress of all prefills.
+func (a *Analyzer) measurePrompts(requests []*request, all *progress) {
 	var long []*request
 	for _, r := range requests {
 		if a.isLong(r) {
 			long = append(long, r)
 		}
 	}
-	all, ofLong := newProgress(requests), newProgress(long)
+	ofLong := newProgress(long)
 	for _, r := range requests {
 		until := r.times.firstTokenOrEnd()
 		if until == never {
@@ -161,25 +160,27 @@ func (a *Analyzer) measurePrompts(requests []*request) {
 func (a *Analyzer) measureOvertaking(requests []*request) {
 	joined := slices.Clone(requests)
 	slices.SortStableFunc(joined, func(x, y *request) int { return cmp.Compare(x.times.enqueued, y.times.enqueued) })
-	place := make(map[*request]int, len(joined))
-	for i, r := range joined {
-		place[r] = i + 1
+	type entry struct {
+		at    uint64
+		place int // in the order in which they joined, from 1
 	}
-	entered := slices.Clone(joined)
-	slices.SortStableFunc(entered, func(x, y *request) int {
-		return cmp.Compare(uint64(x.times.leftQueue()), uint64(y.times.leftQueue()))
-	})
+	entered := make([]entry, len(joined))
+	for i, r := range joined {
+		entered[i] = entry{uint64(r.times.leftQueue()), i + 1}
+	}
+	slices.SortStableFunc(entered, func(x, y entry) int { return cmp.Compare(x.at, y.at) })
 	sums := make([]prefixSums, len(a.stats.ranks)) // by rank of the priority, over the places
 	for rank := range sums {
 		sums[rank] = make(prefixSums, len(joined)+1)
 	}
-	for _, r := range entered {
+	for _, e := range entered {
+		r := joined[e.place-1]
 		own := a.stats.ranks[r.labels.class]
 		for rank := range own + 1 {
-			r.evidence.overtaken += sums[rank].until(len(joined)) - sums[rank].until(place[r])
+			r.evidence.overtaken += sums[rank].until(len(joined)) - sums[rank].until(e.place)
 		}
 		if r.times.scheduled != never {
-			sums[own].add(place[r], r.work())
+			sums[own].add(e.place, r.work())
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (a *Analyzer) hintedCauses(f *Findings) (all []*Pattern) {
 		if c.rank != rankCapacity || slices.ContainsFunc(f.Patterns, isPattern) {
 			continue
 		}
-		p := &Pattern{Condition: c}
+		p := &Pattern{run: a, Condition: c}
 		for _, r := range a.requests {
 			if r.lost() && r.verdict.conditions&(1<<i) != 0 {
 				p.losing = append(p.losing, r)

@@ -140,7 +140,7 @@ func (x *proposal) isDerived(d *deployment, value string) bool {
 func (x *proposal) moreParallel() []Change {
 	at := "deployments." + x.deployment().ID + ".engine.tensor_parallel_size"
 	now := max(1, x.number(at))
-	over := mean(x.p.losing, func(r *request) float64 { return r.evidence.fastestMS / max(1e-9, r.evidence.targetMS) })
+	over := mean(x.p.losing, func(r *request) float64 { return x.fastestTPOT(r) / max(1e-9, x.targetTPOT(r)) })
 	return []Change{x.set(at, powerOf2(min(8, max(2*now, 1.5*now*over))))}
 }
 

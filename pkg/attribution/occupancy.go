@@ -70,7 +70,10 @@ func (a *Analyzer) measureOccupancy() {
 // replayOccupancy replays the events of one replica.
 func (a *Analyzer) replayOccupancy(n int32, requests []*request, events []occupancyEvent) {
 	slices.SortFunc(events, func(x, y occupancyEvent) int {
-		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.kind, y.kind), cmp.Compare(x.request, y.request))
+		if x.at != y.at {
+			return cmp.Compare(x.at, y.at)
+		}
+		return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.request, y.request))
 	})
 	blocks, blockSize := a.topology.deploymentOf(n).usableBlocks(), a.topology.blockSize(n)
 	// Requests in batches, tokens in the cache and their growth per µs; the integrals of the

@@ -60,7 +60,14 @@ func (a *Analyzer) measureSpeeds() {
 	}
 	s.slower, s.configured = a.slowerThanPeers(units)
 	s.deployment = make([]bool, len(units))
-	a.compareDeployments(units)
+	if a.topology.isMixed() {
+		a.compareDeployments(units)
+	}
+}
+
+// isMixed reports whether deployments have different hardware.
+func (t *topology) isMixed() bool {
+	return slices.ContainsFunc(t.Deployments, func(d deployment) bool { return d.hardware() != t.Deployments[0].hardware() })
 }
 
 // compareDeployments finds deployments of several replicas that are slower than others with other hardware: all of

@@ -39,9 +39,8 @@ func (a *Analyzer) measureSteps() {
 }
 
 // measureInterference finds for the requests of a replica how many prompt tokens of others it computed while they
-// decoded, and runStats.prefillRates.
-func (a *Analyzer) measureInterference(n int, requests []*request) {
-	all := newProgress(requests)
+// decoded, by the progress of all prefills, and runStats.prefillRates.
+func (a *Analyzer) measureInterference(n int, requests []*request, all *progress) {
 	from, until, tokens := never, stream.Micros(0), 0.0
 	for _, r := range requests {
 		if r.times.scheduled == never {

@@ -31,6 +31,10 @@ type topology struct {
 	numbers  map[replicaID]int32
 	replicas []replicaID
 	names    []string
+	// deployed has the deployment of each replica, an empty one where it is not known. latest is the number that was
+	// found last: candidates often come in this order.
+	deployed []*deployment
+	latest   int
 	// byModel has the replicas that serve each model. A request that names no model gets
 	// defaultModel, that of the first deployment.
 	byModel      map[string][]int32
@@ -158,16 +162,23 @@ func (t *topology) number(deployment string, index stream.Index) int32 {
 		return missing
 	}
 	id := replicaID{deployment, index}
+	for _, guess := range [...]int{t.latest + 1, 0} {
+		if guess < len(t.replicas) && t.replicas[guess] == id {
+			t.latest = guess
+			return int32(guess)
+		}
+	}
 	n, ok := t.numbers[id]
 	if !ok {
 		n = int32(len(t.replicas))
 		t.numbers[id] = n
-		t.replicas = append(t.replicas, id)
+		t.replicas, t.deployed = append(t.replicas, id), append(t.deployed, t.deploymentNamed(deployment))
 		t.names = append(t.names, fmt.Sprintf("%s/%d", deployment, index))
 		if d := t.deploymentOf(n); d.ID != "" {
 			t.byModel[d.Model] = append(t.byModel[d.Model], n)
 		}
 	}
+	t.latest = int(n)
 	return n
 }
 
@@ -184,12 +195,23 @@ func (t *topology) candidates(model string, n int32) []int32 {
 
 // deploymentOf is the deployment of replica n, an empty one if it is not known.
 func (t *topology) deploymentOf(n int32) *deployment {
+	if n == missing {
+		return &noDeployment
+	}
+	return t.deployed[n]
+}
+
+// noDeployment is that of replicas without a configuration.
+var noDeployment deployment
+
+// deploymentNamed is the deployment with this id, an empty one if there is none.
+func (t *topology) deploymentNamed(id string) *deployment {
 	for i := range t.Deployments {
-		if d := &t.Deployments[i]; n != missing && d.ID == t.replicas[n].deployment {
+		if d := &t.Deployments[i]; d.ID == id {
 			return d
 		}
 	}
-	return &deployment{}
+	return &noDeployment
 }
 
 // blockSize is in tokens, 0 if it is not known.
