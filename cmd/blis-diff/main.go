@@ -30,7 +30,7 @@
 //
 //	$ blis-gen --requests 2000 --seed 3 -o w.jsonl.zst
 //	$ blis-sim w.jsonl.zst -o a.jsonl.zst
-//	$ blis-sim --set routing='{type: least-loaded}' w.jsonl.zst -o b.jsonl.zst
+//	$ blis-sim --set routing=least-loaded w.jsonl.zst -o b.jsonl.zst
 //	$ blis-diff a.jsonl.zst b.jsonl.zst || [ $? = 1 ]
 //	$ blis-diff --where 'input_tokens > 1000' --format json a.jsonl.zst b.jsonl.zst >d.json || [ $? = 1 ]
 //

@@ -128,7 +128,7 @@
 //	$ blis-summarize --perfetto trace.json.gz run.jsonl.zst
 //	$ blis-summarize --component routing --focus queue --examples 2 --max-tokens 500 run.jsonl.zst
 //	$ blis-gen --scenario retrieval | blis-summarize -c ""
-//	$ blis-gen --requests 500 | blis-sim --set routing='{type: random}' -o old.jsonl.zst
+//	$ blis-gen --requests 500 | blis-sim --set routing=random -o old.jsonl.zst
 //	$ cat >fitness.yaml <<'END'
 //	version: 1
 //	gates:

@@ -35,7 +35,11 @@ func overridesOf(sets []string) ([]override, error) {
 			more = []strictyaml.Setting{{Path: path, Value: value}}
 		}
 		for _, m := range more {
-			all = append(all, override{m, fullPath(m.Path)})
+			path := fullPath(m.Path)
+			if stage, ok := strings.CutPrefix(path, "policies."); ok && isStage(stage) && namesType(m.Value) {
+				path += ".type"
+			}
+			all = append(all, override{m, path})
 		}
 	}
 	return typesFirst(all), nil
@@ -44,8 +48,7 @@ func overridesOf(sets []string) ([]override, error) {
 // fullPath completes a path that begins with a stage of the control plane, and
 // replaces the alias of a parameter by its own name.
 func fullPath(path string) string {
-	switch stage, _, _ := strings.Cut(path, "."); stage {
-	case "admission", "priority", "routing", "prefill_routing", "scheduler", "preemption", "autoscale":
+	if stage, _, _ := strings.Cut(path, "."); isStage(stage) {
 		path = "policies." + path
 	}
 	if of, param, ok := strings.Cut(path, ".params."); ok && strings.HasPrefix(of, "policies.") {
@@ -53,6 +56,21 @@ func fullPath(path string) string {
 	}
 	return path
 }
+
+// isStage reports whether a name is that of a stage of the control plane that has a policy.
+func isStage(name string) bool {
+	switch name {
+	case "admission", "priority", "routing", "prefill_routing", "scheduler", "preemption", "autoscale":
+		return true
+	}
+	return false
+}
+
+// typeName matches the type of a policy, which may stand for the policy with its default parameters.
+var typeName = regexp.MustCompile(`^"?[a-z]+(?:-[a-z0-9]+)*"?$`)
+
+// namesType reports whether a value is the type of a policy.
+func namesType(value string) bool { return value != "null" && typeName.MatchString(value) }
 
 // policyPath matches the path of the type or of a parameter of a policy, which may be
 // part of another policy.
