@@ -54,7 +54,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/perfetto", "pkg/stream"},
 	{"pkg/htmlreport", "pkg/metrics pkg/resample pkg/stat pkg/stream"},
 	{"pkg/llmtext", ""},
-	{"pkg/attribution", "pkg/llmtext pkg/metrics pkg/registry pkg/stream"},
+	{"pkg/attribution", "pkg/hardware pkg/llmtext pkg/metrics pkg/registry pkg/stream"},
 	// The two planes of the simulator, and the reference simulator of the tests.
 	{"pkg/engine", "pkg/des pkg/kv pkg/latency pkg/link pkg/portable pkg/tier"},
 	{"pkg/policy", "pkg/expr pkg/kv pkg/portable pkg/registry pkg/scale"},

@@ -87,7 +87,8 @@ const (
 
 // conditions are all that are tried; the earlier one wins a tie.
 var conditions = []*Condition{
-	&unservable, &frontEnd, &controlLatency, &flowControl, &replicaLost, &scaledIn, &retryLoad, &deadlineTooShort,
+	&unservable, &frontEnd, &controlLatency, &flowControl, &replicaLost, &scaledIn, &coldStart, &retryLoad,
+	&deadlineTooShort,
 	&horizonReached, &prefillPoolFull, &slowHandoff, &leaseTooShort, &slowTransfer, &decodePoolFull, &slowTier,
 	&warmingReplica, &scaledLate, &slowReplica, &targetOutOfReach, &decodeLength,
 	&cacheFull, &behindLongPrompts, &overtaken, &behindTenant, &behindLowerClass,

@@ -22,6 +22,7 @@ var targetOutOfReach = Condition{Name: "hardware_too_slow", Component: engineCom
 	},
 	Hint:   "use faster GPUs, more GPUs per replica (tensor_parallel_size), a smaller model or fewer bits",
 	change: (*proposal).moreParallel,
+	others: []remedy{{"use a GPU with more memory bandwidth", (*proposal).fasterGPU}},
 	holds: func(a *Analyzer, r *request) bool {
 		target := a.targetTPOT(r)
 		return target > 0 && a.fastestTPOT(r) >= 0.9*target && a.tpotMS(r) > 0 && !a.isEager(r)
@@ -42,10 +43,14 @@ var decodeLength = Condition{Name: "decode_length", Component: workloadComponent
 	}}
 
 // bestDecodeMS is the time that the output of r takes at the TPOT of the fastest request of its model.
-func (a *Analyzer) bestDecodeMS(r *request) float64 { return a.fastestTPOT(r) * float64(r.tokens.output-1) }
+func (a *Analyzer) bestDecodeMS(r *request) float64 {
+	return a.fastestTPOT(r) * float64(r.tokens.output-1)
+}
 
 // targets are those of the class of r.
-func (a *Analyzer) targets(r *request) stream.Targets { return a.classes[a.names.list[r.labels.class]].Targets }
+func (a *Analyzer) targets(r *request) stream.Targets {
+	return a.classes[a.names.list[r.labels.class]].Targets
+}
 
 // targetTPOT is the TPOT target of r in ms, 0 without one.
 func (a *Analyzer) targetTPOT(r *request) float64 { return a.targets(r).TPOTMS }

@@ -46,6 +46,21 @@ var scaledIn = Condition{Name: "scaled_in", Component: scalingComponent, rank: r
 		return r.evidence.lostReplica && r.evidence.removedReplica
 	})}
 
+var coldStart = Condition{Name: "cold_start", Component: scalingComponent, rank: rankCapacity, parts: anyPart,
+	Doc: "arrived while its deployment, which scales, had no replica that served and none that had failed; at least" +
+		" half of the time to its first token, or of a lost request's time, passed in flow control",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("arrived while no replica served, and waited %s of %s ms to the first token for one to"+
+			" start (means)", p.mean(flowMS), p.mean(ttftMS))
+	},
+	Hint:       "keep the replicas that the load needs (min_replicas), or start them sooner",
+	change:     (*proposal).keepReplicas,
+	others:     []remedy{{"keep one replica", (*proposal).keepOne}},
+	isAbsolute: true,
+	holds: when(func(r *request) bool {
+		return r.evidence.noneServed && r.takesHalf(r.times.split()[PartFlow])
+	})}
+
 var scaledLate = Condition{Name: "scaled_late", Component: scalingComponent, rank: rankCapacity, parts: afterAdmitted,
 	Doc: "came to a deployment that scales while replicas were being started, at least a quarter as many as served," +
 		" or while at least a quarter more served later in the run, or when every queue held at least 8 requests, or" +

@@ -67,7 +67,7 @@ var flowControl = Condition{Name: "flow_control", Component: admissionComponent,
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
 		held := r.evidence.held.prefillUS + r.evidence.held.decodeUS
-		return 2*(a.decisionUS(r)+held) < r.times.split()[PartFlow] || a.rejectedByFlow(r)
+		return !r.evidence.noneServed && 2*(a.decisionUS(r)+held) < r.times.split()[PartFlow] || a.rejectedByFlow(r)
 	}}
 
 var deadlineTooShort = Condition{Name: "deadline_too_short", Component: workloadComponent, rank: rankCapacity,

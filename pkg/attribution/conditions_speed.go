@@ -26,7 +26,8 @@ var slowReplica = Condition{Name: "slow_replica", Component: engineComponent, ra
 	},
 	Hint:   "replace or repair that replica, or send it less (route by est_wait_ms or recent_tpot_ms)",
 	change: (*proposal).fasterReplica,
-	others: []remedy{leastLoaded, otherRouters[2]},
+	others: []remedy{{"send nothing to replicas that were slow in the last seconds", (*proposal).avoidSlow},
+		leastLoaded, otherRouters[2]},
 	holds: func(a *Analyzer, r *request) bool {
 		if r.replica == missing || r.times.scheduled == never {
 			return false

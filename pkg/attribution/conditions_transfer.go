@@ -14,23 +14,30 @@ var prefillPoolFull = Condition{Name: "prefill_pool_full", Component: engineComp
 		" replica, or backpressure while most requests on their way to a decode replica were in the prefill pool",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("waited %s of %s ms to the first token for a prefill replica%s (means)",
-			p.mean(prefillWaitMS), p.mean(ttftMS), p.heldBack())
+			p.mean(prefillWaitMS), p.mean(ttftMS), p.heldBack()+p.run.prefillSteps(p))
 	},
-	Hint:       "add prefill replicas, or let decode replicas compute short prompts (decider)",
-	change:     (*proposal).morePrefill,
-	others:     []remedy{{"let decode replicas compute all prompts", (*proposal).neverDisaggregate}},
+	Hint: "raise the token budget of prefill replicas where it is small, add prefill replicas, or let decode replicas" +
+		" compute short prompts (decider)",
+	change: (*proposal).fasterPrefill,
+	others: []remedy{{"add prefill replicas", (*proposal).morePrefill},
+		{"let decode replicas compute all prompts", (*proposal).neverDisaggregate}},
 	isAbsolute: true,
-	holds: when(func(r *request) bool {
-		return r.takesHalf(r.prefillWaitUS() + r.evidence.held.prefillUS)
-	})}
+	holds: func(a *Analyzer, r *request) bool {
+		return r.takesHalf(r.prefillWaitUS()+r.evidence.held.prefillUS) && !a.linksFull(r)
+	}}
 
 var slowTransfer = Condition{Name: "slow_transfer", Component: engineComponent, rank: rankCapacity, parts: anyPart,
 	Doc: "at least half of the time to its first token, or of a lost request's time, passed until its KV blocks had" +
 		" come from the prefill replica, at most half of this while the other one had no room, unless transfers" +
-		" hold blocks there for longer than decoding",
+		" hold blocks there for longer than decoding; or the links between the pools were busy at least 90 % of the" +
+		" time, and then the queue of the prefill replica counts, too",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("moving KV blocks took %s of %s ms to the first token (means)", p.mean(transferMS),
-			p.mean(ttftMS))
+		text := ""
+		if len(p.losing) > 0 && p.run.linksFull(p.losing[0]) {
+			text = "; the links between the pools were busy nearly all the time, and computed blocks waited for them"
+		}
+		return fmt.Sprintf("moving KV blocks took %s of %s ms to the first token (means)%s", p.mean(transferMS),
+			p.mean(ttftMS), text)
 	},
 	Hint:       "use a faster link between prefill and decode replicas (transfer), or disaggregate only long prompts",
 	change:     (*proposal).fasterTransfer,
@@ -38,6 +45,10 @@ var slowTransfer = Condition{Name: "slow_transfer", Component: engineComponent, 
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
 		us := r.transferUS()
+		if a.linksFull(r) {
+			held := r.evidence.held.prefillUS + r.evidence.held.decodeUS
+			return r.takesHalf(r.prefillWaitUS() + us + held)
+		}
 		return r.takesHalf(us) && (2*r.movedUS() >= us || a.transfersHold(r))
 	}}
 
@@ -86,7 +97,7 @@ var decodePoolFull = Condition{Name: "decode_pool_full", Component: engineCompon
 	others:     []remedy{{"add decode replicas", (*proposal).moreReplicas}},
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
-		return r.takesHalf(r.decodeWaitUS()+r.evidence.held.decodeUS) && !a.transfersHold(r)
+		return r.takesHalf(r.decodeWaitUS()+r.evidence.held.decodeUS) && !a.transfersHold(r) && !a.linksFull(r)
 	}}
 
 // heldBack says for how much of the time backpressure held requests back, "" if it did not.
@@ -141,10 +152,51 @@ func (a *Analyzer) transfersHold(r *request) bool {
 // measureTransfers finds runStats.transferHeldUS.
 func (a *Analyzer) measureTransfers() {
 	a.stats.transferHeldUS = make([]int64, len(a.topology.replicas))
+	a.measureLinks()
 	for _, r := range a.requests {
 		if r.replica != missing && r.times.prefill != nil && r.times.firstToken != never && r.times.ended != never {
 			a.stats.transferHeldUS[r.replica] += r.movedUS() - int64(r.times.ended-r.times.firstToken)
 		}
+	}
+}
+
+// linksFull reports whether the links between the pools of the deployment of r were busy nearly all the time.
+func (a *Analyzer) linksFull(r *request) bool {
+	return r.replica != missing && a.stats.linksFull[a.topology.replicas[r.replica].deployment]
+}
+
+// fullLinks is the share of the time in which full links are busy.
+const fullLinks = 0.9
+
+// measureLinks finds runStats.linksFull, by the bytes that were moved from the first to the last transfer.
+func (a *Analyzer) measureLinks() {
+	type moved struct {
+		blocks      int64
+		first, last stream.Micros
+	}
+	all := map[string]moved{}
+	for _, r := range a.requests {
+		p := r.times.prefill
+		if p == nil || r.replica == missing || p.transferred == never || p.blocks == 0 {
+			continue
+		}
+		id := a.topology.replicas[r.replica].deployment
+		m, known := all[id]
+		if !known {
+			m.first = p.computed
+		}
+		all[id] = moved{m.blocks + p.blocks, min(m.first, p.computed), max(m.last, p.transferred)}
+	}
+	a.stats.linksFull = map[string]bool{}
+	for i := range a.topology.Deployments {
+		d := &a.topology.Deployments[i]
+		m := all[d.ID]
+		if d.Prefill == nil || m.last <= m.first {
+			continue
+		}
+		rate := min(d.Transfer.OutGBPerS*float64(d.Prefill.Replicas), d.Transfer.InGBPerS*float64(d.Replicas))
+		us := float64(m.blocks*d.Computed.KVBlockBytes) / (1e3 * max(1e-9, rate))
+		a.stats.linksFull[d.ID] = us >= fullLinks*float64(m.last-m.first)
 	}
 }
 

@@ -21,7 +21,7 @@ type evidence struct {
 	// peak is the rate of arrivals of the last peakUS over that of the run.
 	peak float64
 	// held is the time in which backpressure held a request back, for want of prefill replicas or of room to decode.
-	held struct{ prefillUS, decodeUS int64 }
+	held           struct{ prefillUS, decodeUS int64 }
 	slower         float64 // that of its replica, see speeds
 	slowConfigured bool    // slower was not measured
 	// slowFailure: its replica was slow because of a failure, for slowUS of its time there.
@@ -31,6 +31,7 @@ type evidence struct {
 	// the auto-scaler had removed it or it had failed.
 	fleet                                fleetCounts
 	warming, lostReplica, removedReplica bool
+	noneServed                           bool // when it arrived, no replica served, and none had failed
 	// retryShare is that of retries after time-outs among the requests sent in the last 10 s.
 	retryShare float64
 	tierUS     int64 // see measureLoads

@@ -95,14 +95,22 @@ func (a *Analyzer) measureFleet() {
 		byDeployment[id.deployment] = append(byDeployment[id.deployment], int32(n))
 	}
 	requests := slices.Clone(a.requests)
-	slices.SortStableFunc(requests, func(x, y *request) int { return cmp.Compare(x.sent(), y.sent()) })
+	sent := slices.Clone(a.requests)
+	slices.SortStableFunc(sent, func(x, y *request) int { return cmp.Compare(x.sent(), y.sent()) })
 	a.startFleet()
-	for _, r := range requests {
+	for _, r := range sent {
 		f.until(r.sent())
 		r.evidence.fleet = f.count(byDeployment[a.deploymentID(r)])
 		r.evidence.warming = r.replica != missing && f.states[r.replica] == stream.ReplicaWarming
 	}
-	a.findLater(requests, byDeployment)
+	slices.SortStableFunc(requests, func(x, y *request) int { return cmp.Compare(x.times.arrival, y.times.arrival) })
+	a.startFleet()
+	for _, r := range requests {
+		f.until(r.times.arrival)
+		n := f.count(byDeployment[a.deploymentID(r)])
+		r.evidence.noneServed = n.serving == 0 && n.down == 0 && a.deploymentFor(r).scales()
+	}
+	a.findLater(sent, byDeployment)
 	a.findRemoved()
 }
 

@@ -48,6 +48,16 @@ func (x *proposal) keepReplicas() []Change {
 	return []Change{x.set(at+"min_replicas", to), x.set(at+"replicas", math.Max(to, float64(d.Replicas)))}
 }
 
+// keepOne proposes that one replica is always there.
+func (x *proposal) keepOne() []Change {
+	d := x.deployment()
+	if d.MaxReplicas == 0 {
+		return nil
+	}
+	at := "deployments." + d.ID + "."
+	return []Change{x.set(at+"min_replicas", 1.0), x.set(at+"replicas", float64(max(1, d.Replicas)))}
+}
+
 // soonScale is an interval in which an auto-scaler notices load soon.
 const soonScale = 5 * time.Second
 

@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"fmt"
 	"maps"
 	"math"
 )
@@ -15,6 +16,34 @@ func (x *proposal) morePrefill() []Change {
 	})
 	factor := min(4, max(2, 1.5*arrived/max(1, computed)))
 	return []Change{x.set(at, math.Ceil(factor*now))}
+}
+
+// fasterPrefill proposes the usual token budget for prefill replicas with a small one, else prefill replicas.
+func (x *proposal) fasterPrefill() []Change {
+	d := x.deployment()
+	if !d.hasShortPrefillSteps() {
+		return x.morePrefill()
+	}
+	return []Change{x.set("deployments."+d.ID+".prefill.engine.max_num_batched_tokens",
+		max(usualBudget, d.Engine.MaxNumBatchedTokens))}
+}
+
+// usualBudget is the default of max_num_batched_tokens.
+const usualBudget = 2048
+
+// hasShortPrefillSteps reports whether prefill replicas compute few tokens in a step.
+func (d *deployment) hasShortPrefillSteps() bool {
+	return d.Prefill != nil && d.Prefill.Engine.MaxNumBatchedTokens > 0 &&
+		d.Prefill.Engine.MaxNumBatchedTokens <= smallBudget
+}
+
+// prefillSteps says how small the steps of the prefill replicas are, "" where they are not.
+func (a *Analyzer) prefillSteps(p *Pattern) string {
+	if len(p.losing) == 0 || !a.deploymentFor(p.losing[0]).hasShortPrefillSteps() {
+		return ""
+	}
+	return fmt.Sprintf(", which computes at most %d tokens in a step (max_num_batched_tokens)",
+		a.deploymentFor(p.losing[0]).Prefill.Engine.MaxNumBatchedTokens)
 }
 
 // duringLoss counts the requests that arrived between the first and the last of the losing requests, and those of them

@@ -248,7 +248,8 @@ func (t *clusterTotals) lift(population *totals) (lift float64, byMS bool) {
 
 func (a *Analyzer) pattern(t *clusterTotals, l *Loss, s Support) Pattern {
 	c := conditions[t.condition]
-	p := Pattern{run: a, Condition: c, Value: a.valueName(t), Policy: a.policyNames(c.Component), Rule: a.names.list[t.rule],
+	p := Pattern{run: a, Condition: c, Value: a.valueName(t), Policy: a.policyNames(c.Component),
+		Rule:    a.names.list[t.rule],
 		Support: s, Loss: t.loss / l.Total, cluster: t.cluster}
 	if c.rank == rankOverload {
 		p.NeverFired, p.Admission = a.admissionNeverFired(), a.admissionCounts()

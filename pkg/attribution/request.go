@@ -37,7 +37,10 @@ type times struct {
 }
 
 // prefillTimes are those of a request at the prefill replica of a disaggregated deployment.
-type prefillTimes struct{ enqueued, scheduled, computed, transferred stream.Micros }
+type prefillTimes struct {
+	enqueued, scheduled, computed, transferred stream.Micros
+	blocks                                     int64 // that were transferred
+}
 
 // stopped are the µs in the queue before the first batch in which each limit stopped the queue.
 type stopped struct{ slots, budget, blocks int64 }
@@ -233,7 +236,8 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 	r.times = times{o.Began(), o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.EndedUS,
 		int64(o.PreemptedUS), 0, o.RetryUS, nil}
 	if !o.PrefillReplica.IsZero() {
-		r.times.prefill = &prefillTimes{o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS, o.TransferredUS}
+		r.times.prefill = &prefillTimes{o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS, o.TransferredUS,
+			o.TransferBlocks}
 	}
 	if !o.CompletedUS.IsZero() {
 		r.times.ended = o.CompletedUS

@@ -23,6 +23,8 @@ type runStats struct {
 	prefillRates []float64
 	// transferHeldUS is by how much longer the requests of each replica held blocks for transfers than to decode.
 	transferHeldUS []int64
+	// linksFull: transfers kept the links of the pools of these deployments, by id, busy nearly all the time.
+	linksFull map[string]bool
 	// hasStops: outcomes say how long which limit stopped their queue.
 	hasStops bool
 }

@@ -67,7 +67,9 @@ func (a *Analyzer) measureSpeeds() {
 
 // isMixed reports whether deployments have different hardware.
 func (t *topology) isMixed() bool {
-	return slices.ContainsFunc(t.Deployments, func(d deployment) bool { return d.hardware() != t.Deployments[0].hardware() })
+	return slices.ContainsFunc(t.Deployments, func(d deployment) bool {
+		return d.hardware() != t.Deployments[0].hardware()
+	})
 }
 
 // compareDeployments finds deployments of several replicas that are slower than others with other hardware: all of

@@ -71,6 +71,18 @@ type deployment struct {
 	Backpressure *struct {
 		MaxWaiting int64 `json:"max_waiting"`
 	} `json:"backpressure"`
+	// Prefill is nil for a deployment whose replicas all compute prompts and decode.
+	Prefill *struct {
+		GPU      string `json:"gpu"`
+		Replicas int    `json:"replicas"`
+		Engine   struct {
+			MaxNumBatchedTokens int64 `json:"max_num_batched_tokens"`
+		} `json:"engine"`
+	} `json:"prefill"`
+	Transfer struct {
+		OutGBPerS float64 `json:"out_gb_per_s"`
+		InGBPerS  float64 `json:"in_gb_per_s"`
+	} `json:"transfer"`
 	KVTiers []struct {
 		Load struct {
 			LatencyUS float64 `json:"latency_us"`

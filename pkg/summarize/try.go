@@ -7,8 +7,11 @@ import (
 	"blis/pkg/attribution"
 )
 
-// maxTried is how many hints --try simulates.
-const maxTried = 3
+// minTried hints are simulated by --try, and more as long as they have triedRequests in total.
+const (
+	minTried      = 3
+	triedRequests = 50_000
+)
 
 // checkTry rejects calls in which --try cannot know what to simulate.
 func (o *Options) checkTry() error {
@@ -34,7 +37,8 @@ func (r *analysis) tryHints(ctx context.Context) error {
 		return nil
 	}
 	hints := x.findings.Hints
-	for i := range hints[:min(len(hints), maxTried)] {
+	most := max(minTried, triedRequests/int(max(1, x.raw.Requests.Offered)))
+	for i := range hints[:min(len(hints), most)] {
 		score, err := r.scoreWith(ctx, hints[i].Settings())
 		switch {
 		case ctx.Err() != nil:
