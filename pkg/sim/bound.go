@@ -133,7 +133,7 @@ func (b *bounds) call(q *stream.Request) (c soloCall, err error) {
 // waiting is a lower bound of the time in all, in µs, that requests take more than alone.
 func (b *bounds) waiting(c *cluster.Config) (sum float64) {
 	for i, m := range b.s.models {
-		var costs []stepCost
+		var costs []*stepPrices
 		replicas := 0
 		for _, d := range m.deployments {
 			of := stepCosts(&c.Deployments[d], b.s.deployments[d].model)
@@ -147,7 +147,7 @@ func (b *bounds) waiting(c *cluster.Config) (sum float64) {
 		}
 		most := 0.0
 		for _, cost := range costs {
-			most = max(most, cost.priced().total(b.items[i], float64(replicas)))
+			most = max(most, cost.total(b.items[i], float64(replicas), maxHalvings))
 		}
 		sum += most
 	}
