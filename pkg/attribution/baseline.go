@@ -73,20 +73,34 @@ func partsOf(missed targetSet) partSet {
 	return set
 }
 
+// minExcess is the share of the time of all parts that the excess of one must have.
+const minExcess = 0.1
+
 // largestExcess returns the part that took longest compared with the baseline for a request with as
-// many output tokens, among those that count toward the missed targets.
+// many output tokens, among those that count toward the missed targets; where none took much longer, that which took
+// longest.
 func (r *request) largestExcess(b *baseline) Part {
 	relevant, largest, most := partsOf(r.verdict.missed), PartQueue, math.Inf(-1)
+	longest, longestUS, total := PartQueue, int64(-1), int64(0)
 	for i, us := range r.times.split() {
 		p, excess := Part(i), float64(us)
+		if !relevant.has(p) && r.verdict.missed != 0 {
+			continue
+		}
+		if total += us; us > longestUS {
+			longest, longestUS = p, us
+		}
 		if p == PartDecode {
 			excess -= float64(b.mean[p] * float64(r.tokens.output-1))
 		} else {
 			excess -= b.mean[p]
 		}
-		if us > 0 && (relevant.has(p) || r.verdict.missed == 0) && excess > most {
+		if us > 0 && excess > most {
 			largest, most = p, excess
 		}
+	}
+	if most < minExcess*float64(total) {
+		return longest
 	}
 	return largest
 }

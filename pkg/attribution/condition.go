@@ -65,6 +65,9 @@ type Condition struct {
 	// parts are where a loss must be for the condition to explain it; see verdict.dominant.
 	parts partSet
 	holds func(*Analyzer, *request) bool
+	// took is the time in µs that what it says took of the latency to the first token or to the end; nil where that is
+	// not known, or would pass elsewhere instead. See Support.MetWithout.
+	took func(*Analyzer, *request) int64
 	// value is the tenant, class or replica that it holds for, as a number, and valueName its name;
 	// nil where the condition has none.
 	value     func(*Analyzer, *request) int32
@@ -90,13 +93,13 @@ var conditions = []*Condition{
 	&unservable, &frontEnd, &controlLatency, &flowControl, &replicaLost, &scaledIn, &coldStart, &retryLoad,
 	&deadlineTooShort,
 	&horizonReached, &prefillPoolFull, &slowHandoff, &leaseTooShort, &slowTransfer, &decodePoolFull, &slowTier,
-	&warmingReplica, &scaledLate, &slowReplica, &targetOutOfReach, &decodeLength,
-	&cacheFull, &behindLongPrompts, &overtaken, &behindTenant, &behindLowerClass,
-	&batchSlotsFull, &tokenBudgetFull, &smallChunks,
+	&warmingReplica, &scaledLate, &slowReplica, &eagerSteps, &targetOutOfReach, &decodeTime,
+	&cacheFull, &tokenBudgetFull, &smallChunks, &behindLongPrompts, &overtaken, &behindTenant, &behindLowerClass,
+	&batchSlotsFull,
 	&staleSignal, &hotPrefix, &queueUnseen, &queueIgnored, &imbalancedBatch, &prefixUnseen, &prefixHitSkipped,
 	&rejected, &delayed, &stalePrefixes, &prefixForgotten,
 	&evicted, &preempted, &prefixCachingOff, &blocksTooLarge, &prefillInterference,
-	&eagerSteps, &scaleLimit, &loadPeak, &overload, &promptsSaturate, &replicasSaturated,
+	&scaleLimit, &loadPeak, &overload, &promptsSaturate, &replicasSaturated,
 	&hotReplica, &burst, &longPrompt, &tenantTrait, &classTrait,
 }
 
@@ -126,9 +129,18 @@ func (a *Analyzer) matchConditions() {
 		for i, c := range conditions {
 			if r.verdict.judged && c.parts.covers(r) && c.holds(a, r) {
 				r.verdict.conditions |= 1 << i
+				if c.took != nil && r.metWithout(c.took(a, r)) {
+					r.verdict.metWithout |= 1 << i
+				}
 			}
 		}
 	}
+}
+
+// metWithout reports whether r lost, and would have met its targets if it had taken so much less time.
+func (r *request) metWithout(us int64) bool {
+	v := &r.verdict
+	return r.lost() && v.missed != 0 && v.missed&(missedTPOT|missedCompletion) == 0 && 1000*v.excessMS <= float64(us)
 }
 
 // when makes Condition.holds of a predicate of the request alone.

@@ -37,10 +37,11 @@ var delayed = Condition{Name: "delayed", Component: admissionComponent, rank: ra
 
 var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponent, rank: rankCapacity,
 	parts: beforeToken,
-	Doc: "waited behind at least 2000 tokens, at least 30 % of them from the tenant with 30 % of all work and 1.25" +
-		" times an even share or twice its share of the requests; less than 25 % of them joined the queue later;" +
-		" without these it would have met its TTFT target (or waited half as long); no queue was much shorter; other" +
-		" tenants miss their targets at least half as often as that one",
+	Doc: "waited behind at least 2000 tokens, at least 30 % of them from the tenant with the most work: at least 30 %," +
+		" and three times that of any other, twice its share of the requests, or 1.4 times that and 1.25 times an even" +
+		" share; less than 25 % of them joined the queue later; without these it would have met its TTFT target (or" +
+		" waited half as long); no queue was much shorter; other tenants miss their targets at least half as often as" +
+		" that one",
 	cause: func(p *Pattern) string {
 		return waitedBehind(p, heavyTenantAhead, "tenant "+llmtext.Short(p.Value, maxNameLength))
 	},

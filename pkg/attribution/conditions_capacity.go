@@ -38,6 +38,7 @@ var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: r
 	change:     (*proposal).moreBlocks,
 	others:     shorterQueues,
 	isAbsolute: true,
+	took:       func(_ *Analyzer, r *request) int64 { return r.stopped.blocks },
 	holds: func(a *Analyzer, r *request) bool {
 		waited := r.waitedLong() && (!r.longerQueue() || a.peersHaveTwice(r, (*deployment).usableBlocks))
 		return waited && a.blocksFull(r) && r.contention.running < manyRunning
@@ -57,6 +58,7 @@ var batchSlotsFull = Condition{Name: "batch_slots_full",
 	change:     (*proposal).moreSlots,
 	others:     shorterQueues,
 	isAbsolute: true,
+	took:       func(_ *Analyzer, r *request) int64 { return r.stopped.slots },
 	holds: func(a *Analyzer, r *request) bool {
 		c := &r.contention
 		waited := r.waitedLong() && (!r.longerQueue() || a.peersHaveTwice(r, (*deployment).slots))

@@ -15,32 +15,45 @@ const (
 
 var targetOutOfReach = Condition{Name: "hardware_too_slow", Component: engineComponent, rank: rankCapacity,
 	parts: inDecode,
-	Doc:   "missed its TPOT target, which even the fastest request of its model missed, or met by less than 10 %",
+	Doc: "missed its TPOT target, which even the fastest request of its model missed, or met by less than 10 %; or by" +
+		" less than 20 %, and its own TPOT was at most 1.5 times as high",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("TPOT %s ms, %s ms of the fastest request of the model; target %s ms (means)",
 			p.mean(p.run.tpotMS), p.mean(p.run.fastestTPOT), p.mean(p.run.targetTPOT))
 	},
-	Hint:   "use faster GPUs, more GPUs per replica (tensor_parallel_size), a smaller model or fewer bits",
+	Hint:   fasterDecode,
 	change: (*proposal).moreParallel,
-	others: []remedy{{"use a GPU with more memory bandwidth", (*proposal).fasterGPU}},
+	others: decodeRemedies,
 	holds: func(a *Analyzer, r *request) bool {
 		target := a.targetTPOT(r)
-		return target > 0 && a.fastestTPOT(r) >= 0.9*target && a.tpotMS(r) > 0 && !a.isEager(r)
+		fastest, tpot := a.fastestTPOT(r), a.tpotMS(r)
+		return target > 0 && tpot > 0 && (fastest >= 0.9*target || fastest >= 0.8*target && tpot <= 1.5*fastest)
 	}}
 
-var decodeLength = Condition{Name: "decode_length", Component: workloadComponent, rank: rankCapacity, parts: inDecode,
+var decodeTime = Condition{Name: "slow_decode", Component: engineComponent, rank: rankCapacity, parts: inDecode,
 	Doc: "missed its E2E target, of which its output takes at least 70 % even at the TPOT of the fastest request of" +
 		" its model",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("outputs of %s tokens need %s ms at the TPOT of the fastest request; target %s ms (means)",
-			p.mean(outputTokens), p.mean(p.run.bestDecodeMS),
+		return fmt.Sprintf("outputs of %s tokens need %s ms at %s ms a token, the TPOT of the fastest request; the E2E"+
+			" target is %s ms (means)", p.mean(outputTokens), p.mean(p.run.bestDecodeMS), p.mean(p.run.fastestTPOT),
 			p.mean(func(r *request) float64 { return p.run.targets(r).E2EMS }))
 	},
-	Hint: "bound outputs (max_tokens), or use faster hardware; the E2E target is out of reach for these lengths",
+	Hint:   fasterDecode + ", or bound outputs (max_tokens)",
+	change: (*proposal).moreParallel,
+	others: decodeRemedies,
 	holds: func(a *Analyzer, r *request) bool {
 		target := a.targets(r).E2EMS
 		return target > 0 && a.bestDecodeMS(r) >= 0.7*target
 	}}
+
+// fasterDecode is what helps where each output token takes too long whatever the load.
+const fasterDecode = "decode faster: more GPUs per replica (tensor_parallel_size), a GPU with more memory bandwidth," +
+	" fewer bits (quantization) or a smaller model"
+
+var decodeRemedies = []remedy{
+	{"use a GPU with more memory bandwidth", (*proposal).fasterGPU},
+	{"store weights in 8 bits (quantization)", (*proposal).fewerBits},
+}
 
 // bestDecodeMS is the time that the output of r takes at the TPOT of the fastest request of its model.
 func (a *Analyzer) bestDecodeMS(r *request) float64 {
@@ -76,6 +89,7 @@ var tokenBudgetFull = Condition{Name: "token_budget_full", Component: engineComp
 	Hint:       "raise max_num_batched_tokens: steps are short, and most of their time does not depend on their tokens",
 	change:     (*proposal).moreBudget,
 	isAbsolute: true,
+	took:       func(_ *Analyzer, r *request) int64 { return r.stopped.budget },
 	holds: func(a *Analyzer, r *request) bool {
 		d := a.topology.deploymentOf(r.replica)
 		share, budget := d.fixedStepShare(), d.Engine.MaxNumBatchedTokens
@@ -83,22 +97,29 @@ var tokenBudgetFull = Condition{Name: "token_budget_full", Component: engineComp
 		return small && r.waitedForBatch() && !a.slotsFull(r) && !a.blocksFull(r)
 	}}
 
-var eagerSteps = Condition{Name: "eager_steps", Component: engineComponent, rank: rankOverload, parts: inDecode,
-	Doc: "missed its TPOT target where kernels are launched one by one, without CUDA graphs (enforce_eager), which" +
-		" the operators model knows",
+var eagerSteps = Condition{Name: "eager_steps", Component: engineComponent, rank: rankCapacity, parts: inDecode,
+	Doc: "missed its TPOT target, or an E2E target by decoding, where kernels are launched one by one, without CUDA" +
+		" graphs: enforce_eager, or more requests decode than the largest graph has (max_cudagraph_capture_size);" +
+		" known for step times of the operators model",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("TPOT %s ms, target %s ms (means), without CUDA graphs",
-			p.mean(p.run.tpotMS), p.mean(p.run.targetTPOT))
+		return fmt.Sprintf("TPOT %s ms with %s requests in the batch (means), without CUDA graphs", p.mean(p.run.tpotMS),
+			p.mean(concurrent))
 	},
-	Hint:       "use CUDA graphs (enforce_eager: false); they take memory from KV blocks",
-	change:     setEngine("enforce_eager", false),
+	Hint:       "use CUDA graphs (enforce_eager: false, max_cudagraph_capture_size); they take memory from KV blocks",
+	change:     (*proposal).captureGraphs,
 	isAbsolute: true,
-	holds:      func(a *Analyzer, r *request) bool { return a.isEager(r) && r.verdict.missed&missedTPOT != 0 }}
+	isWrong:    true,
+	holds: func(a *Analyzer, r *request) bool {
+		return a.isEager(r) && r.verdict.missed&(missedTPOT|missedE2E) != 0
+	}}
 
-// isEager reports whether the replica of r runs without CUDA graphs, and its step times know that.
+func concurrent(r *request) float64 { return r.contention.concurrent }
+
+// isEager reports whether most of what r decoded ran without CUDA graphs, and the step times of its replica know that.
 func (a *Analyzer) isEager(r *request) bool {
 	d := a.topology.deploymentOf(r.replica)
-	return d.Engine.EnforceEager && d.Latency.Model == "operators"
+	captured := d.Latency.Kernels.MaxCaptureSize
+	return d.Latency.Model == "operators" && (d.Engine.EnforceEager || captured > 0 && r.contention.concurrent > captured)
 }
 
 var smallChunks = Condition{Name: "small_chunks", Component: engineComponent, rank: rankCapacity,

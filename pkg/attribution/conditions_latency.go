@@ -22,6 +22,7 @@ var frontEnd = Condition{Name: "front_end", Component: engineComponent, rank: ra
 	Hint:       "speed up the front end (latency.alpha_us): tokenizer, API server, detokenizer",
 	change:     (*proposal).fasterFrontEnd,
 	isAbsolute: true,
+	took:       func(_ *Analyzer, r *request) int64 { return r.times.split()[PartFrontend] },
 	holds:      when(func(r *request) bool { return r.takesHalf(r.times.split()[PartFrontend]) })}
 
 var controlLatency = Condition{Name: "control_latency", Component: routingComponent, rank: rankCapacity,
@@ -35,6 +36,7 @@ var controlLatency = Condition{Name: "control_latency", Component: routingCompon
 	Hint:       "shorten control_plane.admission_latency_us or routing_latency_us",
 	change:     (*proposal).fasterControl,
 	isAbsolute: true,
+	took:       (*Analyzer).decisionUS,
 	holds: func(a *Analyzer, r *request) bool {
 		return r.takesHalf(a.decisionUS(r))
 	}}

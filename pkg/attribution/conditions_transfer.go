@@ -63,6 +63,7 @@ var slowHandoff = Condition{Name: "slow_handoff", Component: engineComponent, ra
 	change:     (*proposal).shorterHop,
 	others:     []remedy{{"let decode replicas compute all prompts", (*proposal).neverDisaggregate}},
 	isAbsolute: true,
+	took:       func(_ *Analyzer, r *request) int64 { return r.handoffUS() },
 	holds:      func(a *Analyzer, r *request) bool { return r.takesHalf(r.handoffUS()) && !a.leaseRanOut(r) }}
 
 var leaseTooShort = Condition{Name: "lease_too_short", Component: engineComponent, rank: rankCapacity, parts: anyPart,
@@ -212,6 +213,7 @@ var slowTier = Condition{Name: "slow_tier", Component: cacheComponent, rank: ran
 	change:     (*proposal).fasterTier,
 	others:     []remedy{{"compute prefixes again instead of loading them", (*proposal).noTier}},
 	isAbsolute: true,
+	took:       func(_ *Analyzer, r *request) int64 { return r.evidence.tierUS },
 	holds:      when(func(r *request) bool { return r.takesHalf(r.evidence.tierUS) })}
 
 // orEnd is the time at, or the end of the request if that did not come.

@@ -136,14 +136,6 @@ func (x *proposal) isDerived(d *deployment, value string) bool {
 	return false
 }
 
-// moreParallel proposes as many GPUs as bring the fastest TPOT to two thirds of the target.
-func (x *proposal) moreParallel() []Change {
-	at := "deployments." + x.deployment().ID + ".engine.tensor_parallel_size"
-	now := max(1, x.number(at))
-	over := mean(x.p.losing, func(r *request) float64 { return x.fastestTPOT(r) / max(1e-9, x.targetTPOT(r)) })
-	return []Change{x.set(at, powerOf2(min(8, max(2*now, 1.5*now*over))))}
-}
-
 // admitMore proposes limits of admission that the offered load fits.
 func (x *proposal) admitMore() []Change {
 	const at = "policies.admission.params."

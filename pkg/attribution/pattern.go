@@ -51,6 +51,10 @@ type Support struct {
 	// while 90 % of those that match lose, or 95 % of all lose. Then the pattern stands by its share of the loss alone.
 	Lift float64
 	ByMS bool
+	// MetWithout are the losing requests that would have met their targets without the time that the condition took. If
+	// it is at least half of them, the condition needs no control group, and Lift is 0: others may take this time and
+	// still meet their targets.
+	MetWithout int64
 }
 
 // cluster is what decisions are grouped by: a condition (an index of conditions), its value, and
@@ -66,6 +70,9 @@ type totals struct {
 	loss, excessMS float64
 }
 
+// decides reports whether most of the losing requests of a cluster would have met their targets without its condition.
+func (t *clusterTotals) decides() bool { return t.metWithout > 0 && 2*t.metWithout >= t.lost }
+
 func (t *totals) add(r *request) {
 	t.all++
 	if r.lost() {
@@ -79,6 +86,7 @@ func (t *totals) add(r *request) {
 type clusterTotals struct {
 	cluster
 	totals
+	metWithout int64 // see Support.MetWithout
 }
 
 // findPatterns returns the patterns, the one with the largest loss first, and sets the pattern of
@@ -143,7 +151,8 @@ func (a *Analyzer) bestPattern(l *Loss, rank rank, left []*request) (best Patter
 		}
 		if excess > most && (most == 0 || excess >= clearlyMore*most || condition == best.Condition) {
 			most = excess
-			best = a.pattern(t, l, Support{Lost: t.lost, All: t.all, Lift: lift, ByMS: byMS})
+			best = a.pattern(t, l, Support{Lost: t.lost, All: t.all, Lift: lift, ByMS: byMS,
+				MetWithout: t.metWithout})
 		}
 	}
 	return best, most > 0
@@ -151,11 +160,11 @@ func (a *Analyzer) bestPattern(l *Loss, rank rank, left []*request) (best Patter
 
 // standsAlone reports whether a cluster that explains most of the loss needs no control group: its condition says where
 // the time went, and all requests may lose by a latency what has no limit, so that those with another cause lose too;
-// or nearly all lose (95 %).
+// or nearly all lose (95 %); or most would have met their targets without that time.
 func (l *Loss) standsAlone(t *clusterTotals, population *totals) bool {
 	c, nearlyAll := conditions[t.condition], 20*population.lost >= 19*population.all
 	return t.loss >= minCapacitySupport*l.Total &&
-		(l.Kind == LossFitness && c.isAbsolute || nearlyAll && !c.isTrait())
+		(l.Kind == LossFitness && c.isAbsolute || nearlyAll && !c.isTrait() || t.decides())
 }
 
 // conditions are the conditions that are tried at that rank.
@@ -188,6 +197,9 @@ func (a *Analyzer) countClusters(requests []*request, set conditionSet, byRule b
 				clusters = append(clusters, counted[k])
 			}
 			counted[k].add(r)
+			if r.verdict.metWithout&matched&-matched != 0 {
+				counted[k].metWithout++
+			}
 		}
 	}
 	slices.SortFunc(clusters, func(x, y *clusterTotals) int {

@@ -95,6 +95,7 @@ type verdict struct {
 	dominant Part
 	// conditions are those that it matches, pattern the index of the pattern that explains it, -1 for none.
 	conditions conditionSet
+	metWithout conditionSet // those without the time of which it would have met its targets
 	pattern    int8
 	// excessMS is how far it was above the target that it missed most; see Loss.ExcessMS.
 	excessMS float64

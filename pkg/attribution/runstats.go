@@ -56,8 +56,8 @@ func (a *Analyzer) computeStats() {
 	}
 }
 
-// heavyTenant is the tenant with the most work, if that is at least 30 % of all work and either
-// 1.25 times an even share or twice its share of the requests; else missing.
+// heavyTenant is the tenant with the most work, if that is at least 30 % of all work and three times that of any other
+// tenant, or twice its share of the requests, or 1.4 times that share and 1.25 times an even share; else missing.
 func (a *Analyzer) heavyTenant() int32 {
 	work, sent, total := map[int32]int64{}, map[int32]int64{}, int64(0)
 	for _, r := range a.requests {
@@ -65,17 +65,24 @@ func (a *Analyzer) heavyTenant() int32 {
 		sent[r.labels.tenant]++
 		total += r.work()
 	}
-	tenant := missing
+	tenant, second := missing, int64(0)
 	for n := range a.names.list {
-		if w := work[int32(n)]; w > 0 && (tenant == missing || w > work[tenant]) {
+		switch w := work[int32(n)]; {
+		case w > 0 && (tenant == missing || w > work[tenant]):
+			if tenant != missing {
+				second = work[tenant]
+			}
 			tenant = int32(n)
+		default:
+			second = max(second, w)
 		}
 	}
 	if tenant == missing || a.names.list[tenant] == "" || len(work) < 2 {
 		return missing
 	}
 	share, shareSent := float64(work[tenant])/float64(total), float64(sent[tenant])/float64(len(a.requests))
-	if share < 0.3 || share < 1.25/float64(len(work)) && share < 2*shareSent {
+	isUneven := share >= 1.25/float64(len(work)) && share >= 1.4*shareSent
+	if share < 0.3 || work[tenant] < 3*second && share < 2*shareSent && !isUneven {
 		return missing
 	}
 	return tenant

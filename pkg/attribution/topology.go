@@ -62,6 +62,10 @@ type deployment struct {
 		Model   string    `json:"model"`
 		AlphaUS []float64 `json:"alpha_us"`
 		BetaUS  []float64 `json:"beta_us"`
+		Kernels struct {
+			// MaxCaptureSize is 0 where it is the default.
+			MaxCaptureSize float64 `json:"max_cudagraph_capture_size"`
+		} `json:"kernels"`
 	} `json:"latency"`
 	Computed struct {
 		KVBlocks     int64 `json:"kv_blocks"`
