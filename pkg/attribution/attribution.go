@@ -55,6 +55,8 @@ type Analyzer struct {
 	cacheDelayUS int64
 	// queuesCurrent: replicas report their queues at once.
 	queuesCurrent bool
+	// blindRouter: see drawsBlindly.
+	blindRouter bool
 	// prefixesUnweighted: the router shows prefixes in its decisions and does not count them.
 	prefixesUnweighted bool
 	names              nameTable
@@ -87,6 +89,7 @@ func New(h *stream.Header) *Analyzer {
 	a.prefixesUnweighted = a.topology.policy("routing") == "dynamo-kv" && config.config(overlapCredit) != nil &&
 		config.number(overlapCredit) == 0
 	a.cacheDelayUS = a.topology.snapshotAgeUS("cache")
+	a.blindRouter = config.drawsBlindly()
 	a.queuesCurrent = a.topology.ControlPlane.Snapshots["queue_depth"] == immediate
 	for _, c := range stream.Classes {
 		a.classes[c.Name] = c.Value

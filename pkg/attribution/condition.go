@@ -65,9 +65,8 @@ type Condition struct {
 	// parts are where a loss must be for the condition to explain it; see verdict.dominant.
 	parts partSet
 	holds func(*Analyzer, *request) bool
-	// took is the time in µs that what it says took of the latency to the first token or to the end; nil where that is
-	// not known, or would pass elsewhere instead. See Support.MetWithout.
-	took func(*Analyzer, *request) int64
+	// took is the time that what it says took; nil where that is not known. See Support.MetWithout.
+	took func(*Analyzer, *request) taken
 	// value is the tenant, class or replica that it holds for, as a number, and valueName its name;
 	// nil where the condition has none.
 	value     func(*Analyzer, *request) int32
@@ -92,7 +91,7 @@ const (
 var conditions = []*Condition{
 	&unservable, &frontEnd, &controlLatency, &flowControl, &replicaLost, &scaledIn, &coldStart, &retryLoad,
 	&deadlineTooShort,
-	&horizonReached, &prefillPoolFull, &slowHandoff, &leaseTooShort, &slowTransfer, &decodePoolFull, &slowTier,
+	&horizonReached, &prefillPoolIdle, &prefillPoolFull, &slowHandoff, &leaseTooShort, &slowTransfer, &decodePoolFull, &slowTier,
 	&warmingReplica, &scaledLate, &slowReplica, &eagerSteps, &targetOutOfReach, &decodeTime,
 	&cacheFull, &tokenBudgetFull, &smallChunks, &behindLongPrompts, &overtaken, &behindTenant, &behindLowerClass,
 	&batchSlotsFull,
@@ -129,7 +128,7 @@ func (a *Analyzer) matchConditions() {
 		for i, c := range conditions {
 			if r.verdict.judged && c.parts.covers(r) && c.holds(a, r) {
 				r.verdict.conditions |= 1 << i
-				if c.took != nil && r.metWithout(c.took(a, r)) {
+				if c.took != nil && a.metWithout(r, c.took(a, r)) {
 					r.verdict.metWithout |= 1 << i
 				}
 			}
@@ -137,10 +136,34 @@ func (a *Analyzer) matchConditions() {
 	}
 }
 
+// taken is a time in µs before the first token and after it.
+type taken struct{ before, decode float64 }
+
 // metWithout reports whether r lost, and would have met its targets if it had taken so much less time.
-func (r *request) metWithout(us int64) bool {
-	v := &r.verdict
-	return r.lost() && v.missed != 0 && v.missed&(missedTPOT|missedCompletion) == 0 && 1000*v.excessMS <= float64(us)
+func (a *Analyzer) metWithout(r *request, t taken) bool {
+	missed, target := r.verdict.missed, a.targets(r)
+	if !r.lost() || missed == 0 || missed&missedCompletion != 0 {
+		return false
+	}
+	ttft, decode := 1000*ttftMS(r), float64(r.times.ended-r.times.firstToken)
+	late := missed&missedTTFT != 0 && ttft-t.before > 1000*target.TTFTMS
+	slow := missed&missedTPOT != 0 && decode-t.decode > 1000*target.TPOTMS*float64(r.tokens.output-1)
+	long := missed&missedE2E != 0 && ttft+decode-t.before-t.decode > 1000*target.E2EMS
+	return !late && !slow && !long
+}
+
+// inPart is a taken that is all of a part before the first token.
+func inPart(p Part) func(*Analyzer, *request) taken {
+	return func(_ *Analyzer, r *request) taken { return taken{before: float64(r.times.split()[p])} }
+}
+
+// recomputing is the time that recomputed prompt tokens took: its own, those ahead of it, and those while it decoded.
+func (a *Analyzer) recomputing(r *request) taken {
+	if r.replica == missing {
+		return taken{}
+	}
+	us, c := a.stats.steps[a.topology.deploymentOf(r.replica).ID].token, &r.contention
+	return taken{float64(us * float64(c.recomputed+c.ahead.recomputed)), float64(us * float64(c.interferingRecomputed))}
 }
 
 // when makes Condition.holds of a predicate of the request alone.

@@ -70,11 +70,13 @@ var overload = Condition{Name: "overload", Component: admissionComponent, rank: 
 	Hint:   "reject or delay what can wait before queues grow, or add replicas",
 	change: (*proposal).moreReplicas,
 	others: shorterQueues,
+	took:   inPart(PartQueue),
 	holds:  when(func(r *request) bool { return r.contention.shortest >= fullQueue })}
 
 var replicasSaturated = Condition{Name: "replicas_saturated", Component: admissionComponent, rank: rankOverload,
 	parts: inDecode,
-	Doc:   "routed when every replica had at least 32 requests; most time lost in decode",
+	Doc: "routed when every replica had at least 32 requests, or at least 8 with which steps do not meet its TPOT target," +
+		" at an even rate of prompts; most time lost in decode",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("routed when the emptiest replica had %s requests (mean)", p.mean(fewestResident)) +
 			admissionNote(p)
@@ -82,7 +84,20 @@ var replicasSaturated = Condition{Name: "replicas_saturated", Component: admissi
 	Hint:   "reject or delay what can wait, bound the batch (max_num_seqs), or add replicas",
 	change: (*proposal).moreReplicas,
 	others: shorterQueues,
-	holds:  when(func(r *request) bool { return r.contention.fewestResident >= fullReplica })}
+	holds: func(a *Analyzer, r *request) bool {
+		return r.contention.fewestResident >= fullReplica || a.tooManyEverywhere(r)
+	}}
+
+// tooManyEverywhere reports whether r missed its TPOT target when every replica had so many requests that their steps
+// do not meet it, with the prompts that came.
+func (a *Analyzer) tooManyEverywhere(r *request) bool {
+	if r.verdict.missed&missedTPOT == 0 || r.replica == missing || r.contention.fewestResident < fullQueue {
+		return false
+	}
+	steps, known := a.stats.steps[a.topology.deploymentOf(r.replica).ID]
+	us := steps.even(float64(r.contention.fewestResident), a.stats.prefillRates[r.replica])
+	return known && us > 1000*a.targetTPOT(r)
+}
 
 // admissionNote says what admission did against an overload.
 func admissionNote(p *Pattern) string {

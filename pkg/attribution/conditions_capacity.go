@@ -38,7 +38,7 @@ var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: r
 	change:     (*proposal).moreBlocks,
 	others:     shorterQueues,
 	isAbsolute: true,
-	took:       func(_ *Analyzer, r *request) int64 { return r.stopped.blocks },
+	took:       func(_ *Analyzer, r *request) taken { return taken{before: float64(r.stopped.blocks)} },
 	holds: func(a *Analyzer, r *request) bool {
 		waited := r.waitedLong() && (!r.longerQueue() || a.peersHaveTwice(r, (*deployment).usableBlocks))
 		return waited && a.blocksFull(r) && r.contention.running < manyRunning
@@ -58,7 +58,7 @@ var batchSlotsFull = Condition{Name: "batch_slots_full",
 	change:     (*proposal).moreSlots,
 	others:     shorterQueues,
 	isAbsolute: true,
-	took:       func(_ *Analyzer, r *request) int64 { return r.stopped.slots },
+	took:       func(_ *Analyzer, r *request) taken { return taken{before: float64(r.stopped.slots)} },
 	holds: func(a *Analyzer, r *request) bool {
 		c := &r.contention
 		waited := r.waitedLong() && (!r.longerQueue() || a.peersHaveTwice(r, (*deployment).slots))
@@ -76,6 +76,7 @@ var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMe
 	Hint:   "spread prefixes over fewer replicas each, report evictions to the router (shadow_evictions), or add cache",
 	change: (*proposal).moreBlocks,
 	others: shorterQueues,
+	took:   (*Analyzer).recomputing,
 	holds: func(a *Analyzer, r *request) bool {
 		lost := r.contention.recomputed >= minPrefixTokens && r.tokens.cached < r.tokens.expected/2
 		expected := r.tokens.expected >= minPrefixTokens || !a.indexSmall(r)

@@ -89,7 +89,7 @@ var tokenBudgetFull = Condition{Name: "token_budget_full", Component: engineComp
 	Hint:       "raise max_num_batched_tokens: steps are short, and most of their time does not depend on their tokens",
 	change:     (*proposal).moreBudget,
 	isAbsolute: true,
-	took:       func(_ *Analyzer, r *request) int64 { return r.stopped.budget },
+	took:       func(_ *Analyzer, r *request) taken { return taken{before: float64(r.stopped.budget)} },
 	holds: func(a *Analyzer, r *request) bool {
 		d := a.topology.deploymentOf(r.replica)
 		share, budget := d.fixedStepShare(), d.Engine.MaxNumBatchedTokens
@@ -181,6 +181,7 @@ var loadPeak = Condition{Name: "load_peak", Component: workloadComponent, rank: 
 	Hint:   "delay or reject in the peak what can wait, or have replicas for the peak",
 	change: (*proposal).moreReplicas,
 	others: shorterQueues,
+	took:   inPart(PartQueue),
 	holds:  when(func(r *request) bool { return r.contention.shortest >= fullQueue && r.evidence.peak >= peakFactor })}
 
 // slotsFull reports whether nearly all batch slots were taken while r waited: as the engine saw it, in most of the

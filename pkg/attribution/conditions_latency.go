@@ -22,7 +22,7 @@ var frontEnd = Condition{Name: "front_end", Component: engineComponent, rank: ra
 	Hint:       "speed up the front end (latency.alpha_us): tokenizer, API server, detokenizer",
 	change:     (*proposal).fasterFrontEnd,
 	isAbsolute: true,
-	took:       func(_ *Analyzer, r *request) int64 { return r.times.split()[PartFrontend] },
+	took:       inPart(PartFrontend),
 	holds:      when(func(r *request) bool { return r.takesHalf(r.times.split()[PartFrontend]) })}
 
 var controlLatency = Condition{Name: "control_latency", Component: routingComponent, rank: rankCapacity,
@@ -36,7 +36,7 @@ var controlLatency = Condition{Name: "control_latency", Component: routingCompon
 	Hint:       "shorten control_plane.admission_latency_us or routing_latency_us",
 	change:     (*proposal).fasterControl,
 	isAbsolute: true,
-	took:       (*Analyzer).decisionUS,
+	took:       func(a *Analyzer, r *request) taken { return taken{before: float64(a.decisionUS(r))} },
 	holds: func(a *Analyzer, r *request) bool {
 		return r.takesHalf(a.decisionUS(r))
 	}}
@@ -52,7 +52,7 @@ func (a *Analyzer) decisionMS(r *request) float64 { return float64(a.decisionUS(
 var flowControl = Condition{Name: "flow_control", Component: admissionComponent, rank: rankCapacity, parts: inFlow,
 	Doc: "lost most in flow control",
 	cause: func(p *Pattern) string {
-		text := fmt.Sprintf("held or rejected by flow control, after %s ms (mean)", p.mean(flowMS))
+		text := fmt.Sprintf("held or rejected by flow control%s, after %s ms (mean)", p.run.flowLimits(), p.mean(flowMS))
 		if sent := p.routed(); len(sent) > 0 {
 			text += fmt.Sprintf("; their replicas then had %s requests", llmtext.Number(mean(sent, resident)))
 			if !slices.ContainsFunc(sent, func(r *request) bool { return r.contention.queue < 0 }) {
@@ -62,9 +62,10 @@ var flowControl = Condition{Name: "flow_control", Component: admissionComponent,
 		}
 		return text
 	},
-	Hint:   "raise the limits of control_plane.flow_control.detector where replicas have room; else add replicas",
+	Hint: "raise the limits of control_plane.flow_control (detector, capacity, ttl, usage_limit) where replicas have" +
+		" room; else add replicas",
 	change: (*proposal).moreFlow,
-	others: []remedy{{"hold the same share of requests of every priority back (static-usage-limit-policy)",
+	others: []remedy{{"have no capacity or ttl of flow control", (*proposal).noFlowLimits}, {"hold the same share of requests of every priority back (static-usage-limit-policy)",
 		(*proposal).noHoldback}},
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {

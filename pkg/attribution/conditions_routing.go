@@ -11,6 +11,7 @@ import (
 const (
 	longerFactor, longerBy = 2, 4    // a much longer queue: twice as long, plus 4
 	busierFactor, busierBy = 2, 16   // a much busier replica: twice as many requests, plus 16
+	blindFactor, blindBy   = 1.25, 3 // the same for a router that does not compare loads
 	staleUS                = 100_000 // age of a stale signal
 	minPrefixTokens        = 256     // a prefix that matters
 )
@@ -67,8 +68,8 @@ var queueIgnored = Condition{Name: "queue_ignored_by_weights", Component: routin
 
 var imbalancedBatch = Condition{Name: "imbalanced_batch", Component: routingComponent, rank: rankMechanism,
 	parts: inDecode,
-	Doc: "sent to a replica with at least twice as many requests as another plus 16, while its queue was not" +
-		" much longer; most time lost in decode",
+	Doc: "sent to a replica with at least twice as many requests as another plus 16 (1.25 times plus 3 by a router that" +
+		" draws at random or goes in turn), while its queue was not much longer; most time lost in decode",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("sent to a replica with %s requests while another had %s (means)", p.mean(resident),
 			p.mean(fewestResident))
@@ -76,10 +77,30 @@ var imbalancedBatch = Condition{Name: "imbalanced_batch", Component: routingComp
 	Hint:   "add running requests or inflight to the routing score (running-requests, active-requests)",
 	change: (*proposal).readQueues,
 	others: otherRouters,
-	holds: when(func(r *request) bool {
-		c := &r.contention
-		return !r.longerQueue() && c.resident >= 0 && c.resident >= busierFactor*c.fewestResident+busierBy
-	})}
+	holds:  (*Analyzer).imbalanced}
+
+// imbalanced reports whether r was sent to a replica with many more requests than another.
+func (a *Analyzer) imbalanced(r *request) bool {
+	own, fewest := float64(r.contention.resident), float64(r.contention.fewestResident)
+	if r.longerQueue() || own < 0 {
+		return false
+	}
+	return own >= busierFactor*fewest+busierBy || a.blindRouter && own >= blindFactor*fewest+blindBy
+}
+
+// drawsBlindly reports whether the router does not compare loads, or draws at random whatever it has compared.
+func (x *proposal) drawsBlindly() bool {
+	switch x.topology.policy("routing") {
+	case "random", "round-robin", "session-affinity":
+		return true
+	case "dynamo-kv":
+		return x.number(temperature) > 0
+	}
+	return false
+}
+
+// temperature is the parameter of dynamo-kv by which it draws at random.
+const temperature = "policies.routing.params.router_temperature"
 
 var prefixUnseen = Condition{Name: "prefix_unseen", Component: routingComponent, rank: rankMechanism,
 	parts: afterAdmitted,
@@ -94,6 +115,7 @@ var prefixUnseen = Condition{Name: "prefix_unseen", Component: routingComponent,
 	Hint:   "route by cached prefixes and queues: weighted, prefix-affinity or precise-prefix",
 	change: (*proposal).readPrefixes,
 	others: otherRouters,
+	took:   (*Analyzer).recomputing,
 	holds:  when(func(r *request) bool { return !r.longerQueue() && r.prefixIgnored() && r.recomputes() })}
 
 var prefixHitSkipped = Condition{Name: "prefix_hit_skipped", Component: routingComponent, rank: rankMechanism,
@@ -186,6 +208,7 @@ var prefixForgotten = Condition{Name: "prefix_index_small", Component: routingCo
 	},
 	Hint:   "enlarge the router's prefix index: control_plane.shadow_blocks as large as the cache of a replica",
 	change: (*proposal).largerIndex,
+	took:   (*Analyzer).recomputing,
 	holds: func(a *Analyzer, r *request) bool {
 		return a.indexSmall(r) && !r.prefixIgnored() && r.tokens.expected < minPrefixTokens && r.recomputes()
 	}}
@@ -203,6 +226,7 @@ var stalePrefixes = Condition{Name: "stale_prefixes", Component: routingComponen
 	Hint:   "report caches at once (snapshots.cache), or route by what was sent (prefix-affinity) or by session",
 	change: (*proposal).readFreshCaches,
 	others: otherRouters,
+	took:   (*Analyzer).recomputing,
 	holds:  when(func(r *request) bool { return r.routing.cacheAgeUS >= staleUS && r.recomputes() })}
 
 func cacheAgeMS(r *request) float64 { return float64(r.routing.cacheAgeUS) / 1000 }

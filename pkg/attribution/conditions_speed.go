@@ -8,7 +8,8 @@ import (
 var slowReplica = Condition{Name: "slow_replica", Component: engineComponent, rank: rankCapacity, parts: afterAdmitted,
 	Doc: "on a replica whose time per output token is at least 1.35 times that of a peer of the same model with as" +
 		" many requests, or its configured step times, where too few requests can be compared; or of a deployment" +
-		" that is so much slower than one with other hardware; or a failure made it take 1.35 times as long there",
+		" that is so much slower than one with other hardware; or a failure made it take 1.35 times as long there;" +
+		" or on another replica when all were full, and slow ones cost at least 15 % of the capacity",
 	cause: func(p *Pattern) string {
 		slower := p.mean(func(r *request) float64 { return r.evidence.slower })
 		if len(p.losing) > 0 {
@@ -21,8 +22,12 @@ var slowReplica = Condition{Name: "slow_replica", Component: engineComponent, ra
 					" requests spent there (means)", p.Value, slower, p.mean(slowMS), p.mean(atReplicaMS))
 			}
 		}
-		return fmt.Sprintf("%s takes %s times as long for an output token as a peer with as many requests (measured)",
+		text := fmt.Sprintf("%s takes %s times as long for an output token as a peer with as many requests (measured)",
 			p.Value, slower)
+		if n := p.elsewhere(); n > 0 {
+			text += fmt.Sprintf("; %d of these misses were at its peers, which were full", n)
+		}
+		return text
 	},
 	Hint:   "replace or repair that replica, or send it less (route by est_wait_ms or recent_tpot_ms)",
 	change: (*proposal).fasterReplica,
@@ -33,10 +38,24 @@ var slowReplica = Condition{Name: "slow_replica", Component: engineComponent, ra
 			return false
 		}
 		e, s := &r.evidence, &a.stats.speeds
-		e.slower, e.slowConfigured = s.slower[r.replica], s.configured[r.replica]
-		return e.slower >= slowFactor || a.slowByFailure(r)
+		e.slowReplica, e.slower, e.slowConfigured = r.replica, s.slower[r.replica], s.configured[r.replica]
+		return e.slower >= slowFactor || a.slowByFailure(r) || a.tookShare(r)
 	},
 	value: (*Analyzer).slowUnit, valueName: (*Analyzer).slowUnitName}
+
+// minLostCapacity is the share of the capacity that matters to the peers of slow replicas.
+const minLostCapacity = 0.15
+
+// tookShare reports whether r waited, or was slow, at a replica that had to take the share of a slow one.
+func (a *Analyzer) tookShare(r *request) bool {
+	e, s, model := &r.evidence, &a.stats.speeds, a.topology.deploymentOf(r.replica).Model
+	if s.lostCapacity[model] < minLostCapacity || !r.allReplicasFull() {
+		return false
+	}
+	e.slowReplica = s.slowest[model]
+	e.slower, e.slowConfigured = s.slower[e.slowReplica], s.configured[e.slowReplica]
+	return true
+}
 
 // slowByFailure reports whether a failure made r take at least slowFactor times as long at its replica.
 func (a *Analyzer) slowByFailure(r *request) bool {
@@ -56,14 +75,25 @@ func (a *Analyzer) slowByFailure(r *request) bool {
 	return false
 }
 
+// elsewhere counts the losing requests of the pattern that were not at the slow replica.
+func (p *Pattern) elsewhere() (n int) {
+	for _, r := range p.losing {
+		if r.replica != r.evidence.slowReplica && !p.run.stats.speeds.deployment[r.evidence.slowReplica] {
+			n++
+		}
+	}
+	return n
+}
+
 // slowUnit is the number of a slow replica, or that of a slow deployment after those of all replicas.
 func (a *Analyzer) slowUnit(r *request) int32 {
-	if s := &a.stats.speeds; !r.evidence.slowFailure && s.deployment[r.replica] {
-		id := a.topology.replicas[r.replica].deployment
+	n := r.evidence.slowReplica
+	if s := &a.stats.speeds; !r.evidence.slowFailure && s.deployment[n] {
+		id := a.topology.replicas[n].deployment
 		own := slices.IndexFunc(a.topology.Deployments, func(d deployment) bool { return d.ID == id })
 		return int32(len(a.topology.replicas) + own)
 	}
-	return r.replica
+	return n
 }
 
 func (a *Analyzer) slowUnitName(value int32) string {

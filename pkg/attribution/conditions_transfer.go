@@ -3,6 +3,7 @@ package attribution
 import (
 	"fmt"
 
+	"blis/pkg/llmtext"
 	"blis/pkg/stream"
 )
 
@@ -19,7 +20,7 @@ var prefillPoolFull = Condition{Name: "prefill_pool_full", Component: engineComp
 	Hint: "raise the token budget of prefill replicas where it is small, add prefill replicas, or let decode replicas" +
 		" compute short prompts (decider)",
 	change: (*proposal).fasterPrefill,
-	others: []remedy{{"add prefill replicas", (*proposal).morePrefill},
+	others: []remedy{waitThere, {"add prefill replicas", (*proposal).morePrefill},
 		{"let decode replicas compute all prompts", (*proposal).neverDisaggregate}},
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
@@ -63,7 +64,7 @@ var slowHandoff = Condition{Name: "slow_handoff", Component: engineComponent, ra
 	change:     (*proposal).shorterHop,
 	others:     []remedy{{"let decode replicas compute all prompts", (*proposal).neverDisaggregate}},
 	isAbsolute: true,
-	took:       func(_ *Analyzer, r *request) int64 { return r.handoffUS() },
+	took:       func(_ *Analyzer, r *request) taken { return taken{before: float64(r.handoffUS())} },
 	holds:      func(a *Analyzer, r *request) bool { return r.takesHalf(r.handoffUS()) && !a.leaseRanOut(r) }}
 
 var leaseTooShort = Condition{Name: "lease_too_short", Component: engineComponent, rank: rankCapacity, parts: anyPart,
@@ -88,25 +89,109 @@ func (a *Analyzer) leaseRanOut(r *request) bool {
 var decodePoolFull = Condition{Name: "decode_pool_full", Component: engineComponent, rank: rankCapacity, parts: anyPart,
 	Doc: "at least half of the time to its first token, or of a lost request's time, passed at the replica that" +
 		" decodes while it had no room: no blocks for the transfer, or no batch slot afterwards; or in backpressure" +
-		" while most requests on their way there waited for its blocks",
+		" while most requests on their way there waited for its blocks; or missed its TPOT target when all replicas" +
+		" that decode had at least 32 requests",
 	cause: func(p *Pattern) string {
+		if mean(p.losing, decodeWaitMS) < mean(p.losing, ttftMS)/2 {
+			return fmt.Sprintf("the emptiest replica that decodes had %s requests; prefill replicas computed %s of the"+
+				" time (means)", p.mean(fewestResident), llmtext.Percent(p.run.prefillBusy(p.losing[0])))
+		}
 		return fmt.Sprintf("waited %s of %s ms to the first token for room at a replica that decodes%s (means)",
 			p.mean(decodeWaitMS), p.mean(ttftMS), p.heldBack())
 	},
 	Hint:       "add room where tokens are generated: batch slots (max_num_seqs), KV blocks, or decode replicas",
 	change:     (*proposal).moreRoomToDecode,
-	others:     []remedy{{"add decode replicas", (*proposal).moreReplicas}},
+	others:     []remedy{waitThere, {"add decode replicas", (*proposal).moreReplicas}},
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
-		return r.takesHalf(r.decodeWaitUS()+r.evidence.held.decodeUS) && !a.transfersHold(r) && !a.linksFull(r)
+		if a.transfersHold(r) || a.linksFull(r) {
+			return false
+		}
+		return r.takesHalf(r.decodeWaitUS()+r.evidence.held.decodeUS) || a.decodesInFullPool(r)
 	}}
+
+// decodesInFullPool reports whether r missed its TPOT target when all replicas that decode were full.
+func (a *Analyzer) decodesInFullPool(r *request) bool {
+	return r.verdict.missed&missedTPOT != 0 && a.deploymentFor(r).Prefill != nil &&
+		r.contention.fewestResident >= fullReplica
+}
+
+// prefillBusy is the share of the time, from the first to the last arrival, in which the prefill replicas of the
+// deployment of a request had one to compute.
+func (a *Analyzer) prefillBusy(of *request) float64 {
+	d, us, first, last := a.deploymentFor(of), int64(0), never, stream.Micros(0)
+	for _, r := range a.requests {
+		first, last = min(first, r.times.arrival), max(last, r.times.arrival)
+		if p := r.times.prefill; p != nil && p.computed != never && a.deploymentFor(r) == d {
+			us += int64(p.computed - p.scheduled)
+		}
+	}
+	if d.Prefill == nil || last <= first {
+		return 0
+	}
+	return min(1, float64(us)/(float64(d.Prefill.Replicas)*float64(last-first)))
+}
+
+var prefillPoolIdle = Condition{Name: "prefill_pool_idle", Component: engineComponent, rank: rankCapacity,
+	parts: anyPart,
+	Doc: "waited behind the prompts of others, or decoded among them, at a replica that decodes, while the prefill" +
+		" replicas of its deployment computed less than 5 % of the time",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("prefill replicas computed %s of the time; the decider (%v) left %s prompt tokens of others"+
+			" to the replica that decodes (mean)", llmtext.Percent(p.run.prefillBusy(p.losing[0])), p.run.decider(p),
+			p.mean(promptsHere))
+	},
+	Hint:    "let prefill replicas compute prompts (decider), or have fewer of them",
+	change:  (*proposal).disaggregate,
+	isWrong: true,
+	holds: func(a *Analyzer, r *request) bool {
+		return a.prefillIdle(r) && r.times.prefill == nil && (r.behindPrompts() || r.isSlowedDown())
+	}}
+
+// promptsHere are the prompt tokens of others that the replica of r computed before its first token and while it
+// decoded.
+func promptsHere(r *request) float64 {
+	return r.evidence.promptsAhead + float64(r.contention.interfering)
+}
+
+// idleShare is the share of the time in which an idle pool computes at most.
+const idleShare = 0.05
+
+// prefillIdle reports whether the prefill replicas of the deployment of r computed hardly anything.
+func (a *Analyzer) prefillIdle(r *request) bool {
+	d := a.deploymentFor(r)
+	if d.Prefill == nil {
+		return false
+	}
+	share, known := a.stats.prefillBusy[d.ID]
+	if !known {
+		share = a.prefillBusy(r)
+		a.stats.prefillBusy[d.ID] = share
+	}
+	return share < idleShare
+}
+
+// decider is the type of what decides which prompts prefill replicas compute.
+func (a *Analyzer) decider(p *Pattern) any {
+	x := &proposal{Analyzer: a, p: p}
+	return x.config("deployments." + x.deployment().ID + ".decider.type")
+}
 
 // heldBack says for how much of the time backpressure held requests back, "" if it did not.
 func (p *Pattern) heldBack() string {
 	if mean(p.losing, heldMS) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %s of them before routing, held back by backpressure", p.mean(heldMS))
+	return fmt.Sprintf(", %s of them before routing, held back by backpressure (max_waiting %g)", p.mean(heldMS),
+		p.run.maxWaiting(p.losing[0]))
+}
+
+// maxWaiting is how many requests may wait at a replica of the deployment of r that decodes, 0 without backpressure.
+func (a *Analyzer) maxWaiting(r *request) float64 {
+	if b := a.deploymentFor(r).Backpressure; b != nil {
+		return float64(b.MaxWaiting)
+	}
+	return 0
 }
 
 // measureHeldBack finds for how long backpressure held requests back. Those on their way to a decode replica are mostly
@@ -154,6 +239,7 @@ func (a *Analyzer) transfersHold(r *request) bool {
 func (a *Analyzer) measureTransfers() {
 	a.stats.transferHeldUS = make([]int64, len(a.topology.replicas))
 	a.measureLinks()
+	a.stats.prefillBusy = map[string]float64{}
 	for _, r := range a.requests {
 		if r.replica != missing && r.times.prefill != nil && r.times.firstToken != never && r.times.ended != never {
 			a.stats.transferHeldUS[r.replica] += r.movedUS() - int64(r.times.ended-r.times.firstToken)
@@ -213,7 +299,7 @@ var slowTier = Condition{Name: "slow_tier", Component: cacheComponent, rank: ran
 	change:     (*proposal).fasterTier,
 	others:     []remedy{{"compute prefixes again instead of loading them", (*proposal).noTier}},
 	isAbsolute: true,
-	took:       func(_ *Analyzer, r *request) int64 { return r.evidence.tierUS },
+	took:       func(_ *Analyzer, r *request) taken { return taken{before: float64(r.evidence.tierUS)} },
 	holds:      when(func(r *request) bool { return r.takesHalf(r.evidence.tierUS) })}
 
 // orEnd is the time at, or the end of the request if that did not come.

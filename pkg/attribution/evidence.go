@@ -22,7 +22,8 @@ type evidence struct {
 	peak float64
 	// held is the time in which backpressure held a request back, for want of prefill replicas or of room to decode.
 	held           struct{ prefillUS, decodeUS int64 }
-	slower         float64 // that of its replica, see speeds
+	slower         float64 // that of the slow replica, see speeds
+	slowReplica    int32   // its own one, or one whose share of the requests its peers had to take
 	slowConfigured bool    // slower was not measured
 	// slowFailure: its replica was slow because of a failure, for slowUS of its time there.
 	slowFailure bool

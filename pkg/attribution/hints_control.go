@@ -1,9 +1,12 @@
 package attribution
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
+
+	"blis/pkg/stream"
 )
 
 // shareOfTarget is the share of the TTFT target that constant latencies may take.
@@ -49,8 +52,12 @@ func (x *proposal) fasterControl() (changes []Change) {
 }
 
 // moreFlow proposes limits of flow control that let replicas fill their batches. Of the limits of the
-// detector of utilization either saturates a replica: those below their defaults are raised to that.
+// detector of utilization either saturates a replica: those below their defaults are raised to that. Without a detector
+// it proposes to have no other limits.
 func (x *proposal) moreFlow() (changes []Change) {
+	if changes = x.noHoldback(); len(changes) > 0 {
+		return changes
+	}
 	const at = "control_plane.flow_control.detector.params."
 	mode := x.config(at + "concurrencyMode")
 	if mode == "requests" || mode == "hybrid" {
@@ -67,7 +74,51 @@ func (x *proposal) moreFlow() (changes []Change) {
 	if queues > 0 && (len(changes) == 0 || queues < defaultQueueLimit) {
 		changes = append(changes, x.set(at+"queueDepthThreshold", max(defaultQueueLimit, 4*queues)))
 	}
+	if len(changes) == 0 {
+		return x.noFlowLimits()
+	}
 	return changes
+}
+
+// noFlowLimits proposes no capacity of flow control where most losing requests were rejected by it, and no time limit
+// where most timed out there.
+func (x *proposal) noFlowLimits() []Change {
+	const at = "control_plane.flow_control."
+	rejected, late := 0, 0
+	for _, r := range x.p.losing {
+		switch {
+		case x.rejectedByFlow(r):
+			rejected++
+		case x.names.list[r.labels.reason] == stream.ReasonAdmissionDelay:
+			late++
+		}
+	}
+	switch n := len(x.p.losing); {
+	case 2*rejected > n && x.number(at+"capacity") > 0:
+		return []Change{x.set(at+"capacity", 0.0)}
+	case 2*late > n && x.number(at+"ttl_us") > 0:
+		return []Change{x.set(at+"ttl_us", 0.0)}
+	}
+	return nil
+}
+
+// flowLimits names the limits of flow control that are set, "" without any.
+func (a *Analyzer) flowLimits() string {
+	x, text := &proposal{Analyzer: a}, ""
+	const at = "control_plane.flow_control."
+	if n := x.number(at + "capacity"); n > 0 {
+		text += fmt.Sprintf(", capacity %g", n)
+	}
+	if us := x.number(at + "ttl_us"); us > 0 {
+		text += fmt.Sprintf(", ttl_us %g", us)
+	}
+	if kind, _ := x.config(at + "usage_limit.type").(string); kind != "" && kind != staticLimit {
+		text += ", usage_limit " + kind
+	}
+	if text == "" {
+		return ""
+	}
+	return " (" + text[2:] + ")"
 }
 
 // Defaults of utilization-detector and of maxTokenConcurrency.
@@ -212,6 +263,10 @@ func (x *proposal) readQueues() []Change {
 		return []Change{x.set(at+"queue-depth", w), x.set(at+"active-requests", w)}
 	case "prefix-affinity":
 		return []Change{x.set(at+"max_imbalance", 1.2)}
+	case "dynamo-kv":
+		if x.drawsBlindly() {
+			return []Change{x.set(temperature, 0.0)}
+		}
 	}
 	return policy("routing", "least-loaded")(x)
 }

@@ -80,12 +80,13 @@ func (x *proposal) fasterGPU() []Change {
 }
 
 // avoidSlow proposes to filter replicas by their recent TPOT before the present policy routes: those pass whose TPOT is
-// below the geometric mean of that of slow replicas and that of their peers, and below 0.9 times the TPOT target.
+// below the geometric mean of that of slow replicas and that of their peers, and below 0.9 times the TPOT target if their
+// peers are.
 func (x *proposal) avoidSlow() []Change {
 	var peers []float64
 	slow, model, limit := map[int32]bool{}, x.deployment().Model, math.Inf(1)
 	for _, r := range x.p.losing {
-		slow[r.replica] = true
+		slow[r.evidence.slowReplica] = true
 		if target := x.targetTPOT(r); target > 0 {
 			limit = min(limit, 0.9*target)
 		}
@@ -105,10 +106,11 @@ func (x *proposal) avoidSlow() []Change {
 	}
 	own := median(peers)
 	factor := mean(x.p.losing, func(r *request) float64 { return r.evidence.slower })
-	limit = math.Round(10*min(limit, own*math.Sqrt(factor))) / 10
-	if limit <= own {
-		return nil
+	between := own * math.Sqrt(factor)
+	if limit > own {
+		between = min(between, limit)
 	}
+	between = math.Round(10*between) / 10
 	return []Change{x.set("policies.routing", map[string]any{"type": "filter", "use": now,
-		"filter": fmt.Sprintf("replica.recent_tpot_ms < %g", limit)})}
+		"filter": fmt.Sprintf("replica.recent_tpot_ms < %g", between)})}
 }

@@ -21,12 +21,20 @@ func (x *proposal) morePrefill() []Change {
 // fasterPrefill proposes the usual token budget for prefill replicas with a small one, else prefill replicas.
 func (x *proposal) fasterPrefill() []Change {
 	d := x.deployment()
+	if few := d.Backpressure != nil && d.Backpressure.MaxWaiting <= fewWaiting; few {
+		if changes := x.moreWaiting(); len(changes) > 0 {
+			return changes
+		}
+	}
 	if !d.hasShortPrefillSteps() {
 		return x.morePrefill()
 	}
 	return []Change{x.set("deployments."+d.ID+".prefill.engine.max_num_batched_tokens",
 		max(usualBudget, d.Engine.MaxNumBatchedTokens))}
 }
+
+// fewWaiting requests are few for backpressure to allow at a replica.
+const fewWaiting = 2
 
 // usualBudget is the default of max_num_batched_tokens.
 const usualBudget = 2048
@@ -63,6 +71,27 @@ func (x *proposal) duringLoss(got func(*request) bool) (arrived, done float64) {
 		}
 	}
 	return arrived, done
+}
+
+// disaggregate proposes that prefill replicas compute prompts as by default.
+func (x *proposal) disaggregate() []Change {
+	at := "deployments." + x.deployment().ID + ".decider"
+	if x.config(at+".type") == "prefix-based" {
+		return []Change{x.set(at+".type", "always")}
+	}
+	return []Change{x.set(at, map[string]any{"type": "prefix-based"})}
+}
+
+// waitThere helps where backpressure holds requests back.
+var waitThere = remedy{"let more requests wait at the replicas that decode (backpressure)", (*proposal).moreWaiting}
+
+// moreWaiting proposes no backpressure where it took most of the wait.
+func (x *proposal) moreWaiting() []Change {
+	at := "deployments." + x.deployment().ID + ".backpressure"
+	if x.config(at) == nil || 2*mean(x.p.losing, heldMS) < mean(x.p.losing, ttftMS) {
+		return nil
+	}
+	return []Change{x.set(at+".max_waiting", 16*max(1, x.number(at+".max_waiting")))}
 }
 
 // neverDisaggregate proposes that the replicas that decode compute the prompts, too.

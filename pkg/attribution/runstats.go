@@ -25,6 +25,8 @@ type runStats struct {
 	transferHeldUS []int64
 	// linksFull: transfers kept the links of the pools of these deployments, by id, busy nearly all the time.
 	linksFull map[string]bool
+	// prefillBusy has the share of the time in which the prefill replicas of deployments, by id, compute; see prefillIdle.
+	prefillBusy map[string]float64
 	// hasStops: outcomes say how long which limit stopped their queue.
 	hasStops bool
 }

@@ -14,6 +14,10 @@ type speeds struct {
 	configured []bool
 	// deployment: all replicas of its deployment are slower than those with other hardware; slower is the least factor.
 	deployment []bool
+	// lostCapacity is the share of the capacity of the replicas with each model that slow ones do not have, and slowest
+	// the slowest of them.
+	lostCapacity map[string]float64
+	slowest      map[string]int32
 	// fastest is the TPOT in ms of the fastest request that was served with each model, 0 without any.
 	fastest map[string]float64
 }
@@ -62,6 +66,27 @@ func (a *Analyzer) measureSpeeds() {
 	s.deployment = make([]bool, len(units))
 	if a.topology.isMixed() {
 		a.compareDeployments(units)
+	}
+	s.measureCapacity(units)
+}
+
+// measureCapacity finds lostCapacity and slowest.
+func (s *speeds) measureCapacity(units []speedUnit) {
+	s.lostCapacity, s.slowest = map[string]float64{}, map[string]int32{}
+	replicas := map[string]float64{}
+	for n := range units {
+		model := units[n].deployment.Model
+		replicas[model]++
+		if s.slower[n] < slowFactor {
+			continue
+		}
+		s.lostCapacity[model] += 1 - 1/s.slower[n]
+		if first, known := s.slowest[model]; !known || s.slower[n] > s.slower[first] {
+			s.slowest[model] = int32(n)
+		}
+	}
+	for model, n := range replicas {
+		s.lostCapacity[model] /= n
 	}
 }
 

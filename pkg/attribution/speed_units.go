@@ -63,7 +63,7 @@ func (u *speedUnit) slowerThan(peers map[company]*fastestPeers, all []speedUnit,
 		return factor, measured
 	}
 	if least := u.ratios(peers, speedSample.most); len(least) > 0 {
-		if bound := slices.Max(least); bound >= slowFactor && bound > factor {
+		if bound := slices.Max(least); bound >= slowByFit && bound > factor {
 			factor, measured = bound, true
 		}
 	}
