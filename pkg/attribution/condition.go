@@ -90,9 +90,9 @@ const (
 // conditions are all that are tried; the earlier one wins a tie.
 var conditions = []*Condition{
 	&unservable, &frontEnd, &controlLatency, &flowControl, &replicaLost, &scaledIn, &coldStart, &retryLoad,
-	&deadlineTooShort,
-	&horizonReached, &prefillPoolIdle, &prefillPoolFull, &slowHandoff, &leaseTooShort, &slowTransfer, &decodePoolFull, &slowTier,
-	&warmingReplica, &scaledLate, &slowReplica, &eagerSteps, &targetOutOfReach, &decodeTime,
+	&deadlineTooShort, &horizonReached, &prefillPoolIdle, &prefillPoolFull, &slowHandoff, &leaseTooShort,
+	&slowTransfer, &decodePoolFull, &slowTier,
+	&warmingReplica, &scaledInEarly, &scaledLate, &slowReplica, &eagerSteps, &targetOutOfReach, &decodeTime,
 	&cacheFull, &tokenBudgetFull, &smallChunks, &behindLongPrompts, &overtaken, &behindTenant, &behindLowerClass,
 	&batchSlotsFull,
 	&staleSignal, &hotPrefix, &queueUnseen, &queueIgnored, &imbalancedBatch, &prefixUnseen, &prefixHitSkipped,

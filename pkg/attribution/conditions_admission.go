@@ -36,13 +36,20 @@ var delayed = Condition{Name: "delayed", Component: admissionComponent, rank: ra
 	holds:      when(func(r *request) bool { return r.delays > 0 })}
 
 var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponent, rank: rankCapacity,
-	parts: beforeToken,
-	Doc: "waited behind at least 2000 tokens, at least 30 % of them from the tenant with the most work: at least 30 %," +
-		" and three times that of any other, twice its share of the requests, or 1.4 times that and 1.25 times an even" +
+	parts: afterAdmitted,
+	Doc: "waited behind at least 2000 tokens, at least 30 % of them from the tenant with the most work: at least 30" +
+		" %," +
+		" and three times that of any other, twice its share of the requests, or 1.4 times that and 1.25 times an" +
+		" even" +
 		" share; less than 25 % of them joined the queue later; without these it would have met its TTFT target (or" +
 		" waited half as long); no queue was much shorter; other tenants miss their targets at least half as often as" +
-		" that one",
+		" that one; or missed its TPOT target, which it would have met without that tenant's requests in its batches",
 	cause: func(p *Pattern) string {
+		if crowded := mean(p.losing, heavyConcurrent); 2*crowded >= mean(p.losing, concurrent) &&
+			mean(p.losing, heavyTenantAhead) < manyTokensAhead {
+			return fmt.Sprintf("decoded with %s requests in the batch, %s of them from tenant %s (means)",
+				p.mean(concurrent), llmtext.Number(crowded), llmtext.Short(p.Value, maxNameLength))
+		}
 		return waitedBehind(p, heavyTenantAhead, "tenant "+llmtext.Short(p.Value, maxNameLength))
 	},
 	Hint: "serve the other tenants first (tenant-priority, or slo-based if their class is higher), or limit that" +
@@ -56,15 +63,31 @@ var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponen
 	holds: func(a *Analyzer, r *request) bool {
 		cameFirst := 4*r.evidence.overtaken < r.contention.ahead.total
 		return a.stats.heavyTenant != missing && a.stats.othersLose && !r.longerQueue() && cameFirst &&
-			r.mostlyBehind(r.contention.ahead.heavyTenant) && a.mattersToWait(r, r.contention.ahead.heavyTenant)
+			r.mostlyBehind(r.contention.ahead.heavyTenant) && a.mattersToWait(r, r.contention.ahead.heavyTenant) ||
+			a.crowdedByTenant(r)
 	},
 	value:     func(a *Analyzer, _ *request) int32 { return a.stats.heavyTenant },
 	valueName: nameOf}
 
+func heavyConcurrent(r *request) float64 { return r.contention.heavyTenant }
+
+// crowdedByTenant reports whether r, of another tenant, missed its TPOT target and would have met it without the
+// requests of the heavy tenant that decoded with it, which were at least half of its batches.
+func (a *Analyzer) crowdedByTenant(r *request) bool {
+	c, tenant := &r.contention, a.stats.heavyTenant
+	if tenant == missing || r.labels.tenant == tenant || r.replica == missing || 2*c.heavyTenant < c.concurrent ||
+		r.verdict.missed != missedTPOT || !a.stats.othersLose {
+		return false
+	}
+	steps, known := a.stats.steps[a.topology.deploymentOf(r.replica).ID]
+	return known && a.tpotMS(r)-float64(steps.sequence*c.heavyTenant)/1000 <= a.targetTPOT(r)
+}
+
 var overload = Condition{Name: "overload", Component: admissionComponent, rank: rankOverload, parts: afterAdmitted,
 	Doc: "routed when every queue held at least 8 requests",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("routed when the shortest queue held %s requests (mean)", p.mean(shortestQueue)) +
+		return fmt.Sprintf("routed when the shortest queue held %s requests"+
+			" (mean)%s", p.mean(shortestQueue), p.rise()) +
 			admissionNote(p)
 	},
 	Hint:   "reject or delay what can wait before queues grow, or add replicas",
@@ -75,21 +98,25 @@ var overload = Condition{Name: "overload", Component: admissionComponent, rank: 
 
 var replicasSaturated = Condition{Name: "replicas_saturated", Component: admissionComponent, rank: rankOverload,
 	parts: inDecode,
-	Doc: "routed when every replica had at least 32 requests, or at least 8 with which steps do not meet its TPOT target," +
+	Doc: "routed when every replica had at least 32 requests, or at least 8 with which steps do not meet its TPOT" +
+		" target," +
 		" at an even rate of prompts; most time lost in decode",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("routed when the emptiest replica had %s requests (mean)", p.mean(fewestResident)) +
+		return fmt.Sprintf("routed when the emptiest replica had %s requests"+
+			" (mean)%s", p.mean(fewestResident), p.rise()) +
 			admissionNote(p)
 	},
 	Hint:   "reject or delay what can wait, bound the batch (max_num_seqs), or add replicas",
 	change: (*proposal).moreReplicas,
-	others: shorterQueues,
+	others: append([]remedy{{"bound the batch (max_num_seqs): requests wait for a slot" +
+		" instead", (*proposal).fewerSlots}},
+		shorterQueues...),
 	holds: func(a *Analyzer, r *request) bool {
 		return r.contention.fewestResident >= fullReplica || a.tooManyEverywhere(r)
 	}}
 
-// tooManyEverywhere reports whether r missed its TPOT target when every replica had so many requests that their steps
-// do not meet it, with the prompts that came.
+// tooManyEverywhere reports whether r missed its TPOT target when steps with the requests of any replica were too long
+// for it, with the prompts that came.
 func (a *Analyzer) tooManyEverywhere(r *request) bool {
 	if r.verdict.missed&missedTPOT == 0 || r.replica == missing || r.contention.fewestResident < fullQueue {
 		return false
@@ -98,6 +125,18 @@ func (a *Analyzer) tooManyEverywhere(r *request) bool {
 	us := steps.even(float64(r.contention.fewestResident), a.stats.prefillRates[r.replica])
 	return known && us > 1000*a.targetTPOT(r)
 }
+
+// rise says how much faster than in the whole run requests arrived, "" if they hardly did.
+func (p *Pattern) rise() string {
+	peak := func(r *request) float64 { return r.evidence.peak }
+	if mean(p.losing, peak) < minRise {
+		return ""
+	}
+	return fmt.Sprintf(", while requests arrived at %s times the mean rate (mean)", p.mean(peak))
+}
+
+// minRise times the mean rate is clearly more.
+const minRise = 1.5
 
 // admissionNote says what admission did against an overload.
 func admissionNote(p *Pattern) string {

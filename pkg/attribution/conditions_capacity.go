@@ -18,12 +18,38 @@ const (
 )
 
 var unservable = Condition{Name: "unservable", Component: engineComponent, rank: rankMechanism,
-	parts:  setOf(PartLimits),
-	Doc:    "rejected on arrival: too long for every replica, or no deployment serves its model",
-	cause:  always("rejected on arrival by engine limits, before admission"),
-	Hint:   "raise max_model_len or the cache, or send long requests to a deployment that can hold them",
+	parts: setOf(PartLimits),
+	Doc:   "rejected on arrival: too long for every replica, or no deployment serves its model",
+	cause: func(p *Pattern) string {
+		if models := p.unknownModels(); models != "" {
+			return "rejected on arrival: no deployment serves " + models
+		}
+		return "rejected on arrival by engine limits, before admission"
+	},
+	Hint: "raise max_model_len or the cache, or send long requests to a deployment that can hold them; deploy every" +
+		" model" +
+		" that requests name",
 	change: (*proposal).longerLimits,
 	holds:  (*Analyzer).unservable}
+
+// unknownModels names the model without a deployment that most of the losing requests name, "" if most were rejected
+// for another reason.
+func (p *Pattern) unknownModels() string {
+	counts, most := map[int32]int{}, int32(-1)
+	for _, r := range p.losing {
+		if p.run.names.list[r.labels.reason] != stream.ReasonNoDeployment {
+			continue
+		}
+		counts[r.labels.model]++
+		if most < 0 || counts[r.labels.model] > counts[most] {
+			most = r.labels.model
+		}
+	}
+	if most < 0 || 2*counts[most] < len(p.losing) {
+		return ""
+	}
+	return llmtext.Short(p.run.names.list[most], maxNameLength)
+}
 
 var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: rankCapacity, parts: inQueue,
 	Doc: "waited at least 100 ms for a batch while fewer than 32 running requests held at least 90 % of its" +
@@ -32,7 +58,7 @@ var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: r
 		" many blocks",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("waited for a batch while %s running requests held %s of the KV blocks (%s)",
-			p.mean(running), blocksHeld(p), p.stoppedText(func(s stopped) int64 { return s.blocks }))
+			p.mean(running), blocksHeld(p)+p.watermark(), p.stoppedText(func(s stopped) int64 { return s.blocks }))
 	},
 	Hint:       "add cache (gpu_memory_utilization, num_gpu_blocks_override, more replicas), or admit fewer at once",
 	change:     (*proposal).moreBlocks,
@@ -75,8 +101,9 @@ var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMe
 	},
 	Hint:   "spread prefixes over fewer replicas each, report evictions to the router (shadow_evictions), or add cache",
 	change: (*proposal).moreBlocks,
-	others: shorterQueues,
-	took:   (*Analyzer).recomputing,
+	others: append([]remedy{{"keep evicted blocks in the memory of the host (kv_tiers)", (*proposal).addTier}},
+		shorterQueues...),
+	took: (*Analyzer).recomputing,
 	holds: func(a *Analyzer, r *request) bool {
 		lost := r.contention.recomputed >= minPrefixTokens && r.tokens.cached < r.tokens.expected/2
 		expected := r.tokens.expected >= minPrefixTokens || !a.indexSmall(r)
@@ -151,20 +178,23 @@ const largeBlock, fewBlocks = 128, 4
 
 var blocksTooLarge = Condition{Name: "blocks_too_large", Component: cacheComponent, rank: rankMechanism,
 	parts: afterAdmitted,
-	Doc: "waited behind at least 2000 tokens, most of them of prompts, on a replica with KV blocks of at least 128" +
+	Doc: "waited behind at least 2000 tokens, most of them of prompts, or decoded while the replica prefilled at" +
+		" least 500" +
+		" for each output token, on a replica with KV blocks of at least 128" +
 		" tokens, of which its prompt has less than four; less than half of it was cached; no queue was much shorter",
 	cause: func(p *Pattern) string {
 		size := func(r *request) float64 { return float64(p.run.topology.blockSize(r.replica)) }
-		return fmt.Sprintf("only full blocks of %s tokens are cached: %s of %s prompt tokens found; waited behind %s"+
-			" prompt tokens (means); whether prompts repeat is not recorded", p.mean(size), p.mean(cachedTokens),
-			p.mean(inputTokens), p.mean(promptsAhead))
+		return fmt.Sprintf("only full blocks of %s tokens are cached: %s of %s prompt tokens found; the replica"+
+			" computed %s"+
+			" prompt tokens of others meanwhile (means); whether prompts repeat is not recorded", p.mean(size),
+			p.mean(cachedTokens), p.mean(inputTokens), p.mean(promptsHere))
 	},
 	Hint:   "use smaller blocks (block_size) if prompts share prefixes (blis-summarize WORKLOAD says so)",
 	change: setEngine("block_size", 16),
 	holds: func(a *Analyzer, r *request) bool {
 		size, input := a.topology.blockSize(r.replica), int64(r.tokens.input)
 		return size >= largeBlock && input < fewBlocks*size && 2*int64(r.tokens.cached) < input && !a.cachingOff(r) &&
-			r.behindPrompts()
+			(r.behindPrompts() || r.isSlowedDown())
 	}}
 
 var preempted = Condition{Name: "preempted", Component: cacheComponent, rank: rankMechanism, parts: afterAdmitted,
@@ -179,6 +209,18 @@ var preempted = Condition{Name: "preempted", Component: cacheComponent, rank: ra
 
 // blocksHeld is the mean share of the KV blocks that running requests held.
 func blocksHeld(p *Pattern) string { return llmtext.Percent(min(1, mean(p.losing, kvShare))) }
+
+// watermark says which share of the blocks is kept free, "" where it is small.
+func (p *Pattern) watermark() string {
+	if len(p.losing) == 0 {
+		return ""
+	}
+	share := p.run.topology.deploymentOf(p.losing[0].replica).Engine.Watermark
+	if share < 0.05 {
+		return ""
+	}
+	return fmt.Sprintf(" (watermark %g)", share)
+}
 
 // unservableReasons are the reasons of rejections by the limits of engines.
 var unservableReasons = []string{stream.ReasonNoDeployment, stream.ReasonTooLongForModel, stream.ReasonTooLongForCache,

@@ -102,7 +102,8 @@ var eagerSteps = Condition{Name: "eager_steps", Component: engineComponent, rank
 		" graphs: enforce_eager, or more requests decode than the largest graph has (max_cudagraph_capture_size);" +
 		" known for step times of the operators model",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("TPOT %s ms with %s requests in the batch (means), without CUDA graphs", p.mean(p.run.tpotMS),
+		return fmt.Sprintf("TPOT %s ms with %s requests in the batch (means), without CUDA"+
+			" graphs", p.mean(p.run.tpotMS),
 			p.mean(concurrent))
 	},
 	Hint:       "use CUDA graphs (enforce_eager: false, max_cudagraph_capture_size); they take memory from KV blocks",
@@ -118,8 +119,8 @@ func concurrent(r *request) float64 { return r.contention.concurrent }
 // isEager reports whether most of what r decoded ran without CUDA graphs, and the step times of its replica know that.
 func (a *Analyzer) isEager(r *request) bool {
 	d := a.topology.deploymentOf(r.replica)
-	captured := d.Latency.Kernels.MaxCaptureSize
-	return d.Latency.Model == "operators" && (d.Engine.EnforceEager || captured > 0 && r.contention.concurrent > captured)
+	most := d.Latency.Kernels.MaxCaptureSize
+	return d.Latency.Model == "operators" && (d.Engine.EnforceEager || most > 0 && r.contention.concurrent > most)
 }
 
 var smallChunks = Condition{Name: "small_chunks", Component: engineComponent, rank: rankCapacity,

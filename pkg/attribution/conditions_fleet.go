@@ -61,6 +61,24 @@ var coldStart = Condition{Name: "cold_start", Component: scalingComponent, rank:
 		return r.evidence.noneServed && r.takesHalf(r.times.split()[PartFlow])
 	})}
 
+var scaledInEarly = Condition{Name: "scaled_in_early", Component: scalingComponent, rank: rankCapacity,
+	parts: afterAdmitted,
+	Doc: "came when at least a quarter fewer replicas served than at some time in the last 120 s, and than later; the" +
+		" auto-scaler had removed them, none had failed",
+	cause: func(p *Pattern) string {
+		before := p.mean(func(r *request) float64 { return float64(r.evidence.servedBefore) })
+		return fmt.Sprintf("%s replicas served, %s at most in the last 120 s: the auto-scaler had removed the others"+
+			" (means)", p.mean(serving), before)
+	},
+	Hint:   "keep replicas for longer (stabilization.down), or those that the load needs (min_replicas)",
+	change: (*proposal).keepLonger,
+	others: []remedy{{"keep the replicas that the load needs (min_replicas)", (*proposal).keepReplicas}},
+	holds: func(a *Analyzer, r *request) bool {
+		n := r.evidence.fleet
+		return a.topology.deploymentOf(r.replica).scales() && n.down == 0 &&
+			4*r.evidence.servedBefore >= 5*n.serving && 4*n.later >= 5*n.serving && n.serving > 0
+	}}
+
 var scaledLate = Condition{Name: "scaled_late", Component: scalingComponent, rank: rankCapacity, parts: afterAdmitted,
 	Doc: "came to a deployment that scales while replicas were being started, at least a quarter as many as served," +
 		" or while at least a quarter more served later in the run, or when every queue held at least 8 requests, or" +
@@ -70,9 +88,14 @@ var scaledLate = Condition{Name: "scaled_late", Component: scalingComponent, ran
 		for _, r := range p.losing {
 			later = max(later, float64(r.evidence.fleet.later))
 		}
-		starting := p.mean(func(r *request) float64 { return float64(r.evidence.fleet.starting) })
-		return fmt.Sprintf("%s replicas served, %s were starting (means); at most %s later", p.mean(serving), starting,
-			llmtext.Number(later))
+		starting := func(r *request) float64 { return float64(r.evidence.fleet.starting) }
+		if mean(p.losing, starting) == 0 && later <= mean(p.losing, serving) {
+			return fmt.Sprintf("%s replicas served, and the auto-scaler (%s) started none; the emptiest had %s"+
+				" requests"+
+				" (means)", p.mean(serving), p.Policy, p.mean(fewestResident))
+		}
+		return fmt.Sprintf("%s replicas served, %s were starting (means); at most %s later", p.mean(serving),
+			p.mean(starting), llmtext.Number(later))
 	},
 	Hint:   "begin with the replicas that the load needs (min_replicas), or start them sooner",
 	change: (*proposal).keepReplicas,
@@ -83,7 +106,8 @@ var scaledLate = Condition{Name: "scaled_late", Component: scalingComponent, ran
 		n := r.evidence.fleet
 		late := n.starting > 0 && 4*n.starting >= n.serving || n.later > n.serving && 4*n.later >= 5*n.serving
 		most := a.topology.deploymentOf(r.replica).MaxReplicas
-		return most > 0 && (late || r.allReplicasFull() && int64(n.serving+n.starting) < most)
+		return most > 0 && (late || r.allReplicasFull() && int64(n.serving+n.starting) < most) &&
+			!scaledInEarly.holds(a, r)
 	}}
 
 var scaleLimit = Condition{Name: "scale_limit", Component: scalingComponent, rank: rankOverload, parts: afterAdmitted,

@@ -52,7 +52,8 @@ func (a *Analyzer) decisionMS(r *request) float64 { return float64(a.decisionUS(
 var flowControl = Condition{Name: "flow_control", Component: admissionComponent, rank: rankCapacity, parts: inFlow,
 	Doc: "lost most in flow control",
 	cause: func(p *Pattern) string {
-		text := fmt.Sprintf("held or rejected by flow control%s, after %s ms (mean)", p.run.flowLimits(), p.mean(flowMS))
+		text := fmt.Sprintf("held or rejected by flow control%s, after %s ms"+
+			" (mean)", p.run.flowLimits(), p.mean(flowMS))
 		if sent := p.routed(); len(sent) > 0 {
 			text += fmt.Sprintf("; their replicas then had %s requests", llmtext.Number(mean(sent, resident)))
 			if !slices.ContainsFunc(sent, func(r *request) bool { return r.contention.queue < 0 }) {
@@ -65,7 +66,8 @@ var flowControl = Condition{Name: "flow_control", Component: admissionComponent,
 	Hint: "raise the limits of control_plane.flow_control (detector, capacity, ttl, usage_limit) where replicas have" +
 		" room; else add replicas",
 	change: (*proposal).moreFlow,
-	others: []remedy{{"have no capacity or ttl of flow control", (*proposal).noFlowLimits}, {"hold the same share of requests of every priority back (static-usage-limit-policy)",
+	others: []remedy{{"have no capacity or ttl of flow control", (*proposal).noFlowLimits}, {"hold the same share of" +
+		" requests of every priority back (static-usage-limit-policy)",
 		(*proposal).noHoldback}},
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {

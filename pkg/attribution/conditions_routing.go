@@ -68,7 +68,8 @@ var queueIgnored = Condition{Name: "queue_ignored_by_weights", Component: routin
 
 var imbalancedBatch = Condition{Name: "imbalanced_batch", Component: routingComponent, rank: rankMechanism,
 	parts: inDecode,
-	Doc: "sent to a replica with at least twice as many requests as another plus 16 (1.25 times plus 3 by a router that" +
+	Doc: "sent to a replica with at least twice as many requests as another plus 16 (1.25 times plus 3 by a router" +
+		" that" +
 		" draws at random or goes in turn), while its queue was not much longer; most time lost in decode",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("sent to a replica with %s requests while another had %s (means)", p.mean(resident),

@@ -32,7 +32,8 @@ type evidence struct {
 	// the auto-scaler had removed it or it had failed.
 	fleet                                fleetCounts
 	warming, lostReplica, removedReplica bool
-	noneServed                           bool // when it arrived, no replica served, and none had failed
+	noneServed                           bool  // when it arrived, no replica served, and none had failed
+	servedBefore                         int32 // replicas of its deployment, at most, in the last recentUS
 	// retryShare is that of retries after time-outs among the requests sent in the last 10 s.
 	retryShare float64
 	tierUS     int64 // see measureLoads

@@ -130,7 +130,11 @@ func (a *Analyzer) deploymentID(r *request) string {
 	return a.topology.modelDeployment(a.names.list[r.labels.model])
 }
 
-// findLater finds for each request, in the order of time, the most replicas that serve later.
+// recentUS is how far the fleet looks back for replicas that have gone.
+const recentUS = 120_000_000
+
+// findLater finds for each request, in the order of time, the most replicas that serve later, and those of the last
+// recentUS.
 func (a *Analyzer) findLater(requests []*request, byDeployment map[string][]int32) {
 	f := &a.fleet
 	type level struct {
@@ -143,6 +147,17 @@ func (a *Analyzer) findLater(requests []*request, byDeployment map[string][]int3
 		f.until(f.changes[i].at)
 		id := a.topology.replicas[f.changes[i].replica].deployment
 		levels[id] = append(levels[id], level{f.changes[i].at, f.count(byDeployment[id]).serving})
+	}
+	for _, r := range requests {
+		r.evidence.servedBefore = r.evidence.fleet.serving
+		for i, l := range levels[a.deploymentID(r)] {
+			if l.at > r.sent() {
+				break
+			}
+			if all := levels[a.deploymentID(r)]; i+1 == len(all) || all[i+1].at > r.sent()-recentUS {
+				r.evidence.servedBefore = max(r.evidence.servedBefore, l.serving)
+			}
+		}
 	}
 	most := map[string]int32{}
 	for _, r := range slices.Backward(requests) {

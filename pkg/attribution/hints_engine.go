@@ -27,6 +27,28 @@ func (x *proposal) moreSlots() []Change {
 	return changes
 }
 
+// fewerSlots proposes as many batch slots as meet the TPOT target, at an even rate of prompts, with a tenth to spare.
+func (x *proposal) fewerSlots() []Change {
+	steps, known := x.stats.steps[x.deployment().ID]
+	if !known || steps.sequence <= 0 {
+		return nil
+	}
+	slots := math.Inf(1)
+	for _, r := range x.p.losing {
+		if target := x.targetTPOT(r); target > 0 && r.replica != missing {
+			room := float64(900*target*(1-steps.token*x.stats.prefillRates[r.replica])) - steps.fixed
+			slots = min(slots, math.Floor(room/steps.sequence))
+		}
+	}
+	if slots < minSlots || slots >= float64(x.deployment().Engine.MaxNumSeqs) {
+		return nil
+	}
+	return []Change{x.engine("max_num_seqs", slots)}
+}
+
+// minSlots is the minimum for a hint.
+const minSlots = 4
+
 // moreBlocks proposes what gives requests more KV blocks: less watermark, what the memory holds, or replicas.
 func (x *proposal) moreBlocks() []Change {
 	d := x.deployment()

@@ -124,16 +124,31 @@ func (x *proposal) scaleByQueues() []Change {
 			blind++
 		}
 	}
-	if auto == nil || len(x.sooner()) > 0 || 2*blind <= len(x.p.losing) {
+	if auto == nil || 2*blind <= len(x.p.losing) {
 		return nil
 	}
 	to := map[string]any{"type": "queue-depth", "params": map[string]any{"target": 2.0}, "interval": auto["interval"]}
+	if x.longer("policies.autoscale.interval", soonScale) {
+		to["interval"] = soonScale.String()
+	}
 	for _, field := range []string{"actuation", "stabilization", "limits", "cost"} {
 		if v := auto[field]; v != nil {
 			to[field] = v
 		}
 	}
 	return []Change{x.set("policies.autoscale", to)}
+}
+
+// longStabilization is the default of Kubernetes.
+const longStabilization = "300s"
+
+// keepLonger proposes that replicas go only when they were not needed for five minutes.
+func (x *proposal) keepLonger() []Change {
+	const at = "policies.autoscale.stabilization.down"
+	if x.config("policies.autoscale") == nil || x.longer(at, 300*time.Second-1) {
+		return nil
+	}
+	return []Change{x.set(at, longStabilization)}
 }
 
 // waitForDrain proposes that replicas complete their requests.

@@ -80,8 +80,8 @@ func (x *proposal) fasterGPU() []Change {
 }
 
 // avoidSlow proposes to filter replicas by their recent TPOT before the present policy routes: those pass whose TPOT is
-// below the geometric mean of that of slow replicas and that of their peers, and below 0.9 times the TPOT target if their
-// peers are.
+// below the geometric mean of that of slow replicas and that of their peers, and below 0.9 times the TPOT target if
+// their peers are.
 func (x *proposal) avoidSlow() []Change {
 	var peers []float64
 	slow, model, limit := map[int32]bool{}, x.deployment().Model, math.Inf(1)

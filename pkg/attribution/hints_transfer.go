@@ -153,6 +153,18 @@ func (x *proposal) fasterTier() []Change {
 	return []Change{x.set(at, to)}
 }
 
+// addTier proposes a tier in host memory of twice the size of the KV cache, behind PCIe, where there is none.
+func (x *proposal) addTier() []Change {
+	d := x.deployment()
+	gib := float64(2*d.usableBlocks()*d.Computed.KVBlockBytes) / (1 << 30)
+	if len(d.KVTiers) > 0 || d.Prefill != nil || d.scales() || x.config("failures") != nil || gib < 1 {
+		return nil
+	}
+	link := map[string]any{"gb_per_s": 25.0}
+	return []Change{x.set("deployments."+d.ID+".kv_tiers", []any{map[string]any{"tier": "cpu", "gib": math.Ceil(gib),
+		"load": link, "store": link}})}
+}
+
 // noTier proposes to have no tier.
 func (x *proposal) noTier() []Change {
 	return []Change{x.set("deployments."+x.deployment().ID+".kv_tiers", []any{})}

@@ -17,8 +17,9 @@ type occupancy struct {
 	// counts with the first request that ran, half a block of each request is empty, and a
 	// preempted request is assumed to keep its blocks.
 	kvShare float64
-	// concurrent is the number of requests in the batches while the request decoded, with itself.
-	concurrent float64
+	// concurrent is the number of requests in the batches while the request decoded, with itself, and heavyTenant that
+	// of the heavy tenant among them.
+	concurrent, heavyTenant float64
 }
 
 // occupancyEvent changes the occupancy of a replica, or begins or ends a request's wait there.
@@ -75,14 +76,16 @@ func (a *Analyzer) replayOccupancy(n int32, requests []*request, events []occupa
 		}
 		return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.request, y.request))
 	})
-	blocks, blockSize := a.topology.deploymentOf(n).usableBlocks(), a.topology.blockSize(n)
+	d := a.topology.deploymentOf(n)
+	blocks, blockSize := d.usableBlocks(), d.Engine.BlockSize
 	// Requests in batches, tokens in the cache and their growth per µs; the integrals of the
 	// first two over the time since the first event.
-	var running, tokens, growth, runningTime, tokenTime float64
+	var running, tokens, growth, runningTime, tokenTime, heavy, heavyTime float64
 	for k, e := range events {
 		if k > 0 {
 			elapsed := float64(e.at - events[k-1].at)
 			runningTime += float64(running * elapsed)
+			heavyTime += float64(heavy * elapsed)
 			tokenTime += float64((tokens + float64(growth*elapsed/2)) * elapsed)
 			tokens += float64(growth * elapsed)
 		}
@@ -102,14 +105,22 @@ func (a *Analyzer) replayOccupancy(n int32, requests []*request, events []occupa
 		case batchEntered:
 			running++
 			tokens += prompt
+			if r.labels.tenant == a.stats.heavyTenant {
+				heavy++
+			}
 		case firstToken:
 			growth += rate
-			c.concurrent = runningTime
+			r.times.outputUS = d.outputUS(running)
+			c.concurrent, c.heavyTenant = runningTime, heavyTime
 		case requestEnds:
 			if decode := r.times.ended - r.times.firstToken; r.times.firstToken != never && decode > 0 {
 				c.concurrent = (runningTime - c.concurrent) / float64(decode)
+				c.heavyTenant = (heavyTime - c.heavyTenant) / float64(decode)
 			}
 			running--
+			if r.labels.tenant == a.stats.heavyTenant {
+				heavy--
+			}
 			tokens -= prompt + output
 			growth -= rate
 		}

@@ -51,9 +51,9 @@ type Support struct {
 	// while 90 % of those that match lose, or 95 % of all lose. Then the pattern stands by its share of the loss alone.
 	Lift float64
 	ByMS bool
-	// MetWithout are the losing requests that would have met their targets without the time that the condition took. If
-	// it is at least half of them, the condition needs no control group, and Lift is 0: others may take this time and
-	// still meet their targets.
+	// MetWithout are the losing requests that would have met their targets without the time that the condition took,
+	// where Lift is too low and they are at least half: others may take this time and still meet their targets. Then
+	// Lift is 0.
 	MetWithout int64
 }
 
@@ -69,9 +69,6 @@ type totals struct {
 	lost, all      int64
 	loss, excessMS float64
 }
-
-// decides reports whether most of the losing requests of a cluster would have met their targets without its condition.
-func (t *clusterTotals) decides() bool { return t.metWithout > 0 && 2*t.metWithout >= t.lost }
 
 func (t *totals) add(r *request) {
 	t.all++
@@ -133,14 +130,17 @@ func (a *Analyzer) bestPattern(l *Loss, rank rank, left []*request) (best Patter
 		condition := conditions[t.condition]
 		population := populations[condition.parts]
 		lift, byMS := t.lift(population)
+		metWithout := int64(0)
 		noControl := t.noControlGroup(population, lift) || l.standsAlone(t, population)
 		switch {
 		case t.loss < minLoss*l.Total || t.lost < MinLost/2,
 			condition.isTrait() && 2*t.all > population.all, // what most requests have explains nothing
-			lift < MinLift && !noControl:
+			lift < MinLift && !noControl && !l.decides(t):
 			continue
 		case noControl:
 			lift, byMS = 0, false
+		case lift < MinLift:
+			lift, byMS, metWithout = 0, false, t.metWithout
 		}
 		excess := t.loss
 		if lift > 0 {
@@ -152,7 +152,7 @@ func (a *Analyzer) bestPattern(l *Loss, rank rank, left []*request) (best Patter
 		if excess > most && (most == 0 || excess >= clearlyMore*most || condition == best.Condition) {
 			most = excess
 			best = a.pattern(t, l, Support{Lost: t.lost, All: t.all, Lift: lift, ByMS: byMS,
-				MetWithout: t.metWithout})
+				MetWithout: metWithout})
 		}
 	}
 	return best, most > 0
@@ -160,11 +160,17 @@ func (a *Analyzer) bestPattern(l *Loss, rank rank, left []*request) (best Patter
 
 // standsAlone reports whether a cluster that explains most of the loss needs no control group: its condition says where
 // the time went, and all requests may lose by a latency what has no limit, so that those with another cause lose too;
-// or nearly all lose (95 %); or most would have met their targets without that time.
+// or nearly all lose (95 %).
 func (l *Loss) standsAlone(t *clusterTotals, population *totals) bool {
 	c, nearlyAll := conditions[t.condition], 20*population.lost >= 19*population.all
 	return t.loss >= minCapacitySupport*l.Total &&
-		(l.Kind == LossFitness && c.isAbsolute || nearlyAll && !c.isTrait() || t.decides())
+		(l.Kind == LossFitness && c.isAbsolute || nearlyAll && !c.isTrait())
+}
+
+// decides reports whether a cluster explains most of the loss, and most of its losing requests would have met their
+// targets without the time that its condition took.
+func (l *Loss) decides(t *clusterTotals) bool {
+	return t.loss >= minCapacitySupport*l.Total && t.metWithout > 0 && 2*t.metWithout >= t.lost
 }
 
 // conditions are the conditions that are tried at that rank.

@@ -149,6 +149,10 @@ func TestWorstUnexplainedComeFirst(t *testing.T) {
 // Every condition is complete: texts need no table of their own.
 func TestConditionsAreComplete(t *testing.T) {
 	plain, seen := regexp.MustCompile(`^[ -~]+$`), map[string]bool{}
+	a := New(header(1))
+	o := served("a", 0, 0, 0)
+	a.Outcome(&o, false)
+	a.Find()
 	for _, c := range Conditions() {
 		if !regexp.MustCompile(`^[a-z_]+$`).MatchString(c.Name) || seen[c.Name] {
 			t.Errorf("condition %q: the name is bad or not unique", c.Name)
@@ -162,7 +166,7 @@ func TestConditionsAreComplete(t *testing.T) {
 			t.Errorf("condition %s: %v", c.Name, err)
 		}
 		for what, text := range map[string]string{"doc": c.Doc, "hint": c.Hint,
-			"cause": c.cause(&Pattern{Condition: c, Value: "x"})} {
+			"cause": c.cause(&Pattern{run: a, Condition: c, Value: "x", losing: a.requests})} {
 			if !plain.MatchString(text) || strings.HasSuffix(text, ".") {
 				t.Errorf("the %s of %s is %q", what, c.Name, text)
 			}

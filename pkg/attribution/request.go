@@ -252,7 +252,7 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 	r.labels = labels{n.number(o.Tenant), n.number(o.SLOClass), n.number(o.Model), n.number(o.State),
 		n.number(o.Reason)}
 	r.replica = a.topology.number(o.Deployment, o.Replica)
-	r.times.outputUS = a.topology.deploymentOf(r.replica).outputUS()
+	r.times.outputUS = a.topology.deploymentOf(r.replica).outputUS(0)
 	r.preemptions, r.delays = int32(o.Preemptions), int32(o.Delays)
 	r.redirects, r.afterTimeout = int32(o.Redirects), o.RetryOf != "" && a.timedOut[o.RetryOf]
 	if o.Retried {

@@ -25,7 +25,8 @@ type runStats struct {
 	transferHeldUS []int64
 	// linksFull: transfers kept the links of the pools of these deployments, by id, busy nearly all the time.
 	linksFull map[string]bool
-	// prefillBusy has the share of the time in which the prefill replicas of deployments, by id, compute; see prefillIdle.
+	// prefillBusy has the share of the time in which the prefill replicas of deployments, by id, compute; see
+	// prefillIdle.
 	prefillBusy map[string]float64
 	// hasStops: outcomes say how long which limit stopped their queue.
 	hasStops bool
@@ -33,7 +34,7 @@ type runStats struct {
 
 func (a *Analyzer) computeStats() {
 	s := &a.stats
-	s.heavyTenant, s.ranks = a.heavyTenant(), a.priorityRanks()
+	s.ranks = a.priorityRanks()
 	s.othersLose = a.othersLose()
 	var inputs []int64
 	sent := make([]int64, len(a.topology.replicas))
@@ -58,8 +59,9 @@ func (a *Analyzer) computeStats() {
 	}
 }
 
-// heavyTenant is the tenant with the most work, if that is at least 30 % of all work and three times that of any other
-// tenant, or twice its share of the requests, or 1.4 times that share and 1.25 times an even share; else missing.
+// heavyTenant is a tenant with at least 30 % of all work and twice its share of the requests, the one that has most
+// more than that share; else the one with the most work, if that is at least 30 % and three times that of any other
+// tenant, or 1.4 times its share of the requests and 1.25 times an even share; else missing.
 func (a *Analyzer) heavyTenant() int32 {
 	work, sent, total := map[int32]int64{}, map[int32]int64{}, int64(0)
 	for _, r := range a.requests {
@@ -67,27 +69,39 @@ func (a *Analyzer) heavyTenant() int32 {
 		sent[r.labels.tenant]++
 		total += r.work()
 	}
-	tenant, second := missing, int64(0)
-	for n := range a.names.list {
-		switch w := work[int32(n)]; {
-		case w > 0 && (tenant == missing || w > work[tenant]):
-			if tenant != missing {
-				second = work[tenant]
+	if len(work) < 2 {
+		return missing
+	}
+	most, second, heaviest, weight := missing, int64(0), missing, 0.0
+	for n, name := range a.names.list {
+		w := work[int32(n)]
+		if w == 0 {
+			continue
+		}
+		share := float64(w) / float64(total)
+		each := share / (float64(sent[int32(n)]) / float64(len(a.requests)))
+		if name != "" && share >= 0.3 && each >= 2 && each > weight {
+			heaviest, weight = int32(n), each
+		}
+		switch {
+		case most == missing || w > work[most]:
+			if most != missing {
+				second = work[most]
 			}
-			tenant = int32(n)
+			most = int32(n)
 		default:
 			second = max(second, w)
 		}
 	}
-	if tenant == missing || a.names.list[tenant] == "" || len(work) < 2 {
-		return missing
+	if heaviest != missing {
+		return heaviest
 	}
-	share, shareSent := float64(work[tenant])/float64(total), float64(sent[tenant])/float64(len(a.requests))
+	share, shareSent := float64(work[most])/float64(total), float64(sent[most])/float64(len(a.requests))
 	isUneven := share >= 1.25/float64(len(work)) && share >= 1.4*shareSent
-	if share < 0.3 || work[tenant] < 3*second && share < 2*shareSent && !isUneven {
+	if a.names.list[most] == "" || share < 0.3 || work[most] < 3*second && !isUneven {
 		return missing
 	}
-	return tenant
+	return most
 }
 
 // othersLose finds runStats.othersLose.

@@ -2,8 +2,8 @@ package attribution
 
 import "math"
 
-// slowByFit times what a fit to its peers, or the scaled TPOT of a peer, expects is the TPOT of a slow replica: these are
-// less certain than a comparison in the same company.
+// slowByFit times what a fit to its peers, or the scaled TPOT of a peer, expects is the TPOT of a slow replica: these
+// are less certain than a comparison in the same company.
 const slowByFit = 1.8
 
 // minFitted requests of peers make a fit.

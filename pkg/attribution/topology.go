@@ -128,12 +128,17 @@ func (d *deployment) slots() int64 { return int64(d.Engine.MaxNumSeqs) }
 // cacheTokens is the number of tokens that the KV cache holds.
 func (d *deployment) cacheTokens() int64 { return d.usableBlocks() * d.Engine.BlockSize }
 
-// outputUS is how long each token needs to the client, without what grows with the batch.
-func (d *deployment) outputUS() int64 {
-	if len(d.Latency.AlphaUS) < 3 {
+// outputUS is how long each token needs to the client where that number of requests runs.
+func (d *deployment) outputUS(running float64) int64 {
+	alpha := d.Latency.AlphaUS
+	if len(alpha) < 3 {
 		return 0
 	}
-	return int64(d.Latency.AlphaUS[2])
+	us := alpha[2]
+	if len(alpha) > 3 {
+		us += float64(alpha[3] * running)
+	}
+	return int64(us)
 }
 
 // fixedStepShare is the share of the longest prefill step that does not depend on its tokens, 0 where the

@@ -103,8 +103,8 @@ func decider(p *attribution.Pattern) string {
 
 func lift(s *attribution.Support) string {
 	switch {
-	case s.Lift == 0 && 2*s.MetWithout >= s.Lost && s.MetWithout > 0:
-		return fmt.Sprintf("without that time %d of the misses would meet", s.MetWithout)
+	case s.MetWithout > 0:
+		return fmt.Sprintf("without that time %d of these would meet their targets", s.MetWithout)
 	case s.Lift == 0:
 		return "nearly all: no lift"
 	case s.ByMS:
