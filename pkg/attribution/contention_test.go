@@ -149,6 +149,7 @@ func TestQueuesEqualPlainCount(t *testing.T) {
 func TestWorkAheadEqualsPlainSum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := drawRun(t)
+		a.stats.heavyTenant = a.heavyTenant()
 		a.computeStats()
 		a.measureRecomputed()
 		heavy := a.names.number("a")

@@ -13,6 +13,7 @@ import (
 func TestEvidenceEqualsPlainSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := drawRun(t)
+		a.stats.heavyTenant = a.heavyTenant()
 		a.computeStats()
 		a.measureEvidence()
 		for i, r := range a.requests {

@@ -89,6 +89,7 @@ func TestQueuesOfReplicasThatAreDownDoNotCount(t *testing.T) {
 			o := served(string(rune('A'+i)), 0, 10, 100+i)
 			a.Outcome(&o, false)
 		}
+		a.stats.heavyTenant = a.heavyTenant()
 		a.computeStats()
 		a.measureFleet()
 		a.countQueues()

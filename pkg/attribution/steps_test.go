@@ -30,6 +30,7 @@ func TestSlowedByPrompts(t *testing.T) {
 		o := served("r", 0, 0, 0)
 		o.OutputTokens, o.CompletedUS = 11, o.FirstTokenUS+400_000
 		a.Outcome(&o, false)
+		a.stats.heavyTenant = a.heavyTenant()
 		a.computeStats()
 		a.measureSteps()
 		r := a.requests[0]
@@ -54,6 +55,7 @@ func TestBudgetThatCarriesPrompts(t *testing.T) {
 			o.InputTokens = 1000
 			a.Outcome(&o, false)
 		}
+		a.stats.heavyTenant = a.heavyTenant()
 		a.computeStats()
 		a.measureSteps()
 		x := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}
@@ -77,6 +79,7 @@ func TestLaterPrompts(t *testing.T) {
 			}
 			a.Outcome(&o, false)
 		}
+		a.stats.heavyTenant = a.heavyTenant()
 		a.computeStats()
 		a.measureSteps()
 		x := &proposal{a, &Pattern{losing: a.requests[:2]}, &Findings{}}
@@ -99,6 +102,7 @@ func TestPoolsThatCarryTheirRequests(t *testing.T) {
 			o.InputTokens = 1000
 			a.Outcome(&o, false)
 		}
+		a.stats.heavyTenant = a.heavyTenant()
 		a.computeStats()
 		a.measureSteps()
 		x := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}
@@ -182,6 +186,7 @@ func TestRequestsOnTheirWay(t *testing.T) {
 					Matched: stream.NoIndex, Cached: stream.NoIndex}}})
 			a.Outcome(&o, false)
 		}
+		a.stats.heavyTenant = a.heavyTenant()
 		a.computeStats()
 		a.countQueues()
 		if got := a.requests[9].stale(); got != want {

@@ -54,6 +54,7 @@ func TestStalePrefixes(t *testing.T) {
 					Matched: stream.NoIndex, Cached: 0, AgeUS: 9_000_000}}})
 			a.Outcome(&o, false)
 		}
+		a.stats.heavyTenant = a.heavyTenant()
 		a.computeStats()
 		a.measureRecomputed()
 		for _, r := range a.requests {
