@@ -98,9 +98,8 @@ var overload = Condition{Name: "overload", Component: admissionComponent, rank: 
 
 var replicasSaturated = Condition{Name: "replicas_saturated", Component: admissionComponent, rank: rankOverload,
 	parts: inDecode,
-	Doc: "routed when every replica had at least 32 requests, or at least 8 with which steps do not meet its TPOT" +
-		" target," +
-		" at an even rate of prompts; most time lost in decode",
+	Doc: "routed when every replica had at least 32 requests, or about as many as its own one, where batches of 8 or" +
+		" more have steps that do not meet its TPOT target; most time lost in decode",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("routed when the emptiest replica had %s requests"+
 			" (mean)%s", p.mean(fewestResident), p.rise()) +
@@ -115,15 +114,16 @@ var replicasSaturated = Condition{Name: "replicas_saturated", Component: admissi
 		return r.contention.fewestResident >= fullReplica || a.tooManyEverywhere(r)
 	}}
 
-// tooManyEverywhere reports whether r missed its TPOT target when steps with the requests of any replica were too long
-// for it, with the prompts that came.
+// tooManyEverywhere reports whether r missed its TPOT target in batches whose steps do not meet it, with the prompts
+// that came, though no replica had clearly fewer requests when it was routed.
 func (a *Analyzer) tooManyEverywhere(r *request) bool {
-	if r.verdict.missed&missedTPOT == 0 || r.replica == missing || r.contention.fewestResident < fullQueue {
+	c := &r.contention
+	if r.verdict.missed&missedTPOT == 0 || r.replica == missing || c.concurrent < fullQueue ||
+		float64(c.resident) > blindFactor*float64(c.fewestResident)+blindBy {
 		return false
 	}
 	steps, known := a.stats.steps[a.topology.deploymentOf(r.replica).ID]
-	us := steps.even(float64(r.contention.fewestResident), a.stats.prefillRates[r.replica])
-	return known && us > 1000*a.targetTPOT(r)
+	return known && steps.even(c.concurrent, a.stats.prefillRates[r.replica]) > 1000*a.targetTPOT(r)
 }
 
 // rise says how much faster than in the whole run requests arrived, "" if they hardly did.
