@@ -145,10 +145,10 @@ func (a *Analyzer) metWithout(r *request, t taken) bool {
 	if !r.lost() || missed == 0 || missed&missedCompletion != 0 {
 		return false
 	}
-	ttft, decode := 1000*ttftMS(r), float64(r.times.ended-r.times.firstToken)
-	late := missed&missedTTFT != 0 && ttft-t.before > 1000*target.TTFTMS
-	slow := missed&missedTPOT != 0 && decode-t.decode > 1000*target.TPOTMS*float64(r.tokens.output-1)
-	long := missed&missedE2E != 0 && ttft+decode-t.before-t.decode > 1000*target.E2EMS
+	ttft, decode := float64(1000*ttftMS(r)), float64(r.times.ended-r.times.firstToken)
+	late := missed&missedTTFT != 0 && ttft-t.before > float64(1000*target.TTFTMS)
+	slow := missed&missedTPOT != 0 && decode-t.decode > float64(1000*target.TPOTMS*float64(r.tokens.output-1))
+	long := missed&missedE2E != 0 && ttft+decode-t.before-t.decode > float64(1000*target.E2EMS)
 	return !late && !slow && !long
 }
 

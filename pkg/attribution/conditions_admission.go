@@ -119,7 +119,7 @@ var replicasSaturated = Condition{Name: "replicas_saturated", Component: admissi
 func (a *Analyzer) tooManyEverywhere(r *request) bool {
 	c := &r.contention
 	if r.verdict.missed&missedTPOT == 0 || r.replica == missing || c.concurrent < fullQueue ||
-		float64(c.resident) > blindFactor*float64(c.fewestResident)+blindBy {
+		float64(c.resident) > float64(blindFactor*float64(c.fewestResident))+blindBy {
 		return false
 	}
 	steps, known := a.stats.steps[a.topology.deploymentOf(r.replica).ID]

@@ -86,7 +86,7 @@ func (a *Analyzer) imbalanced(r *request) bool {
 	if r.longerQueue() || own < 0 {
 		return false
 	}
-	return own >= busierFactor*fewest+busierBy || a.blindRouter && own >= blindFactor*fewest+blindBy
+	return own >= float64(busierFactor*fewest)+busierBy || a.blindRouter && own >= float64(blindFactor*fewest)+blindBy
 }
 
 // drawsBlindly reports whether the router does not compare loads, or draws at random whatever it has compared.

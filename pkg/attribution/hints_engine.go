@@ -36,7 +36,7 @@ func (x *proposal) fewerSlots() []Change {
 	slots := math.Inf(1)
 	for _, r := range x.p.losing {
 		if target := x.targetTPOT(r); target > 0 && r.replica != missing {
-			room := float64(900*target*(1-steps.token*x.stats.prefillRates[r.replica])) - steps.fixed
+			room := float64(900*target*(1-float64(steps.token*x.stats.prefillRates[r.replica]))) - steps.fixed
 			slots = min(slots, math.Floor(room/steps.sequence))
 		}
 	}
