@@ -32,7 +32,7 @@ var slowReplica = Condition{Name: "slow_replica", Component: engineComponent, ra
 	Hint:   "replace or repair that replica, or send it less (route by est_wait_ms or recent_tpot_ms)",
 	change: (*proposal).fasterReplica,
 	others: []remedy{{"send nothing to replicas that were slow in the last seconds", (*proposal).avoidSlow},
-		leastLoaded, otherRouters[2]},
+		leastLoaded, otherRouters[2], {"have replicas to spare", (*proposal).spareReplicas}},
 	holds: func(a *Analyzer, r *request) bool {
 		if r.replica == missing || r.times.scheduled == never {
 			return false

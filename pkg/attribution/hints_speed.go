@@ -79,6 +79,14 @@ func (x *proposal) fasterGPU() []Change {
 	return []Change{x.set("deployments."+d.ID+".gpu", best.ID)}
 }
 
+// spareReplicas proposes replicas where the peers of a slow one were full.
+func (x *proposal) spareReplicas() []Change {
+	if 2*x.p.elsewhere() <= len(x.p.losing) {
+		return nil
+	}
+	return x.moreReplicas()
+}
+
 // avoidSlow proposes to filter replicas by their recent TPOT before the present policy routes: those pass whose TPOT is
 // below the geometric mean of that of slow replicas and that of their peers, and below 0.9 times the TPOT target if
 // their peers are.
@@ -101,7 +109,7 @@ func (x *proposal) avoidSlow() []Change {
 	}
 	now, _ := x.config("policies.routing").(map[string]any)
 	filter, _ := now["filter"].(string)
-	if len(peers) == 0 || now == nil || strings.Contains(filter, "recent_tpot_ms") {
+	if 2*x.p.elsewhere() > len(x.p.losing) || len(peers) == 0 || now == nil || strings.Contains(filter, "recent_tpot_ms") {
 		return nil
 	}
 	own := median(peers)
