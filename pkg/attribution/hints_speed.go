@@ -109,7 +109,8 @@ func (x *proposal) avoidSlow() []Change {
 	}
 	now, _ := x.config("policies.routing").(map[string]any)
 	filter, _ := now["filter"].(string)
-	if 2*x.p.elsewhere() > len(x.p.losing) || len(peers) == 0 || now == nil || strings.Contains(filter, "recent_tpot_ms") {
+	isFull := 2*x.p.elsewhere() > len(x.p.losing)
+	if isFull || len(peers) == 0 || now == nil || strings.Contains(filter, "recent_tpot_ms") {
 		return nil
 	}
 	own := median(peers)
