@@ -97,14 +97,16 @@
 //	                   first run; "candidates" lists all. A missing metric is null
 //
 // Terms of the text, and flags that change it. --hints adds advice, with a command that simulates it where settings
-// can express it; the JSON document has these as objects under hints. --try WORKLOAD simulates the first three
-// and reports the measured gain of each.
+// can express it; the JSON document has these as objects under hints. --try WORKLOAD simulates the first three, or
+// as many as have 50,000 requests in total if that is more, and reports the measured gain of each.
 //
 //	lost              a request that missed its SLO targets; without targets, one with regret; without
 //	                  regret, one with a TTFT above 5 times the median, or that did not complete
 //	regret            estimated latency on the chosen replica minus the best (blis-sim --counterfactual)
 //	pattern           a condition that many lost requests match, such as burst or long_prompt
-//	lift              the share of lost requests among those that match, divided by that of the others
+//	lift              the share of lost requests among those that match, divided by that of the others;
+//	                  a pattern with a low lift says how many requests would meet their targets without
+//	                  the time that its condition took
 //	--strategy NAME   issue_focused: the largest losses (default); decision_audit: decisions by rule;
 //	                  counterfactual: regret; pattern_mining: all conditions
 //	--component NAME  one component only (routing, admission), with definitions of its conditions
