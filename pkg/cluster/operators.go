@@ -37,7 +37,7 @@ func (c *resolver) operators(d *Deployment, arch *model.Architecture, gpu *hardw
 		ExpertParallel: e.expertParallel(), Bandwidth: gpu.MemoryBandwidth(),
 		Link: gpu.LinkBandwidth(), Captured: captured(d, gpu), Graphs: d.graphs(),
 		AsyncScheduling: e.AsyncScheduling, FusedBytes: fused, OneShotBytes: oneShot,
-		Mixed:   mixed(gpu),
+		Multiprocessors: multiprocessors(gpu), Mixed: mixed(gpu),
 		Experts: k.Experts, Distribution: k.ExpertDistribution,
 	})
 	if err != nil {
@@ -122,6 +122,31 @@ func capability(gpu *hardware.GPU) int {
 		return 103
 	}
 	return 100
+}
+
+// multiprocessors returns how many a GPU has where vLLM's attention is FlashAttention's, which is on all GPUs but
+// Blackwell of data centers (_get_backend_priorities in vllm/platforms/cuda.py, v0.15.1 to v0.33.0); 0 elsewhere.
+// FlashAttention divides sequences if they are too few for all multiprocessors, and by their longest
+// (num_splits_heuristic in hopper/heuristics.h and csrc/flash_attn/flash_api.cpp of Dao-AILab/flash-attention).
+func multiprocessors(gpu *hardware.GPU) int {
+	if capability(gpu) >= 100 {
+		return 0
+	}
+	for _, x := range processors {
+		if strings.HasPrefix(gpu.ID, x.gpu) {
+			return x.count
+		}
+	}
+	return 0
+}
+
+// processors are those of data sheets.
+var processors = []struct {
+	gpu   string
+	count int
+}{
+	{"A100", 108}, {"A10G", 80}, {"A30", 56}, {"H100-PCIe", 114}, {"H100", 132}, {"H200", 132}, {"L40S", 142}, {"L4", 58},
+	{"RTX-PRO-6000", 188}, {"RTX-4090", 128},
 }
 
 // mixed is the fraction of its speed that decode attention reaches in a step with chunks: 1 on Hopper

@@ -71,11 +71,12 @@ func (e *Engine) batches() []*batch {
 // checkDecoding recomputes the totals over decoding sequences, and how many of them expect a token.
 func (e *Engine) checkDecoding() error {
 	tick := e.cache.Ticks()
-	var context, clipped int64
+	var context, clipped, longest int64
 	for d := range e.decoding.All() {
 		q := &e.seqs[d.Slot]
 		gained := tick - q.startTick
 		context += int64(q.computed) + gained
+		longest = max(longest, int64(q.computed)+gained)
 		clipped += e.window.clip(int64(q.computed) + gained)
 		if q.state != decoding {
 			return fmt.Errorf("engine: sequence %d is not decoding", d.Slot)
@@ -87,6 +88,10 @@ func (e *Engine) checkDecoding() error {
 	}
 	if want := e.context + int64(e.decoding.Len())*tick; context != want {
 		return fmt.Errorf("engine: the decode context is %d tokens, the running total says %d", context, want)
+	}
+	if e.decoding.Len() > 0 && longest != e.longestBase()+tick {
+		return fmt.Errorf("engine: the longest decode context is %d tokens, the running value says %d", longest,
+			e.longestBase()+tick)
 	}
 	if want := e.window.total(tick); clipped != want {
 		return fmt.Errorf("engine: the window context is %d tokens, the running total says %d", clipped, want)

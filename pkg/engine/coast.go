@@ -43,7 +43,8 @@ func (e *Engine) Coast(until des.Time, most int) (steps int, result *StepResult)
 		}
 		e.advance(b)
 		e.count(b)
-		b.length = e.model.Step(latency.Batch{Decode: b.Decode, Context: b.Context, WindowContext: b.WindowContext})
+		b.length = e.model.Step(latency.Batch{Decode: b.Decode, Context: b.Context, LongestContext: b.LongestContext,
+			WindowContext: b.WindowContext})
 		e.start(now)
 		if e.offload != nil {
 			e.startWithTier(now)

@@ -19,6 +19,7 @@ func (e *Engine) startDecoding(s int32) {
 	e.newestDecoding = max(e.newestDecoding, q.admission)
 	base := int64(q.computed) - q.startTick
 	e.context += base
+	e.longest.add(base)
 	e.window.add(base, q.startTick)
 	lag, computing := 0, 0
 	if e.cfg.AsyncScheduling {
@@ -40,6 +41,7 @@ func (e *Engine) materialize(s int32) {
 	}
 	base := int64(q.computed) - q.startTick
 	e.context -= base
+	e.longest.remove(base)
 	e.window.remove(base, e.cache.Ticks())
 	gained := int32(e.cache.Ticks() - q.startTick)
 	if gained > 0 {

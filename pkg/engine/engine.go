@@ -161,6 +161,7 @@ type Engine struct {
 	newestDecoding int64
 	// context + n·tick is the number of tokens that n decoding sequences have computed.
 	context int64
+	longest longest
 	window  window
 
 	// current is the step in flight or, between steps, the last one; next is the batch to run after it,

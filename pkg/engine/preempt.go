@@ -71,6 +71,7 @@ func (e *Engine) undo(b *batch, q *sequence, n int) {
 	q.computed -= int32(n)
 	if n > 0 {
 		e.add(b, q, int64(n), -1)
+		b.LongestContext = e.longestScheduled(b)
 		e.withdraw(b, q)
 	}
 }

@@ -102,9 +102,9 @@ func (e *Engine) form(b *batch) bool {
 		return false
 	}
 	// A copy of b.Batch, just written, would wait for its fields to reach the processor's cache.
-	b.length = e.model.Step(latency.Batch{Prefill: b.Prefill, Decode: b.Decode, Context: b.Context, Chunks: b.Chunks,
-		PriorContext: b.PriorContext, Pairs: b.Pairs, WindowContext: b.WindowContext,
-		WindowPriorContext: b.WindowPriorContext, WindowPairs: b.WindowPairs})
+	b.length = e.model.Step(latency.Batch{Prefill: b.Prefill, Decode: b.Decode, Context: b.Context,
+		LongestContext: b.LongestContext, Chunks: b.Chunks, PriorContext: b.PriorContext, Pairs: b.Pairs,
+		WindowContext: b.WindowContext, WindowPriorContext: b.WindowPriorContext, WindowPairs: b.WindowPairs})
 	return true
 }
 
@@ -208,6 +208,7 @@ func (e *Engine) tick(b *batch) {
 	}
 	e.newestTicked = b.number
 	b.Decode, b.Context, b.WindowContext = int64(n), e.context+int64(n)*t, e.window.total(t)
+	b.LongestContext = e.longestBase() + t
 	e.cache.Tick()
 	e.window.advance(t + 1)
 }
@@ -247,6 +248,7 @@ func (e *Engine) add(b *batch, q *sequence, n, sign int64) {
 	if (q.generated > 0 || q.pulled) && q.remaining() == 1 {
 		b.Decode += sign
 		b.Context += sign * c
+		b.LongestContext = max(b.LongestContext, c)
 		b.WindowContext += sign * e.window.clip(c)
 		return
 	}

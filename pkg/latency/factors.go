@@ -81,8 +81,8 @@ func (m *adjusted) Step(b Batch) des.Time {
 
 // PrefillTime is by how much a model's time of a batch exceeds that with a chunk of one token, in µs.
 func PrefillTime(m Model, b Batch) float64 {
-	small := Batch{Decode: b.Decode, Context: b.Context, WindowContext: b.WindowContext,
-		Prefill: 1, Chunks: 1, Pairs: 1}
+	small := Batch{Decode: b.Decode, Context: b.Context, LongestContext: b.LongestContext,
+		WindowContext: b.WindowContext, Prefill: 1, Chunks: 1, Pairs: 1}
 	if b.WindowPairs > 0 {
 		small.WindowPairs = 1
 	}

@@ -13,8 +13,9 @@ import (
 // either with a chunk of prompt (or of recomputed tokens) or with its one newest token.
 type Batch struct {
 	// Prefill counts the tokens of all chunks, Decode the sequences that compute their newest token.
-	// Context is the number of tokens that the latter had computed before.
-	Prefill, Decode, Context int64
+	// Context is the number of tokens that the latter had computed before, LongestContext that of the one with
+	// most. If it is 0 they have equal contexts.
+	Prefill, Decode, Context, LongestContext int64
 	// Chunks counts the chunks. PriorContext is the number of tokens that their sequences had computed
 	// before. Pairs is the sum, over the tokens of all chunks, of the tokens each attends to including
 	// itself: n·c + n(n+1)/2 for a chunk of n tokens after c.

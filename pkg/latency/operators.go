@@ -26,6 +26,9 @@ type Operators struct {
 	// each, in layers with full attention or without keys; WindowDecode in those with a window.
 	Decode       Grid `json:"decode,omitzero"`
 	WindowDecode Grid `json:"window_decode,omitzero"`
+	// Wave is the number of sequences up to which Decode ends with the longest one, because each has
+	// multiprocessors of its own; of more it waits less for that one. 0: the work of all is divided evenly.
+	Wave float64 `json:"wave,omitempty"`
 	// Prefill is attention of chunks, WindowPrefill in layers with a window.
 	Prefill       ChunkAttention `json:"prefill,omitzero"`
 	WindowPrefill ChunkAttention `json:"window_prefill,omitzero"`
@@ -80,7 +83,11 @@ type Host struct {
 //	step = max over groups of [tokens + experts + sequences + attention] + host
 //
 // Attention of a step with chunks and decode sequences is that of both, decode times MixedFactor, but for
-// the time of the smallest decode batch, which is mostly that of starting the kernel. A step never takes less time
+// the time of the smallest decode batch, which is mostly that of starting the kernel. Decode attention of n
+// sequences of mean context c, the longest of which has l, is that of n with c + (l − c)·min(1, Wave/n) each:
+// the bound of scheduling pieces of work one after the other on equal machines, which is at most the work of a
+// machine and the longest piece (Graham, "Bounds on Multiprocessing Timing Anomalies", SIAM J. Appl. Math.
+// 17(2), 1969), and exact for one wave. A step never takes less time
 // for more tokens, for more context, or for more sequences with the same context each; data and
 // pipeline parallelism divide the batch as in the roofline.
 type operators struct {
@@ -89,7 +96,7 @@ type operators struct {
 	decode, windowDecode       *surface
 	prefill, windowPrefill     chunkAttention
 	floor, windowFloor         float64 // of decode attention
-	mixed                      float64
+	wave, mixed                float64
 	host                       Host
 	groups, ranks              float64
 }
@@ -121,6 +128,7 @@ func newOperators(c Coefficients) (Model, error) {
 		decode:    newSurface(o.Decode), windowDecode: newSurface(o.WindowDecode),
 		prefill:       chunkAttention{newLine(o.Prefill.Tokens), o.Prefill.PairUS},
 		windowPrefill: chunkAttention{newLine(o.WindowPrefill.Tokens), o.WindowPrefill.PairUS},
+		wave:          o.Wave,
 		mixed:         cmp.Or(o.MixedFactor, 1),
 		host:          o.Host, groups: float64(o.Groups), ranks: float64(o.Ranks),
 	}
@@ -160,6 +168,7 @@ func (o *Operators) check() error {
 	return cmp.Or(
 		checkEach("operators.host", []float64{h.StepUS, h.SequenceUS, h.PiecesUS, h.EagerUS, h.ChunkFactor,
 			h.ExpertPiecesUS}),
+		checkEach("operators wave", []float64{o.Wave}),
 		checkMixed(o.MixedFactor),
 		checkEach("operators pair_us", []float64{o.Prefill.PairUS, o.WindowPrefill.PairUS}),
 		checkDegrees(o.Groups, o.Ranks),
@@ -262,7 +271,11 @@ func (m *operators) attention(b Batch, chunkShare, decodeShare float64) float64 
 		return us
 	}
 	n, each := float64(decodeShare*float64(b.Decode)), 1/float64(b.Decode)
-	decode := m.decode.duration(n, float64(float64(b.Context)*each))
+	context := float64(float64(b.Context) * each)
+	if longer := float64(b.LongestContext) - context; longer > 0 && m.wave > 0 {
+		context += float64(longer * min(1, m.wave/n))
+	}
+	decode := m.decode.duration(n, context)
 	if m.windowDecode != nil {
 		decode += m.windowDecode.duration(n, float64(float64(b.WindowContext)*each))
 	}

@@ -57,6 +57,12 @@ func TestOperators(t *testing.T) {
 		}, Batch{Prefill: 600, Chunks: 1}, 130 + 512e3 + 22},
 		{"no graphs of steps with chunks", func(o *Operators) { o.Host.ChunksEager = true },
 			Batch{Prefill: 8, Chunks: 1, Pairs: 36}, 144 + 22 + 3000},
+		{"one wave ends with the longest sequence: 1000 instead of 500 tokens", func(o *Operators) { o.Wave = 2 },
+			Batch{Decode: 2, Context: 1000, LongestContext: 1000}, 100 + 11 + 10 + 200 + 24},
+		{"of twice as many sequences half of the difference counts", func(o *Operators) { o.Wave = 2 },
+			Batch{Decode: 4, Context: 2000, LongestContext: 1000}, 100 + 13 + 20 + 300 + 28},
+		{"nothing without a longest context", func(o *Operators) { o.Wave = 2 },
+			Batch{Decode: 2, Context: 1000}, 100 + 11 + 10 + 100 + 24},
 		{"both: the floor of decode attention counts once, 148 · (1 + 7/512)", nil,
 			Batch{Prefill: 7, Chunks: 1, Pairs: 28, Decode: 1,
 				Context: 100},
@@ -83,15 +89,18 @@ func TestOperators(t *testing.T) {
 // take less time.
 func TestOperatorsDoNotFall(t *testing.T) {
 	o := kernels()
-	o.Host.Captured, o.Host.ExpertPiecesUS = 256, 900
+	o.Host.Captured, o.Host.ExpertPiecesUS, o.Wave = 256, 900, 40
 	m := newOperatorModel(t, o)
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(0, 300)
 		each := n.Draw(t, "context")
 		b := Batch{Decode: n.Draw(t, "decode"), Prefill: n.Draw(t, "prefill"), Pairs: 5 * n.Draw(t, "pairs")}
 		b.Context, b.Chunks = each*b.Decode, min(1, b.Prefill)
+		if b.Decode > 0 {
+			b.LongestContext = each + n.Draw(t, "longer")
+		}
 		more := b
-		switch rapid.IntRange(0, 2).Draw(t, "more") {
+		switch rapid.IntRange(0, 3).Draw(t, "more") {
 		case 0:
 			more.Decode++
 			more.Context += each
@@ -100,6 +109,12 @@ func TestOperatorsDoNotFall(t *testing.T) {
 		case 2:
 			if b.Decode > 0 {
 				more.Context += 10
+				more.LongestContext = max(b.LongestContext, (more.Context+b.Decode-1)/b.Decode)
+			}
+		case 3:
+			if b.Decode > 0 {
+				more.Context += 10
+				more.LongestContext += 10
 			}
 		}
 		if a, z := m.Step(b), m.Step(more); z < a {

@@ -99,6 +99,9 @@ func (c *compiler) kernels(count float64, t *model.Attention, heads, kv, dim int
 	// As many pairs of a sequence and a KV head are as much work, and keep as much of the GPU busy.
 	share, width := float64(kv)/float64(of.kv), float64(dim)/float64(of.dim)
 	c.coversDecode(decode, share)
+	if t.Window == 0 {
+		c.kvHeads = max(c.kvHeads, kv)
+	}
 	*toDecode = append(*toDecode, surface{count, func(n, context float64) float64 {
 		return width * decode.interpolate(share*n, context)
 	}})

@@ -23,6 +23,9 @@ type Machine struct {
 	// Sums over the tensor-parallel group of up to FusedBytes are one kernel with the norm after them. For
 	// up to OneShotBytes, each GPU reads the data of all others at once.
 	FusedBytes, OneShotBytes int64
+	// Multiprocessors is their number on a GPU where kernels of decode attention do not divide the work of
+	// sequences of unequal context evenly; 0 means that they do.
+	Multiprocessors int
 	// Mixed is the fraction of its speed that decode attention reaches in a step with chunks; 0 is 1.
 	Mixed float64
 	// Experts is the format of the experts' kernel, as the tables call it; "" follows the weights.
@@ -60,6 +63,8 @@ type compiler struct {
 	tokens, experts        []kernel
 	decode, windowDecode   []surface
 	prefill, windowPrefill []chunks
+	// kvHeads is the most KV heads that attention of the whole context has on a GPU, 0 if it is in modules.
+	kvHeads int
 }
 
 // kernel is the time of a kernel in µs for a number of tokens, in count layers.
@@ -109,6 +114,9 @@ func Compile(arch *model.Architecture, t *Tables, m Machine) (*latency.Operators
 		Prefill: chunksOf(c.prefill), WindowPrefill: chunksOf(c.windowPrefill),
 		Reach: c.reach, Host: c.host(),
 		Groups: m.PipelineParallel * m.DataParallel, Ranks: m.DataParallel,
+	}
+	if c.kvHeads > 0 { // a multiprocessor computes a sequence and a KV head
+		o.Wave = round(float64(m.Multiprocessors) / float64(c.kvHeads))
 	}
 	if m.Mixed > 0 && m.Mixed < 1 {
 		o.MixedFactor = round(1 / m.Mixed)

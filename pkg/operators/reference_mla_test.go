@@ -18,18 +18,23 @@ type plainMLA struct {
 	first             float64 // numbers in the first matrices of a block
 }
 
-// launches is what the table of a block has beyond a CUDA graph: its least time, without reading the first matrices
-// and 28 µs.
-func (p *plainMLA) launches(g *grid) float64 {
-	return max(0, slices.Min(g.us)-28-p.memory(2*p.first))
+// launches is what the table of a block has beyond a CUDA graph for n sequences, which take the same without context
+// for up to 16: its time then, without reading the first matrices and 28 µs.
+func (p *plainMLA) launches(g *grid, n float64) (us float64) {
+	for i, x := range g.x {
+		if x <= min(n, 16) {
+			us = g.us[i*len(g.y)] - 28 - p.memory(2*p.first)
+		}
+	}
+	return us
 }
 
 // block is the time of a decode step's block for n sequences with context c.
 func (p *plainMLA) block(n, c float64) float64 {
 	var rows []float64
-	for i := range p.decodes.x {
+	for i, n := range p.decodes.x {
 		y := len(p.decodes.y)
-		rows = append(rows, along(p.decodes.y, p.decodes.us[i*y:(i+1)*y], c)-p.launches(p.decodes))
+		rows = append(rows, along(p.decodes.y, p.decodes.us[i*y:(i+1)*y], c)-p.launches(p.decodes, n))
 	}
 	return along(p.decodes.x, rows, n)
 }
@@ -46,7 +51,7 @@ func (p *plainMLA) whole(n float64) (rest, pair float64) {
 	}
 	var rests []float64
 	for j := range y {
-		rests = append(rests, max(0, us[j]-p.launches(p.prefills)-pair*pairs(y[j])))
+		rests = append(rests, max(0, us[j]-p.launches(p.prefills, 1)-pair*pairs(y[j])))
 		rests[j] = max(rests[j], rests[max(0, j-1)])
 	}
 	return along(y, rests, n), pair

@@ -204,6 +204,8 @@ func (p *plain) chunk(n, past float64) float64 {
 	return p.tokens(p.padded(n)) + p.layers*(along(g.y, rest, n)+pair*(n*past+pairs(n))) + p.head(1)
 }
 
+const multiprocessors = 132
+
 // TestPlainStep: steps of decode and of a chunk are those of the plain computation, within what the points of
 // curves lose.
 func TestPlainStep(t *testing.T) {
@@ -236,7 +238,7 @@ func TestPlainStep(t *testing.T) {
 		{"Qwen/Qwen3-30B-A3B", qwen, 2, 1 << 20},
 	} {
 		m := machine(c.tp)
-		m.FusedBytes, m.OneShotBytes = c.fused, c.fused
+		m.FusedBytes, m.OneShotBytes, m.Multiprocessors = c.fused, c.fused, multiprocessors
 		o, err := Compile(built(t, c.name), tables, m)
 		if err != nil {
 			t.Fatal(err)
@@ -274,6 +276,11 @@ func TestPlainStep(t *testing.T) {
 		for _, n := range []int64{1, 3, 8, 13, 40, 64, 100, 200, 400, 700} {
 			for _, context := range []int64{100, 1000, 5000} {
 				check(latency.Batch{Decode: n, Context: n * context}, c.p.decode(float64(n), float64(context)))
+				// A multiprocessor computes a sequence and a KV head. Where all run at once, the longest counts.
+				kv := math.Ceil(c.p.kv / c.p.tp)
+				longer := float64(context) * min(1, multiprocessors/(kv*float64(n)))
+				check(latency.Batch{Decode: n, Context: n * context, LongestContext: 2 * context},
+					c.p.decode(float64(n), float64(context)+longer))
 			}
 		}
 		for _, n := range []int64{20, 130, 500, 1000, 3000, 8000} {

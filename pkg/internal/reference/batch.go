@@ -6,8 +6,9 @@ import "slices"
 // decodes or computes a chunk: of its prompt, or of tokens that a preemption discarded.
 type Batch struct {
 	// Prefill is the number of tokens in chunks, Decode the number of decoding sequences, and
-	// Context the tokens that these had computed before.
-	Prefill, Decode, Context int64
+	// Context the tokens that these had computed before. LongestContext is the most tokens that one of
+	// them had computed.
+	Prefill, Decode, Context, LongestContext int64
 	// Chunks is the number of chunks. PriorContext sums the tokens that their sequences had computed
 	// before. Pairs sums, over the tokens of chunks, the tokens that each attends to: all before it
 	// and itself.
@@ -20,6 +21,7 @@ type Batch struct {
 func (b *Batch) decode(context, window int) {
 	b.Decode++
 	b.Context += int64(context)
+	b.LongestContext = max(b.LongestContext, int64(context))
 	b.WindowContext += int64(min(context, window))
 }
 
@@ -37,11 +39,11 @@ func (b *Batch) chunk(n, past, window int) {
 
 // weighted returns a step-time function: a constant plus a weighted sum of the fields of a batch, in
 // their order.
-func weighted(weights [10]int64) func(Batch) int64 {
+func weighted(weights [11]int64) func(Batch) int64 {
 	return func(b Batch) int64 {
 		time := weights[0]
 		for i, sum := range []int64{
-			b.Prefill, b.Decode, b.Context, b.Chunks, b.PriorContext, b.Pairs,
+			b.Prefill, b.Decode, b.Context, b.LongestContext, b.Chunks, b.PriorContext, b.Pairs,
 			b.WindowContext, b.WindowPriorContext, b.WindowPairs,
 		} {
 			time += weights[1+i] * sum

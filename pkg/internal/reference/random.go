@@ -154,8 +154,12 @@ func (d *generator) switches(c *Config) {
 	}
 	if d.percent(35) {
 		c.Window = pick(d, 0, 1, 2, 4, 7, 16)
-		weights := [10]int64{pick[int64](d, 1, 10, 1000)}
+		weights := [11]int64{pick[int64](d, 1, 10, 1000)}
 		for i := range weights[1:] {
+			if i == 3 { // the longest context has that of prefill
+				weights[1+i] = weights[1]
+				continue
+			}
 			weights[1+i] = pick[int64](d, 0, 1, 2, 5)
 		}
 		c.StepTime = weighted(weights)

@@ -118,9 +118,9 @@ func TestWatermarkRoundsDown(t *testing.T) {
 
 // TestWeighted: each weight applies to its own sum.
 func TestWeighted(t *testing.T) {
-	b := Batch{1, 2, 3, 4, 5, 6, 7, 8, 9}
-	for i := range 10 {
-		var weights [10]int64
+	b := Batch{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	for i := range 11 {
+		var weights [11]int64
 		weights[i] = 10
 		want := int64(10 * max(1, i))
 		if got := weighted(weights)(b); got != want {
