@@ -54,7 +54,9 @@
 //
 // --evaluate COEFFICIENTS fits nothing and reports errors of these coefficients; --init
 // COEFFICIENTS starts from an earlier fit. --output-tokens N sets the length of every output, for
-// clients that miscounted it. --residuals FILE writes each held-out request as CSV.
+// clients that miscounted it. Without it, if some counts contradict the times of requests and the others
+// are nearly equal, each request is taken to have the median of those, with a warning. --residuals FILE writes
+// each held-out request as CSV.
 //
 // --link FILE fits a link to measured transfers instead, such as those of KV blocks between servers
 // or to the memory of a host: FILE is a table with the columns bytes and ms, one transfer a line. A

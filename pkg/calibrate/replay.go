@@ -95,12 +95,17 @@ func (s *setup) addReplay(f *recording.Recording, run *recording.Run) error {
 	return err
 }
 
-// readRequests takes the requests of a run, with the output tokens that the user states.
+// readRequests takes the requests of a run, with the output tokens that the user states or, if some of the recorded
+// ones are wrong and the others nearly equal, with the same number each.
 func (s *setup) readRequests(r *replay, run *recording.Run) {
 	if n := s.options.OutputTokens; n > 0 {
 		run.SetOutputTokens(n)
 	} else if problem := run.OutputCounts(); problem != "" {
 		s.warnf("%s: %s", r.name, problem)
+		if n := run.CommonOutput(); n > 0 {
+			run.SetOutputTokens(n)
+			s.warnf("%s: every request is taken to have %d output tokens", r.name, n)
+		}
 	}
 	r.prefix = s.options.SharedPrefix
 	run.SetSharedPrefix(r.prefix)

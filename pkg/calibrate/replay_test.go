@@ -117,3 +117,30 @@ func TestOtherSetupsAreIgnoredInOrder(t *testing.T) {
 		t.Errorf("%q, %v", s.warnings, err)
 	}
 }
+
+// TestWrongCountsOfEqualOutputs: if some output token counts contradict the times and the others are equal, each request
+// is replayed with as many tokens as those, and a warning says so.
+func TestWrongCountsOfEqualOutputs(t *testing.T) {
+	run := &recording.Run{Arrivals: true}
+	for i := range 500 {
+		at := stream.Micros(i) * 100_000
+		o := stream.Outcome{ID: fmt.Sprint(i), State: stream.StateCompleted, InputTokens: 10, OutputTokens: 100,
+			ArrivalUS: at, EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: at + 50_000,
+			CompletedUS: at + 1_040_000, EndedUS: stream.Never}
+		if i%50 == 7 {
+			o.OutputTokens = 4
+		}
+		run.Outcomes = append(run.Outcomes, o)
+	}
+	s, r := &setup{options: &Options{}}, &replay{name: "run", hasArrivals: true}
+	s.readRequests(r, run)
+	for _, q := range r.requests {
+		if q.OutputTokens != 100 {
+			t.Fatalf("request %s has %d output tokens, want 100", q.ID, q.OutputTokens)
+		}
+	}
+	if len(r.requests) != 500 || !strings.Contains(strings.Join(s.warnings, "\n"),
+		"run: every request is taken to have 100 output tokens") {
+		t.Errorf("%d requests, warnings %q", len(r.requests), s.warnings)
+	}
+}

@@ -43,6 +43,19 @@ const (
 // that of many. If the neighbors have fewer than ten tokens, only a count of 0 is wrong. Wrong
 // counts are reported if they exceed 0.2 % of the requests.
 func (r *Run) OutputCounts() string {
+	warning, _ := r.checkCounts()
+	return warning
+}
+
+// CommonOutput returns the median of the consistent output token counts if there are inconsistent ones and 60 % of
+// the consistent ones are within a tenth of it: all requests probably had as many. Else it returns 0.
+func (r *Run) CommonOutput() int64 {
+	_, common := r.checkCounts()
+	return common
+}
+
+// checkCounts returns what OutputCounts and CommonOutput do.
+func (r *Run) checkCounts() (warning string, common int64) {
 	var at []int // completed and streamed requests
 	for i := range r.Outcomes {
 		if o := &r.Outcomes[i]; o.State == completed && o.FirstTokenUS != stream.Never &&
@@ -69,11 +82,11 @@ func (r *Run) OutputCounts() string {
 		}
 	}
 	if len(wrong) < 3 || float64(len(wrong)) < maxWrongShare*float64(len(at)) {
-		return ""
+		return "", 0
 	}
 	worst := &r.Outcomes[wrong[0]]
 	mean, median, _ := r.decodeTimes(at)
-	warning := fmt.Sprintf("output tokens contradict the times of %d of %d requests (%s: %d tokens in %.0f ms after "+
+	warning = fmt.Sprintf("output tokens contradict the times of %d of %d requests (%s: %d tokens in %.0f ms after "+
 		"the first; mean TPOT %.1f ms, median %.1f), probably because the text was tokenized again",
 		len(wrong), len(at), worst.ID, worst.OutputTokens, float64(worst.CompletedUS-worst.FirstTokenUS)/1e3,
 		mean/1e3, median/1e3)
@@ -82,9 +95,9 @@ func (r *Run) OutputCounts() string {
 	low, high := consistent[len(consistent)/5], consistent[len(consistent)-1-len(consistent)/5]
 	if high-low <= 0.1*middle {
 		return warning + fmt.Sprintf("; the others have about %.0f: if all requested N and ignored the end of text, "+
-			"use --output-tokens N", middle)
+			"use --output-tokens N", middle), int64(math.Round(middle))
 	}
-	return warning + "; if all requested N tokens, use --output-tokens N"
+	return warning + "; if all requested N tokens, use --output-tokens N", 0
 }
 
 // decodeTimes returns the mean and the median time per token after the first, and the median decode

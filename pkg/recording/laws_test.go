@@ -178,7 +178,13 @@ func TestOutputCounts(t *testing.T) {
 			t.Errorf("says %q, want %q in it", warning, want)
 		}
 	}
+	if n := r.CommonOutput(); n != 100 {
+		t.Errorf("the common number of output tokens is %d, want 100", n)
+	}
 	r.SetOutputTokens(100)
+	if n := r.CommonOutput(); n != 0 {
+		t.Errorf("with the counts set, %d is to replace them", n)
+	}
 	if warning := r.OutputCounts(); warning != "" {
 		t.Errorf("with the counts set: %s", warning)
 	}
@@ -189,6 +195,18 @@ func TestOutputCounts(t *testing.T) {
 	}
 	if warning := r.OutputCounts(); !strings.Contains(warning, "200 of 1000 requests") {
 		t.Errorf("counts that are too large: %q", warning)
+	}
+	for i := range r.Outcomes { // outputs of several lengths, and wrong counts
+		o := &r.Outcomes[i]
+		if o.OutputTokens = 100; i%2 == 0 {
+			o.OutputTokens, o.CompletedUS = 50, o.FirstTokenUS+49*(o.CompletedUS-o.FirstTokenUS)/99
+		}
+		if i%50 == 1 {
+			o.OutputTokens = 4
+		}
+	}
+	if r.OutputCounts() == "" || r.CommonOutput() != 0 {
+		t.Errorf("outputs of several lengths: %q, and %d for all", r.OutputCounts(), r.CommonOutput())
 	}
 	// Outputs of two tokens, every fifth of which waits for a prefill.
 	r = paced(1000)
