@@ -37,7 +37,7 @@ func (c *resolver) operators(d *Deployment, arch *model.Architecture, gpu *hardw
 		ExpertParallel: e.expertParallel(), Bandwidth: gpu.MemoryBandwidth(),
 		Link: gpu.LinkBandwidth(), Captured: captured(d, gpu), Graphs: d.graphs(),
 		AsyncScheduling: e.AsyncScheduling, FusedBytes: fused, OneShotBytes: oneShot,
-		Multiprocessors: multiprocessors(gpu), Mixed: mixed(gpu),
+		Multiprocessors: multiprocessors(d, gpu), Mixed: mixed(gpu),
 		Experts: k.Experts, Distribution: k.ExpertDistribution,
 	})
 	if err != nil {
@@ -85,12 +85,17 @@ func (k *Kernels) check(at string, errorf strictyaml.Errorf) error {
 		maxCacheTokens)
 }
 
-// graphs returns what CUDA graphs have.
+// graphs returns what CUDA graphs have. The default is that of VllmConfig.__post_init__ (vllm/config/__init__.py):
+// pieces in v0.10.2, whole decode steps and else pieces since v0.11.0.
 func (d *Deployment) graphs() operators.Graphs {
 	if d.Engine.EnforceEager {
 		return operators.NoGraphs
 	}
-	return cmp.Or(d.Latency.Kernels.CUDAGraphMode, operators.WholeDecodeAndRest)
+	mode := operators.WholeDecodeAndRest
+	if d.before("0.11") {
+		mode = operators.PiecesOnly
+	}
+	return cmp.Or(d.Latency.Kernels.CUDAGraphMode, mode)
 }
 
 // captured returns the largest number of tokens of a CUDA graph: twice max_num_seqs, at most 512, or 1024
@@ -124,30 +129,20 @@ func capability(gpu *hardware.GPU) int {
 	return 100
 }
 
-// multiprocessors returns how many a GPU has where vLLM's attention is FlashAttention's, which is on all GPUs but
-// Blackwell of data centers (_get_backend_priorities in vllm/platforms/cuda.py, v0.15.1 to v0.33.0); 0 elsewhere.
-// FlashAttention divides sequences if they are too few for all multiprocessors, and by their longest
-// (num_splits_heuristic in hopper/heuristics.h and csrc/flash_attn/flash_api.cpp of Dao-AILab/flash-attention).
-func multiprocessors(gpu *hardware.GPU) int {
-	if capability(gpu) >= 100 {
-		return 0
-	}
-	for _, x := range processors {
-		if strings.HasPrefix(gpu.ID, x.gpu) {
-			return x.count
-		}
+// multiprocessors returns those of a GPU where decode attention is FlashAttention 3 outside of CUDA graphs, and 0
+// elsewhere. Then it divides sequences only if they are too few for all multiprocessors (max_num_splits is 0 in
+// vllm/v1/attention/backends/flash_attn.py, v0.10.2 to v0.33.0; num_splits_heuristic in hopper/heuristics.h of
+// Dao-AILab/flash-attention). In graphs it divides them evenly (max_num_splits is 32). FlashAttention 2, on older
+// GPUs, also has no even division, but was not compared with servers.
+func multiprocessors(d *Deployment, gpu *hardware.GPU) int {
+	if g := d.graphs(); capability(gpu) == 90 && (g == operators.PiecesOnly || g == operators.NoGraphs) {
+		return hopperMultiprocessors
 	}
 	return 0
 }
 
-// processors are those of data sheets.
-var processors = []struct {
-	gpu   string
-	count int
-}{
-	{"A100", 108}, {"A10G", 80}, {"A30", 56}, {"H100-PCIe", 114}, {"H100", 132}, {"H200", 132}, {"L40S", 142}, {"L4", 58},
-	{"RTX-PRO-6000", 188}, {"RTX-4090", 128},
-}
+// hopperMultiprocessors are those of H100 SXM, H200 and GH200 (data sheet of H100).
+const hopperMultiprocessors = 132
 
 // mixed is the fraction of its speed that decode attention reaches in a step with chunks: 1 on Hopper
 // and Blackwell of data centers, whose kernels for chunks and for decode are separate or do not interfere;

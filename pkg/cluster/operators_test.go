@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -181,6 +182,32 @@ func TestGraphsAndFusion(t *testing.T) {
 			t.Errorf("%s: graphs of %d tokens, sums of %d and %d bytes, want %d, %d and %d", c.deployment, have,
 				fused, one,
 				c.captured, c.fused, c.one)
+		}
+	}
+}
+
+// TestUnevenAttention: decode attention that is not in CUDA graphs waits for the longest context on Hopper. Until 0.10
+// it is in none by default.
+func TestUnevenAttention(t *testing.T) {
+	for _, c := range []struct {
+		gpu, engine, kernels string
+		want                 float64
+	}{
+		{"H100", "vllm_version: 0.10.2", "", 132. / 8},
+		{"H200", "vllm_version: 0.10.2, tensor_parallel_size: 4", "", 132. / 2},
+		{"H100", "vllm_version: 0.11.0", "", 0},
+		{"H100", "enforce_eager: true", "", 132. / 8},
+		{"H100", "vllm_version: 0.19.0", "cudagraph_mode: PIECEWISE", 132. / 8},
+		{"H100", "vllm_version: 0.10.2", "cudagraph_mode: FULL", 0},
+		{"B200", "vllm_version: 0.10.2", "", 0},
+		{"A100-SXM-80GB", "vllm_version: 0.10.2", "", 0},
+	} {
+		d, _, err := parseDeployment(fmt.Sprintf("model: meta-llama/Llama-3.1-8B, gpu: %s, engine: {%s}, "+
+			"latency: {model: operators, kernels: {%s}}", c.gpu, c.engine, c.kernels))
+		if err != nil {
+			t.Errorf("%+v: %v", c, err)
+		} else if wave := d.Computed.Operators.Wave; wave != c.want {
+			t.Errorf("%+v: a wave of %g sequences", c, wave)
 		}
 	}
 }

@@ -23,8 +23,8 @@ type Machine struct {
 	// Sums over the tensor-parallel group of up to FusedBytes are one kernel with the norm after them. For
 	// up to OneShotBytes, each GPU reads the data of all others at once.
 	FusedBytes, OneShotBytes int64
-	// Multiprocessors is their number on a GPU where kernels of decode attention do not divide the work of
-	// sequences of unequal context evenly; 0 means that they do.
+	// Multiprocessors is their number where kernels of decode attention do not divide the work of sequences of
+	// unequal context evenly; 0 means that they do.
 	Multiprocessors int
 	// Mixed is the fraction of its speed that decode attention reaches in a step with chunks; 0 is 1.
 	Mixed float64

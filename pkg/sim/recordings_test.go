@@ -104,7 +104,7 @@ var simulations = []struct {
 		return ", latency: {model: linear, " +
 			r.lowRateFit + "}"
 	}, 4, 5, 9, 7},
-	{", measured kernels", func(recording) string { return ", latency: {model: operators}" }, 4, 5, 10, 10},
+	{", measured kernels", func(recording) string { return ", latency: {model: operators}" }, 4, 5, 9, 9},
 	{", roofline", func(recording) string { return ", latency: {model: roofline}" }, 4, 5, 17, 17},
 }
 
