@@ -118,8 +118,8 @@ func TestOtherSetupsAreIgnoredInOrder(t *testing.T) {
 	}
 }
 
-// TestWrongCountsOfEqualOutputs: if some output token counts contradict the times and the others are equal, each request
-// is replayed with as many tokens as those, and a warning says so.
+// TestWrongCountsOfEqualOutputs: if some output token counts contradict the times and the others are equal, each
+// request is replayed with as many tokens as those, and a warning says so.
 func TestWrongCountsOfEqualOutputs(t *testing.T) {
 	run := &recording.Run{Arrivals: true}
 	for i := range 500 {
