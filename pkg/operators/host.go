@@ -4,7 +4,7 @@ import "blis/pkg/latency"
 
 // The host's times in µs. They were chosen by hand on 343 configurations of servers on H100, H200, B200
 // and B300 (vLLM 0.10 to 0.19, scripts/silicon), the same for all: median errors of 4.1 % in TPOT and 8.5 %
-// in TTFT there. Times chosen on one half of these servers have 4.8 % and 9.7 % on the other half
+// in TTFT there. Times chosen on one half of these servers have 5.1 % and 10.3 % on the other half
 // (scripts/silicon-holdout). The two without asynchronous scheduling are those of a prototype on other
 // servers.
 const (
