@@ -143,6 +143,9 @@ func (a *Analyzer) findLater(requests []*request, byDeployment map[string][]int3
 	}
 	levels := map[string][]level{}
 	a.startFleet()
+	for id, replicas := range byDeployment {
+		levels[id] = []level{{0, f.count(replicas).serving}}
+	}
 	for i := range f.changes {
 		f.until(f.changes[i].at)
 		id := a.topology.replicas[f.changes[i].replica].deployment
