@@ -53,7 +53,8 @@ func TestAConditionThatAllMatchIsACause(t *testing.T) {
 			wait = 2000
 		}
 		o := served(string(rune('A'+i)), 0, 10_000*i, wait)
-		for _, at := range []*stream.Micros{&o.RoutedUS, &o.EnqueuedUS, &o.ScheduledUS, &o.FirstTokenUS, &o.CompletedUS} {
+		for _, at := range []*stream.Micros{&o.RoutedUS, &o.EnqueuedUS, &o.ScheduledUS, &o.FirstTokenUS,
+			&o.CompletedUS} {
 			*at += 800_000
 		}
 		a.Outcome(&o, false)
