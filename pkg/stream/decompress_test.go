@@ -16,3 +16,45 @@ func TestDecompressReadsPlainAndCompressed(t *testing.T) {
 		release()
 	}
 }
+
+// blockingSource sends to pending and waits for next in each read after the first two: that of the magic number and
+// that of a line.
+type blockingSource struct {
+	line          []byte
+	pending, next chan struct{}
+	reads         int
+}
+
+func (s *blockingSource) Read(p []byte) (int, error) {
+	if s.reads >= 2 {
+		s.pending <- struct{}{}
+		<-s.next
+	}
+	s.reads++
+	n := copy(p, s.line)
+	if s.reads == 1 {
+		s.line = s.line[n:]
+	}
+	return n, nil
+}
+
+// TestSourceIsReleasedAfterItsLastRead: a Reader that is closed early may still read its source.
+func TestSourceIsReleasedAfterItsLastRead(t *testing.T) {
+	s := &blockingSource{pending: make(chan struct{}), next: make(chan struct{}),
+		line: []byte(`{"kind":"request","id":"a","arrival_us":0,"input_tokens":1,"output_tokens":1}` + "\n")}
+	r := NewReader(s)
+	if !r.Next() {
+		t.Fatal(r.Err())
+	}
+	<-s.pending
+	released := make(chan int)
+	r.CloseThen(func() { released <- s.reads })
+	select {
+	case <-released:
+		t.Fatal("the source was released while a read was pending")
+	case s.next <- struct{}{}:
+	}
+	if reads := <-released; reads != 3 {
+		t.Errorf("the source was released after %d reads, not after the pending one", reads)
+	}
+}

@@ -23,10 +23,12 @@ type batch struct {
 type prefetcher struct {
 	full chan batch
 	free chan []byte
+	// ended is closed when the goroutine no longer reads.
+	ended chan struct{}
 }
 
 func startPrefetch(r io.Reader) *prefetcher {
-	a := &prefetcher{make(chan batch, batches), make(chan []byte, batches)}
+	a := &prefetcher{make(chan batch, batches), make(chan []byte, batches), make(chan struct{})}
 	for range batches {
 		a.free <- nil
 	}
@@ -50,6 +52,7 @@ func (a *prefetcher) stop() {
 }
 
 func (a *prefetcher) fill(r io.Reader) {
+	defer close(a.ended)
 	lines, release := Decompress(r)
 	defer release()
 	var full batch

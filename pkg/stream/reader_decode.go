@@ -116,6 +116,16 @@ func (r *Reader) Close() error {
 	return nil
 }
 
+// CloseThen closes the Reader, and calls release when its pending read of the underlying reader has returned. It does
+// not wait for that.
+func (r *Reader) CloseThen(release func()) {
+	r.Close()
+	go func() {
+		<-r.prefetcher.ended
+		release()
+	}()
+}
+
 // decodeStrictly decodes one line with encoding/json and rejects unknown fields.
 func decodeStrictly(line []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(line))

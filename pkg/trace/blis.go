@@ -75,8 +75,8 @@ func (b *blis) Errorf(format string, args ...any) error { return b.in.Errorf(for
 // Warnings reports suspicious content.
 func (b *blis) Warnings() []string { return b.in.Warnings() }
 
-// Close ends reading.
+// Close ends reading. A read ahead may be pending, so the input is closed after it.
 func (b *blis) Close() error {
-	b.in.Close()
-	return b.text.Close()
+	b.in.CloseThen(func() { b.text.Close() })
+	return nil
 }
