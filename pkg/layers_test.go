@@ -62,30 +62,32 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/internal/fixedseed", ""},
 	{"pkg/internal/mutation", ""},
 	{"pkg/internal/reference", "pkg/portable"},
-	{"pkg/cluster", "pkg/hardware pkg/strictyaml pkg/kv pkg/latency pkg/model pkg/operators pkg/registry pkg/policy " +
+	{"pkg/llmd", "pkg/policy pkg/strictyaml"},
+	{"pkg/cluster", "pkg/hardware pkg/llmd pkg/strictyaml pkg/kv pkg/latency pkg/model pkg/operators pkg/registry pkg/policy " +
 		"pkg/scale pkg/tier"},
 	{"pkg/workloadstats", "pkg/stream pkg/stat"},
 	{"pkg/textio", "pkg/limits pkg/stream"},
 	{"pkg/recording", "pkg/limits pkg/registry pkg/stream pkg/textio"},
+	{"pkg/deploy", "pkg/cluster pkg/llmd pkg/policy pkg/registry"},
 	{"pkg/capacity", "pkg/cluster pkg/kv pkg/latency"},
 	{"pkg/fitness", "pkg/anomaly pkg/portable pkg/strictyaml pkg/expr pkg/metrics pkg/registry pkg/stat pkg/stream"},
 	// The tools.
 	{"pkg/trace", "pkg/dist pkg/limits pkg/registry pkg/stream pkg/recording pkg/textio"},
 	{"pkg/gen", "pkg/strictyaml pkg/des pkg/dist pkg/filter pkg/limits pkg/registry pkg/stream pkg/trace"},
-	{"pkg/sim", "pkg/anomaly pkg/hardware pkg/cluster pkg/strictyaml pkg/des pkg/dist pkg/engine pkg/kv " +
+	{"pkg/sim", "pkg/anomaly pkg/hardware pkg/cluster pkg/deploy pkg/strictyaml pkg/des pkg/dist pkg/engine pkg/kv " +
 		"pkg/latency pkg/link pkg/tier pkg/capacity pkg/metrics pkg/model pkg/portable pkg/registry pkg/policy " +
 		"pkg/scale pkg/stream pkg/stat pkg/parquet"},
 	{"pkg/sweep", "pkg/cluster pkg/fitness pkg/metrics pkg/sim pkg/stream pkg/strictyaml"},
 	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/recording pkg/registry pkg/resample pkg/stat " +
 		"pkg/stream pkg/textio pkg/texttab"},
 	{"pkg/report", "pkg/attribution pkg/fitness pkg/llmtext pkg/metrics pkg/registry pkg/stream pkg/texttab"},
-	{"pkg/summarize", "pkg/attribution pkg/capacity pkg/cluster pkg/dist pkg/filter pkg/fitness pkg/metrics " +
+	{"pkg/summarize", "pkg/attribution pkg/capacity pkg/cluster pkg/deploy pkg/dist pkg/filter pkg/fitness pkg/metrics " +
 		"pkg/htmlreport pkg/perfetto pkg/registry pkg/report pkg/resample pkg/stat pkg/stream pkg/strictyaml " +
 		"pkg/texttab pkg/workloadstats"},
 	{"pkg/leastsq", "pkg/stat"},
 	{"pkg/calibrate", "pkg/cluster pkg/des pkg/dist pkg/hardware pkg/latency pkg/leastsq pkg/model " +
 		"pkg/recording pkg/registry pkg/sim pkg/stat pkg/stream pkg/strictyaml pkg/textio"},
-	{"pkg/cli", "pkg/calibrate pkg/limits pkg/strictyaml pkg/diff pkg/report pkg/gen pkg/attribution pkg/stream " +
+	{"pkg/cli", "pkg/calibrate pkg/limits pkg/strictyaml pkg/deploy pkg/diff pkg/report pkg/gen pkg/attribution pkg/stream " +
 		"pkg/recording pkg/sim pkg/summarize pkg/sweep pkg/parquet pkg/metrics"},
 	{"cmd/blis-gen", "pkg/cli"},
 	{"cmd/blis-sim", "pkg/cli"},

@@ -7,11 +7,15 @@
 // WORKLOAD is a stream from blis-gen, or handwritten requests: one JSON object per line,
 // sorted by arrival. Without it, or with -, stdin is read. -c FILE describes the cluster
 // (YAML or JSON, unknown fields are errors); without it the built-in cluster is used. -p
-// FILE is a policy bundle that replaces the policies of the cluster file. --set PATH=VALUE
+// FILE is a policy bundle that replaces the policies of the cluster file, or an EndpointPickerConfig of
+// llm-d's router, which replaces admission, routing and flow control. --set PATH=VALUE
 // overrides one value, and --set @FILE all values in a flat JSON object. A policy's type
 // is set before its parameters, whatever their order. A setting that has no effect but
 // differs from its default causes a warning. --print-config writes the resolved
-// configuration as JSON, including derived values. --list shows the names that files may
+// configuration as JSON, including derived values. --export TARGET prints it for real routers and servers: an
+// EndpointPickerConfig (llm-d), command lines of vllm serve (vllm) or the flags of Dynamo's router (dynamo). A
+// setting that the target does not have is an error (docs/routers.md). With --replay RUN, both are about the
+// configuration of RUN. --list shows the names that files may
 // use: policies, signals of policy expressions, models, gpus, anomalies, autoscalers, presets of engine
 // versions and latencies. --list policies --format json is the search space, and with
 // --space engine that of the engine settings of the cluster. --hardware

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"blis/pkg/deploy"
 	"blis/pkg/sim"
 	"blis/pkg/stream"
 	"blis/pkg/sweep"
@@ -19,6 +20,7 @@ var Sim = Tool{
 	stream: stream.StreamRun,
 	tables: true,
 	vars: map[string]string{"lists": strings.Join(sim.Lists(), ","), "listed": strings.Join(sim.Lists(), ", "),
+		"targets": strings.Join(deploy.Targets.Names(), ","), "targeted": strings.Join(deploy.Targets.Names(), ", "),
 		"spaces": strings.Join(sim.Spaces, ","), "goals": strings.Join(stream.ClairvoyantGoals, ",")},
 	command: func() command { return &simCommand{} },
 }
@@ -31,7 +33,7 @@ type simCommand struct {
 }
 
 // isListing is true if the call prints a list or a configuration and reads no workload.
-func (c *simCommand) isListing() bool { return c.List != "" || c.PrintConfig }
+func (c *simCommand) isListing() bool { return c.List != "" || c.PrintConfig || c.Export != "" }
 
 // isComparison is true if the call only compares a run with its replay.
 func (c *simCommand) isComparison() bool { return c.Replay != "" && !c.WhatIf() && !c.isListing() }
@@ -64,6 +66,9 @@ func (c *simCommand) Validate() error {
 	if c.Format != "text" && c.List == "" {
 		return errors.New("--format has no effect without --list")
 	}
+	if c.Export != "" && (c.PrintConfig || c.List != "") {
+		return errors.New("--export, --list and --print-config each print something else: give one of them")
+	}
 	if c.Space != sim.Spaces[0] && c.List != "policies" {
 		return errors.New("--space has no effect without --list policies")
 	}
@@ -84,7 +89,7 @@ func (c *simCommand) checkFlags() error {
 	}
 	for _, flag := range c.givenFlags {
 		switch flag {
-		case "replay", "check", "strict", "print-config":
+		case "replay", "check", "strict", "print-config", "export":
 		case "cluster", "list":
 			return fmt.Errorf("--%s cannot be used with --replay, which takes the configuration from the run", flag)
 		case "output", "plain":

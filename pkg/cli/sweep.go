@@ -41,7 +41,7 @@ func (c *simCommand) validateSweep() error {
 		case isFolder(c.Output):
 			return fmt.Errorf("-o %s: a sweep writes one file; --results DIR --keep-runs keeps the runs", c.Output)
 		case c.isListing():
-			return errors.New("--list and --print-config have no effect with --sweep")
+			return errors.New("--list, --print-config and --export have no effect with --sweep")
 		}
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"blis/pkg/hardware"
+	"blis/pkg/llmd"
 	"blis/pkg/policy"
 	"blis/pkg/strictyaml"
 )
@@ -132,19 +133,30 @@ func (c *Config) tablesOf(folder, dir string) (sets []string) {
 // apply applies the options to the document and decodes the result.
 func (s *source) apply(o Options) (*Config, error) {
 	if o.PolicyFile != "" {
-		bundle, err := strictyaml.Read(o.PolicyFile)
-		if err == nil {
-			err = bundle.Decode(new(policy.Bundle))
-		}
-		if err != nil {
+		if err := s.usePolicies(o); err != nil {
 			return nil, err
 		}
-		s.doc.Replace("policies", bundle)
 	}
 	if err := s.override(o.Overrides); err != nil {
 		return nil, err
 	}
 	return s.decode()
+}
+
+// usePolicies replaces the policies by those of a file: a bundle, or a configuration of llm-d's router.
+func (s *source) usePolicies(o Options) error {
+	file, err := strictyaml.Read(o.PolicyFile)
+	if err != nil {
+		return err
+	}
+	if llmd.IsConfig(file) {
+		return s.useRouter(file, o)
+	}
+	if err := file.Decode(new(policy.Bundle)); err != nil {
+		return err
+	}
+	s.doc.Replace("policies", file)
+	return nil
 }
 
 // deploymentPath is the path of a deployment.

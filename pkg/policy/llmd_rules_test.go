@@ -256,3 +256,20 @@ func TestProbabilisticAdmitter(t *testing.T) {
 		t.Errorf("rejected %v", rejected)
 	}
 }
+
+// TestActiveRequestScorerIsLeastLoaded: with its defaults, the highest score of active-request-scorer is that of the
+// replica that least-loaded chooses. Exports of least-loaded rely on it.
+func TestActiveRequestScorerIsLeastLoaded(t *testing.T) {
+	scorer := llmdPlane(t, Spec{Type: "active-request-scorer"}, Spec{Type: "max-score-picker"})
+	least, err := planeWith("routing", Spec{Type: "least-loaded"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range [][]int32{{3, 2, 9}, {0, 1}, {7, 0, 3}, {1000, 999, 998}, {5}, {2, 1, 4, 3}} {
+		v := llmdCandidates(len(n), func(i int, r *Replica) { r.Inflight = n[i] })
+		a, _ := route(t, scorer, v)
+		if b := least.Routing.Route(v).Candidate; a != b || n[a] != slices.Min(n) {
+			t.Errorf("requests in flight %v: the scorer chooses %d, least-loaded %d", n, a, b)
+		}
+	}
+}

@@ -9,7 +9,7 @@ import (
 
 // TestPluginList compares the plugins of llm-d-router with those simulated, and counts them.
 func TestPluginList(t *testing.T) {
-	text, err := os.ReadFile("testdata/llm-d-router-0.10.0.tsv")
+	text, err := os.ReadFile("llm-d-router-0.10.0.tsv")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,8 +110,8 @@ func replayRun(ctx context.Context, in io.Reader, out io.Writer, o Options) erro
 	if err != nil {
 		return err
 	}
-	if o.PrintConfig {
-		return printConfig(out, c)
+	if o.prints() {
+		return o.print(out, c)
 	}
 	if digest := stream.Digest(c); digest != p.header.Run.ConfigDigest {
 		return p.reader.Errorf("header: run.config_digest is %q, but run.config has the digest %q: "+

@@ -13,6 +13,7 @@ import (
 
 	"blis/pkg/anomaly"
 	"blis/pkg/cluster"
+	"blis/pkg/deploy"
 	"blis/pkg/des"
 	"blis/pkg/metrics"
 	"blis/pkg/policy"
@@ -49,7 +50,8 @@ type Options struct {
 	Check  bool   `help:"Check invariants during the run (slower)."`
 	Strict bool   `help:"Treat warnings about the workload as errors."`
 
-	PrintConfig bool `help:"Print the resolved configuration as JSON and exit."`
+	PrintConfig bool   `help:"Print the resolved configuration as JSON and exit."`
+	Export      string `enum:"${targets}," default:"" placeholder:"TARGET" help:"Print the configuration for real servers and routers and exit: ${targeted}."`
 
 	List   string `enum:"${lists}," default:"" placeholder:"WHAT" help:"List one of these and exit: ${listed}."`
 	Format string `enum:"text,json" default:"text" help:"Format of --list; for policies, json is the search space."`
@@ -142,8 +144,19 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	return runLoaded(ctx, c, in, out, o)
 }
 
-// printConfig writes c as indented JSON.
-func printConfig(out io.Writer, c *cluster.Config) error {
+// prints reports whether the configuration is printed and nothing is simulated.
+func (o *Options) prints() bool { return o.PrintConfig || o.Export != "" }
+
+// print writes c as indented JSON, or for a target.
+func (o *Options) print(out io.Writer, c *cluster.Config) error {
+	if o.Export != "" {
+		text, err := deploy.Export(o.Export, c)
+		if err != nil {
+			return fmt.Errorf("--export %w", err)
+		}
+		_, err = io.WriteString(out, text)
+		return err
+	}
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", "  ")
 	return enc.Encode(c)
@@ -151,8 +164,8 @@ func printConfig(out io.Writer, c *cluster.Config) error {
 
 // runLoaded is Run with a loaded cluster.
 func runLoaded(ctx context.Context, c *cluster.Config, in io.Reader, out io.Writer, o Options) error {
-	if o.PrintConfig {
-		return printConfig(out, c)
+	if o.prints() {
+		return o.print(out, c)
 	}
 	specs, err := o.prepare(c)
 	if err != nil {

@@ -31,6 +31,8 @@ type Document struct {
 	Examples []Example `json:"examples"`
 	// Hints are settings that may remove what the patterns of the first candidate say; see Artifacts.Patterns.
 	Hints []attribution.Hint `json:"hints"`
+	// ConfigForDeployment is the configuration of the first candidate for real servers and routers.
+	ConfigForDeployment Deployment `json:"config_for_deployment"`
 	// Refs are the streams that were read.
 	Refs  []StreamRef `json:"refs"`
 	Error string      `json:"error"`
@@ -143,7 +145,8 @@ func (r *analysis) document(err error) *Document {
 	d := &Document{Status: statusOK, Objectives: map[string]float64{}, Features: map[string]float64{},
 		Patterns: []Pattern{}, Examples: []Example{}, Refs: r.refs(), Candidates: []Candidate{},
 		Anomalies: []stream.Anomaly{}, Hints: []attribution.Hint{},
-		Integrity: integrity, Warnings: append([]string{}, r.warnings...)}
+		Integrity: integrity, Warnings: append([]string{}, r.warnings...),
+		ConfigForDeployment: Deployment{Files: map[string]string{}, Errors: map[string]string{}}}
 	for _, c := range r.candidates {
 		d.Candidates = append(d.Candidates, r.candidate(c))
 	}
@@ -171,6 +174,7 @@ func (r *analysis) document(err error) *Document {
 	if x := r.worstRun(r.candidates[0]); x.narrative != nil && x.findings != nil {
 		d.explain(r.input(r.candidates[0], x), x.findings)
 	}
+	d.ConfigForDeployment.export(first)
 	score := r.candidates[0].score()
 	d.CombinedScore = &score
 	raw := *first.raw

@@ -21,8 +21,8 @@ import (
 )
 
 // envelope lists the keys that a document always has.
-var envelope = []string{"anomalies", "artifacts", "candidates", "combined_score", "error", "examples", "features",
-	"fitness", "hints", "integrity", "metrics", "objectives", "patterns", "refs", "regret", "scores", "selection",
+var envelope = []string{"anomalies", "artifacts", "candidates", "combined_score", "config_for_deployment", "error",
+	"examples", "features", "fitness", "hints", "integrity", "metrics", "objectives", "patterns", "refs", "regret", "scores", "selection",
 	"status",
 	"warnings", "workload"}
 

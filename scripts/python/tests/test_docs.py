@@ -30,18 +30,17 @@ def changed_to(folder):
 class Docs(unittest.TestCase):
     def test_examples(self):
         blocks = re.findall(r"```(sh|python)\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
-        self.assertEqual([language for language, _ in blocks], ["sh", "python", "python", "python", "python"])
+        self.assertEqual([language for language, _ in blocks], ["sh", "sh", "python", "python", "python", "python"])
         with tempfile.TemporaryDirectory() as folder, changed_to(folder):
-            for line in blocks[0][1].splitlines():
-                if not line.startswith("pip "):
-                    tool, *args = line.split()
-                    subprocess.run([evaluation._tool(tool), *args], check=True)
+            for line in blocks[1][1].splitlines():
+                tool, *args = line.removeprefix("$ ").split()
+                subprocess.run([evaluation._tool(tool), *args], check=True)
             pathlib.Path("fitness.yaml").write_text(cases.FITNESS)
             pathlib.Path("cluster.yaml").write_text(CLUSTER)
             for day in ("monday", "tuesday", "friday"):
                 shutil.copy("first.jsonl.zst", f"{day}.jsonl.zst")
             names = {"model": scripted.GEPAModel(1)}
-            for _, code in blocks[1:]:
+            for _, code in blocks[2:]:
                 short = code.replace("reflection_lm=...", "reflection_lm=model").replace("=100)", "=12)")
                 exec(compile(short, os.fspath(DOCUMENT), "exec"), names)
         self.assertEqual(names["result"].error, "")

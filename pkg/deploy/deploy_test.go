@@ -1,0 +1,85 @@
+package deploy
+
+import (
+	"strings"
+	"testing"
+
+	"blis/pkg/cluster"
+)
+
+// load returns the default cluster with overrides.
+func load(t *testing.T, sets ...string) *cluster.Config {
+	t.Helper()
+	c, err := cluster.Load("", cluster.Options{Overrides: sets})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestSettingsOfTargets: the settings are in the text that a target gets.
+func TestSettingsOfTargets(t *testing.T) {
+	const main = "deployments.main."
+	for _, c := range []struct{ target, sets, want string }{
+		{"llm-d", "routing={type: weighted, params: {queue-depth: 1.5, picker: weighted-random}}",
+			"- pluginRef: queue-scorer\n    weight: 1.5\n  - pluginRef: weighted-random-picker\n"},
+		{"llm-d", "routing={type: weighted, params: {prefix-affinity: 1}}", "# prefix-affinity matches blocks of the engine"},
+		{"llm-d", "routing.type=random", "schedulingProfiles:\n- name: default\n  plugins:\n  - pluginRef: random-picker\n"},
+		{"llm-d", "routing.type=llm-d|admission.type=probabilistic-admitter", `"queueDepthThreshold":5`},
+		{"llm-d", "priority.type=slo-based|control_plane.flow_control={priority_bands: true, ttl_us: 1500000, saturation: 0.5}",
+			"  defaultRequestTTL: 1.5s\n  saturationDetector:\n    pluginRef: utilization-detector\n" +
+				"  usageLimitPolicyPluginRef: static-usage-limit-policy\n"},
+		{"vllm", main + "engine.tensor_parallel_size=2|" + main + "replicas=3|" + main + "model=Qwen/Qwen3-8B",
+			"# main: replicas: 3, each on 2 x H100-SXM-80GB\nvllm serve Qwen/Qwen3-8B --tensor-parallel-size 2 "},
+		{"vllm", main + "engine.enable_prefix_caching=false", " --no-enable-prefix-caching "},
+		{"vllm", "scheduler.type=priority-fcfs|preemption.type=lowest-priority", " --scheduling-policy priority\n"},
+		{"vllm", main + "engine.max_num_seqs=77", " --max-num-seqs 77 "},
+		{"vllm", main + "latency.kernels.max_cudagraph_capture_size=64",
+			` --compilation-config '{"max_cudagraph_capture_size":64}'` + "\n"},
+		{"dynamo", "routing.type=power-of-two", "dynamo.frontend --router-mode power-of-two\n"},
+		{"dynamo", "routing={type: dynamo-kv, params: {router_temperature: 0.5, router_track_active_blocks: false}}",
+			"--router-temperature 0.5 --router-track-prefill-tokens --no-router-track-active-blocks\n"},
+	} {
+		text, err := Export(c.target, load(t, strings.Split(c.sets, "|")...))
+		if err != nil || !strings.Contains(text, c.want) {
+			t.Errorf("%s of %s: %v, has no %q:\n%s", c.target, c.sets, err, c.want, text)
+		}
+	}
+}
+
+// TestUnmapped: what a target does not have is an error that names it.
+func TestUnmapped(t *testing.T) {
+	for _, c := range []struct{ target, sets, want string }{
+		{"llm-d", "routing.type=dynamo-kv", "llm-d: policies.routing is dynamo-kv, which llm-d does not have"},
+		{"llm-d", "routing={type: weighted, params: {tie: first}}", "policies.routing.params.tie is first"},
+		{"llm-d", "routing={type: least-loaded, params: {load: snapshot}}", "policies.routing.params.load compares"},
+		{"llm-d", "admission.type=token-bucket", "policies.admission is token-bucket"},
+		{"llm-d", "priority.type=deadline-aware", "policies.priority is deadline-aware"},
+		{"llm-d", "control_plane.flow_control={order: deadline}", "control_plane.flow_control.order is deadline"},
+		{"llm-d", "control_plane.flow_control={fairness: round-robin}", "fairness is round-robin"},
+		{"llm-d", "priority.type=slo-based|control_plane.flow_control={order: fcfs-ordering-policy}", "priority_bands is false"},
+		{"vllm", "scheduler.type=sjf", "vllm: policies.scheduler is sjf; vLLM has fcfs and priority-fcfs"},
+		{"vllm", "scheduler.type=priority-fcfs", "policies.preemption is last-in"},
+		{"dynamo", "", "dynamo: policies.routing is weighted"},
+		{"dynamo", "routing.type=random|admission.type=reject-all", "policies.admission is reject-all"},
+		{"dynamo", "routing.type=random|control_plane.flow_control={order: fifo}", "control_plane.flow_control is not"},
+		{"nomad", "", `unknown target "nomad" (have llm-d, vllm, dynamo)`},
+	} {
+		var sets []string
+		if c.sets != "" {
+			sets = strings.Split(c.sets, "|")
+		}
+		if _, err := Export(c.target, load(t, sets...)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s of %s: error %v, want %q", c.target, c.sets, err, c.want)
+		}
+	}
+}
+
+// TestQuote: a shell reads a quoted text as it was.
+func TestQuote(t *testing.T) {
+	for text, want := range map[string]string{"a/b-1.0": "a/b-1.0", "": "''", "a b": "'a b'", "it's": `'it'\''s'`} {
+		if got := quote(text); got != want {
+			t.Errorf("%q is quoted as %s, want %s", text, got, want)
+		}
+	}
+}
