@@ -63,8 +63,8 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/internal/mutation", ""},
 	{"pkg/internal/reference", "pkg/portable"},
 	{"pkg/llmd", "pkg/policy pkg/strictyaml"},
-	{"pkg/cluster", "pkg/hardware pkg/llmd pkg/strictyaml pkg/kv pkg/latency pkg/model pkg/operators pkg/registry pkg/policy " +
-		"pkg/scale pkg/tier"},
+	{"pkg/cluster", "pkg/hardware pkg/llmd pkg/strictyaml pkg/kv pkg/latency pkg/model pkg/operators pkg/registry " +
+		"pkg/policy pkg/scale pkg/tier"},
 	{"pkg/workloadstats", "pkg/stream pkg/stat"},
 	{"pkg/textio", "pkg/limits pkg/stream"},
 	{"pkg/recording", "pkg/limits pkg/registry pkg/stream pkg/textio"},
@@ -81,14 +81,14 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/recording pkg/registry pkg/resample pkg/stat " +
 		"pkg/stream pkg/textio pkg/texttab"},
 	{"pkg/report", "pkg/attribution pkg/fitness pkg/llmtext pkg/metrics pkg/registry pkg/stream pkg/texttab"},
-	{"pkg/summarize", "pkg/attribution pkg/capacity pkg/cluster pkg/deploy pkg/dist pkg/filter pkg/fitness pkg/metrics " +
-		"pkg/htmlreport pkg/perfetto pkg/registry pkg/report pkg/resample pkg/stat pkg/stream pkg/strictyaml " +
+	{"pkg/summarize", "pkg/attribution pkg/capacity pkg/cluster pkg/deploy pkg/dist pkg/filter pkg/fitness " +
+		"pkg/metrics pkg/htmlreport pkg/perfetto pkg/registry pkg/report pkg/resample pkg/stat pkg/stream pkg/strictyaml " +
 		"pkg/texttab pkg/workloadstats"},
 	{"pkg/leastsq", "pkg/stat"},
 	{"pkg/calibrate", "pkg/cluster pkg/des pkg/dist pkg/hardware pkg/latency pkg/leastsq pkg/model " +
 		"pkg/recording pkg/registry pkg/sim pkg/stat pkg/stream pkg/strictyaml pkg/textio"},
-	{"pkg/cli", "pkg/calibrate pkg/limits pkg/strictyaml pkg/deploy pkg/diff pkg/report pkg/gen pkg/attribution pkg/stream " +
-		"pkg/recording pkg/sim pkg/summarize pkg/sweep pkg/parquet pkg/metrics"},
+	{"pkg/cli", "pkg/calibrate pkg/limits pkg/strictyaml pkg/deploy pkg/diff pkg/report pkg/gen pkg/attribution " +
+		"pkg/stream pkg/recording pkg/sim pkg/summarize pkg/sweep pkg/parquet pkg/metrics"},
 	{"cmd/blis-gen", "pkg/cli"},
 	{"cmd/blis-sim", "pkg/cli"},
 	{"cmd/blis-summarize", "pkg/cli"},

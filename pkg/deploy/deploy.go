@@ -41,7 +41,7 @@ func unmapped(path, format string, args ...any) error {
 func plainCluster(c *cluster.Config) error {
 	for i := range c.Deployments {
 		if d := &c.Deployments[i]; d.Prefill != nil {
-			return unmapped("deployments."+d.ID, "is disaggregated: the profiles of prefill and decode are not exported")
+			return unmapped("deployments."+d.ID, "is disaggregated: profiles of prefill and decode are not exported")
 		}
 	}
 	if c.Policies.PrefillRouting != nil {

@@ -23,10 +23,11 @@ func TestSettingsOfTargets(t *testing.T) {
 	for _, c := range []struct{ target, sets, want string }{
 		{"llm-d", "routing={type: weighted, params: {queue-depth: 1.5, picker: weighted-random}}",
 			"- pluginRef: queue-scorer\n    weight: 1.5\n  - pluginRef: weighted-random-picker\n"},
-		{"llm-d", "routing={type: weighted, params: {prefix-affinity: 1}}", "# prefix-affinity matches blocks of the engine"},
-		{"llm-d", "routing.type=random", "schedulingProfiles:\n- name: default\n  plugins:\n  - pluginRef: random-picker\n"},
+		{"llm-d", "routing={type: weighted, params: {prefix-affinity: 1}}", "# prefix-affinity matches blocks of the"},
+		{"llm-d", "routing.type=random", "- name: default\n  plugins:\n  - pluginRef: random-picker\n"},
 		{"llm-d", "routing.type=llm-d|admission.type=probabilistic-admitter", `"queueDepthThreshold":5`},
-		{"llm-d", "priority.type=slo-based|control_plane.flow_control={priority_bands: true, ttl_us: 1500000, saturation: 0.5}",
+		{"llm-d", "priority.type=slo-based|control_plane.flow_control={priority_bands: true, ttl_us: 1500000, " +
+			"saturation: 0.5}",
 			"  defaultRequestTTL: 1.5s\n  saturationDetector:\n    pluginRef: utilization-detector\n" +
 				"  usageLimitPolicyPluginRef: static-usage-limit-policy\n"},
 		{"vllm", main + "engine.tensor_parallel_size=2|" + main + "replicas=3|" + main + "model=Qwen/Qwen3-8B",
@@ -57,7 +58,8 @@ func TestUnmapped(t *testing.T) {
 		{"llm-d", "priority.type=deadline-aware", "policies.priority is deadline-aware"},
 		{"llm-d", "control_plane.flow_control={order: deadline}", "control_plane.flow_control.order is deadline"},
 		{"llm-d", "control_plane.flow_control={fairness: round-robin}", "fairness is round-robin"},
-		{"llm-d", "priority.type=slo-based|control_plane.flow_control={order: fcfs-ordering-policy}", "priority_bands is false"},
+		{"llm-d", "priority.type=slo-based|control_plane.flow_control={order: fcfs-ordering-policy}",
+			"priority_bands is false"},
 		{"vllm", "scheduler.type=sjf", "vllm: policies.scheduler is sjf; vLLM has fcfs and priority-fcfs"},
 		{"vllm", "scheduler.type=priority-fcfs", "policies.preemption is last-in"},
 		{"dynamo", "", "dynamo: policies.routing is weighted"},

@@ -40,7 +40,8 @@ func llmdRouter(c *cluster.Config) (string, error) {
 		notes = append(notes, more...)
 	}
 	if c.Policies.Routing.Type == "weighted" && number(&c.Policies.Routing, "prefix-affinity") > 0 {
-		notes = append(notes, "prefix-affinity matches blocks of the engine, prefix-cache-scorer those of at least 64 tokens.")
+		notes = append(notes, "prefix-affinity matches blocks of the engine, prefix-cache-scorer those of at least "+
+			"64 tokens.")
 	}
 	return r.Text(notes), nil
 }
@@ -87,13 +88,14 @@ func profileOf(s *policy.Spec) (policy.Spec, error) {
 			{Type: "max-score-picker"}}
 		return p, nil
 	}
-	return p, unmapped("policies.routing", "is %s, which llm-d does not have; have llm-d, weighted, least-loaded, random",
-		s.Type)
+	return p, unmapped("policies.routing", "is %s, which llm-d does not have; have llm-d, weighted, least-loaded, "+
+		"random", s.Type)
 }
 
 // flowOf returns flow control. Its bands are priorities.
 func flowOf(f *cluster.FlowControl, hasPriorities bool) (*llmd.Flow, []string, error) {
-	out := &llmd.Flow{Order: f.Order, Fairness: f.Fairness, Capacity: f.Capacity, TTLUS: f.TTLUS, UsageLimit: f.UsageLimit}
+	out := &llmd.Flow{Order: f.Order, Fairness: f.Fairness, Capacity: f.Capacity, TTLUS: f.TTLUS,
+		UsageLimit: f.UsageLimit}
 	var notes []string
 	switch f.Order {
 	case "fifo":
@@ -110,7 +112,8 @@ func flowOf(f *cluster.FlowControl, hasPriorities bool) (*llmd.Flow, []string, e
 			"round-robin-fairness-policy and global-strict-fairness-policy")
 	}
 	if hasPriorities && !f.PriorityBands {
-		return nil, nil, unmapped("control_plane.flow_control.priority_bands", "is false; llm-d has a band for each priority")
+		return nil, nil, unmapped("control_plane.flow_control.priority_bands", "is false; llm-d has a band for each "+
+			"priority")
 	}
 	if f.Detector != nil {
 		out.Detector = *f.Detector
@@ -120,7 +123,8 @@ func flowOf(f *cluster.FlowControl, hasPriorities bool) (*llmd.Flow, []string, e
 			"utilization-detector does not.")
 	}
 	if f.UsageLimit == nil && f.Saturation != 1 {
-		out.UsageLimit = &policy.Spec{Type: "static-usage-limit-policy", Params: map[string]any{"threshold": f.Saturation}}
+		out.UsageLimit = &policy.Spec{Type: "static-usage-limit-policy",
+			Params: map[string]any{"threshold": f.Saturation}}
 	}
 	return out, notes, nil
 }

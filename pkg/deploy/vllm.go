@@ -34,7 +34,7 @@ func vllmServe(c *cluster.Config) (string, error) {
 		if v := d.Engine.VLLMVersion; v != "" {
 			fmt.Fprintf(&all, "# vLLM %s\n", v)
 		}
-		fmt.Fprintf(&all, "%s\n", strings.Join(append([]string{"vllm serve", quote(d.Model)}, flagsOf(d, schedule)...), " "))
+		fmt.Fprintf(&all, "vllm serve %s %s\n", quote(d.Model), strings.Join(flagsOf(d, schedule), " "))
 	}
 	return all.String(), nil
 }
@@ -49,7 +49,8 @@ func schedulingOf(c *cluster.Config) (string, error) {
 	case s == "fcfs":
 		return "", unmapped("policies.preemption", "is %s; with the scheduler fcfs vLLM has last-in", p)
 	case s == "priority-fcfs":
-		return "", unmapped("policies.preemption", "is %s; with the scheduler priority-fcfs vLLM has lowest-priority", p)
+		return "", unmapped("policies.preemption", "is %s; with the scheduler priority-fcfs vLLM has "+
+			"lowest-priority", p)
 	default:
 		return "", unmapped("policies.scheduler", "is %s; vLLM has fcfs and priority-fcfs", s)
 	}

@@ -133,7 +133,8 @@ func (r *reader) ofProfile(i int, weight *float64) (*policy.Spec, error) {
 	s := &policy.Spec{Type: p.Type, Params: maps.Clone(p.Parameters)}
 	if most, ok := s.Params[pickerMaximum]; ok {
 		if n, err := strconv.ParseFloat(fmt.Sprint(most), 64); err != nil || n != 1 {
-			return nil, r.Errorf(at(i)+".parameters."+pickerMaximum, "must be 1, is %v: a router picks one replica", most)
+			return nil, r.Errorf(at(i)+".parameters."+pickerMaximum, "must be 1, is %v: a router picks one replica",
+				most)
 		}
 		delete(s.Params, pickerMaximum)
 	}
@@ -233,7 +234,8 @@ func (r *reader) flow() (*Flow, error) {
 		return nil, nil
 	}
 	if in.EnableEviction {
-		return nil, r.Errorf("flowControl.enableEviction", "is not simulated: a request that was sent is not taken back")
+		return nil, r.Errorf("flowControl.enableEviction", "is not simulated: a request that was sent is not taken "+
+			"back")
 	}
 	if err := r.limits(in, f); err != nil {
 		return nil, err
@@ -274,7 +276,8 @@ func (r *reader) limits(in *flow, f *Flow) error {
 	if in.DefaultRequestTTL != "" {
 		ttl, err := time.ParseDuration(in.DefaultRequestTTL)
 		if err != nil || ttl < 0 {
-			return r.Errorf("flowControl.defaultRequestTTL", "must be a duration such as 60s, is %q", in.DefaultRequestTTL)
+			return r.Errorf("flowControl.defaultRequestTTL", "must be a duration such as 60s, is %q",
+				in.DefaultRequestTTL)
 		}
 		f.TTLUS = ttl.Microseconds()
 	}
