@@ -78,17 +78,18 @@ var layers = []struct{ pkg, may string }{
 		"pkg/latency pkg/link pkg/tier pkg/capacity pkg/metrics pkg/model pkg/portable pkg/registry pkg/policy " +
 		"pkg/scale pkg/stream pkg/stat pkg/parquet"},
 	{"pkg/sweep", "pkg/cluster pkg/fitness pkg/metrics pkg/sim pkg/stream pkg/strictyaml"},
+	{"pkg/plan", "pkg/cluster pkg/fitness pkg/strictyaml pkg/sweep pkg/texttab"},
 	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/recording pkg/registry pkg/resample pkg/stat " +
 		"pkg/stream pkg/textio pkg/texttab"},
 	{"pkg/report", "pkg/attribution pkg/fitness pkg/llmtext pkg/metrics pkg/registry pkg/stream pkg/texttab"},
 	{"pkg/summarize", "pkg/attribution pkg/capacity pkg/cluster pkg/deploy pkg/dist pkg/filter pkg/fitness " +
-		"pkg/metrics pkg/htmlreport pkg/perfetto pkg/registry pkg/report pkg/resample pkg/stat pkg/stream pkg/strictyaml " +
-		"pkg/texttab pkg/workloadstats"},
+		"pkg/metrics pkg/htmlreport pkg/perfetto pkg/registry pkg/report pkg/resample pkg/stat pkg/stream " +
+		"pkg/strictyaml pkg/texttab pkg/workloadstats"},
 	{"pkg/leastsq", "pkg/stat"},
 	{"pkg/calibrate", "pkg/cluster pkg/des pkg/dist pkg/hardware pkg/latency pkg/leastsq pkg/model " +
 		"pkg/recording pkg/registry pkg/sim pkg/stat pkg/stream pkg/strictyaml pkg/textio"},
 	{"pkg/cli", "pkg/calibrate pkg/limits pkg/strictyaml pkg/deploy pkg/diff pkg/report pkg/gen pkg/attribution " +
-		"pkg/stream pkg/recording pkg/sim pkg/summarize pkg/sweep pkg/parquet pkg/metrics"},
+		"pkg/stream pkg/recording pkg/plan pkg/sim pkg/summarize pkg/sweep pkg/parquet pkg/metrics"},
 	{"cmd/blis-gen", "pkg/cli"},
 	{"cmd/blis-sim", "pkg/cli"},
 	{"cmd/blis-summarize", "pkg/cli"},
@@ -119,8 +120,9 @@ var testsMay = map[string][]string{
 	"pkg/gen":       {"pkg/workloadstats"},
 	"pkg/latency":   {"pkg/hardware", "pkg/operators", "pkg/stream"},
 	"pkg/summarize": {"schemas"},
+	"pkg/plan":      {"pkg/sim"},
 	"schemas": {"pkg/hardware", "pkg/cluster", "pkg/diff", "pkg/dist", "pkg/fitness", "pkg/gen", "pkg/metrics",
-		"pkg/policy", "pkg/scale", "pkg/stream", "pkg/summarize", "pkg/sweep"},
+		"pkg/plan", "pkg/policy", "pkg/scale", "pkg/stream", "pkg/summarize", "pkg/sweep"},
 }
 
 // owners names the packages, mostly one, that may import each third-party module.

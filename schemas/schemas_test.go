@@ -18,6 +18,7 @@ import (
 	"blis/pkg/gen"
 	"blis/pkg/hardware"
 	"blis/pkg/metrics"
+	"blis/pkg/plan"
 	"blis/pkg/policy"
 	"blis/pkg/scale"
 	"blis/pkg/stream"
@@ -105,6 +106,7 @@ var others = []struct {
 		true},
 	{"policies", "A bundle of policies (blis-sim -p).", reflect.TypeFor[policy.Bundle](), true},
 	{"spec", "A workload spec of blis-gen.", reflect.TypeFor[gen.Spec](), true},
+	{"plan", "The fleets among which blis-sim --plan searches, and the limits.", reflect.TypeFor[plan.File](), true},
 	{"grid", "A grid of runs (blis-sim --sweep).", reflect.TypeFor[sweep.Grid](), true},
 	{"fitness", "A fitness file of blis-summarize.", reflect.TypeFor[fitness.Spec](), true},
 }

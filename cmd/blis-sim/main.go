@@ -174,6 +174,16 @@
 //	$ printf 'version: 1\nset: {deployments.main.replicas: [2, 3], routing.type: [least-loaded, weighted]}\nseeds: [0, 1]\n' >grid.yaml
 //	$ blis-sim --sweep grid.yaml --trace minimal --results results workload.jsonl.zst -o results.csv
 //
+// --plan FILE finds the cheapest fleet that serves the workload within limits. The file has the prices of GPUs, other
+// settings to try and conditions on the metrics; that everything is served is always one. For each GPU and
+// combination of settings the smallest number of replicas is searched. The output is a text, or a document with
+// --format json: the answer, the condition that fails with a replica less, the answers for 10 % less and more
+// load, the knee (the highest load that the answer serves), a curve over the load, and the Pareto front of cost and
+// met targets. --results DIR keeps the results of the simulations (docs/planning.md):
+//
+//	$ printf 'version: 1\ngpus: {H100-SXM-80GB: 2.5}\nset: {deployments.main.engine.max_num_seqs: [64, 256]}\nrequire: [m.ttft.p99 < 500]\n' >plan.yaml
+//	$ blis-sim --plan plan.yaml workload.jsonl.zst
+//
 // A model and a GPU are enough; the rest is derived:
 //
 //	$ printf 'version: 1\ndeployments: [{id: main, model: Qwen/Qwen3-8B, gpu: H100}]\n' >small.yaml

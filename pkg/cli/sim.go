@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type simCommand struct {
 	sim.Options
 	Others []string      `arg:"" optional:"" name:"workloads" help:"More workloads, for --sweep."`
 	Sweep  sweep.Options `embed:""`
+	Plan   string        `placeholder:"FILE" help:"Find the cheapest fleet that serves the workload within the limits of a plan file."`
 	common
 }
 
@@ -38,13 +40,15 @@ func (c *simCommand) isListing() bool { return c.List != "" || c.PrintConfig || 
 // isComparison is true if the call only compares a run with its replay.
 func (c *simCommand) isComparison() bool { return c.Replay != "" && !c.WhatIf() && !c.isListing() }
 
-func (c *simCommand) writesDocument() bool { return c.isListing() || c.isComparison() || c.isSweep() }
+func (c *simCommand) writesDocument() bool {
+	return c.isListing() || c.isComparison() || c.isSweep() || c.isPlan()
+}
 
 func (c *simCommand) input() string {
 	if c.isSweep() {
 		return c.sweepInput()
 	}
-	if c.isListing() {
+	if c.isListing() || c.isPlan() {
 		return ""
 	}
 	return c.Workload
@@ -52,7 +56,7 @@ func (c *simCommand) input() string {
 
 // Validate is called by kong.
 func (c *simCommand) Validate() error {
-	if err := c.validateSweep(); err != nil {
+	if err := cmp.Or(c.validateSweep(), c.validatePlan()); err != nil {
 		return err
 	}
 	if !c.isSweep() && isTable(c.Output) && c.Trace == "minimal" && !c.isListing() {
@@ -63,8 +67,8 @@ func (c *simCommand) Validate() error {
 			return fmt.Errorf("--set %s: must be PATH=VALUE or @FILE", set)
 		}
 	}
-	if c.Format != "text" && c.List == "" {
-		return errors.New("--format has no effect without --list")
+	if c.Format != "text" && c.List == "" && !c.isPlan() {
+		return errors.New("--format has no effect without --list or --plan")
 	}
 	if c.Export != "" && (c.PrintConfig || c.List != "") {
 		return errors.New("--export, --list and --print-config each print something else: give one of them")
@@ -112,6 +116,9 @@ func (c *simCommand) plain() bool { return c.Plain }
 func (c *simCommand) run(ctx context.Context, j stdio) error {
 	if c.isSweep() {
 		return c.sweep(ctx, j)
+	}
+	if c.isPlan() {
+		return c.plan(ctx, j)
 	}
 	o := c.Options
 	if isTable(c.Output) {

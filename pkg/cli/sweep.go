@@ -48,7 +48,7 @@ func (c *simCommand) validateSweep() error {
 	for _, flag := range []struct {
 		name  string
 		given bool
-	}{{"fitness", s.Fitness != ""}, {"results", s.Results != ""}, {"keep-runs", s.KeepRuns},
+	}{{"fitness", s.Fitness != ""}, {"results", s.Results != "" && !c.isPlan()}, {"keep-runs", s.KeepRuns},
 		{"shard", s.Shard != sweep.Shard{}}} {
 		if flag.given {
 			return fmt.Errorf("--%s has no effect without --sweep", flag.name)
@@ -65,7 +65,7 @@ func (c *simCommand) checkSweepFlags() error {
 	if !c.isSweep() {
 		return nil
 	}
-	for _, flag := range []string{"replay", "format", "space", "plain"} {
+	for _, flag := range []string{"replay", "format", "space", "plain", "plan"} {
 		if slices.Contains(c.givenFlags, flag) {
 			return fmt.Errorf("--%s has no effect with --sweep", flag)
 		}

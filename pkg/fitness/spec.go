@@ -95,6 +95,23 @@ func Expression(name, src string) (*Fitness, error) {
 	return f, f.compile()
 }
 
+// Conditions returns a fitness with these gates, each named by its expression, whose score has no meaning. errorAt
+// makes an error about condition i.
+func Conditions(all []string, errorAt func(i int, text string) error) (*Fitness, error) {
+	f := &Fitness{Spec: Spec{Version: 1, Score: "0", Aggregate: Aggregates[0].Name, CVaRShare: 0.25}}
+	for _, src := range all {
+		f.Gates = append(f.Gates, GateSpec{src, src})
+	}
+	f.errorAt = func(path string, _, _ int, format string, args ...any) error {
+		var i int
+		if _, err := fmt.Sscanf(path, "gates[%d]", &i); err != nil {
+			panic("fitness: no condition at " + path) // the rest of the spec is valid
+		}
+		return errorAt(i, fmt.Sprintf(format, args...))
+	}
+	return f, f.compile()
+}
+
 // compile checks the spec and parses its expressions.
 func (f *Fitness) compile() (err error) {
 	if f.Version != 1 {

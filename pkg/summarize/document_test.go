@@ -22,9 +22,8 @@ import (
 
 // envelope lists the keys that a document always has.
 var envelope = []string{"anomalies", "artifacts", "candidates", "combined_score", "config_for_deployment", "error",
-	"examples", "features", "fitness", "hints", "integrity", "metrics", "objectives", "patterns", "refs", "regret", "scores", "selection",
-	"status",
-	"warnings", "workload"}
+	"examples", "features", "fitness", "hints", "integrity", "metrics", "objectives", "patterns", "refs", "regret",
+	"scores", "selection", "status", "warnings", "workload"}
 
 // fitnessFile writes a fitness file that uses all features.
 func fitnessFile(t *testing.T) string {

@@ -37,8 +37,8 @@ type Override struct {
 	Set map[string]any `yaml:"set" json:"set"`
 }
 
-// point is one run of a sweep. A line of stdin is one.
-type point struct {
+// Point is one run of a sweep. A line of stdin is one.
+type Point struct {
 	Override `yaml:",inline"`
 	// Workload is a file, "" for that of the call.
 	Workload string `yaml:"workload" json:"workload"`
@@ -90,7 +90,7 @@ func (g *Grid) check(errorf strictyaml.Errorf) error {
 
 // points returns the points on these workloads, if the grid names none: configurations in the order of the file
 // (paths of Set in alphabetical order, the last one changing first), each with all workloads, each with all seeds.
-func (g *Grid) points(workloads []string) iter.Seq[point] {
+func (g *Grid) points(workloads []string) iter.Seq[Point] {
 	if g.Workloads != nil {
 		workloads = g.Workloads
 	}
@@ -101,11 +101,11 @@ func (g *Grid) points(workloads []string) iter.Seq[point] {
 			seeds = append(seeds, &g.Seeds[i])
 		}
 	}
-	return func(yield func(point) bool) {
+	return func(yield func(Point) bool) {
 		for o := range g.configurations() {
 			for _, w := range workloads {
 				for _, s := range seeds {
-					if !yield(point{Override: o, Workload: w, Seed: s}) {
+					if !yield(Point{Override: o, Workload: w, Seed: s}) {
 						return
 					}
 				}
@@ -159,8 +159,8 @@ const maxLine = 16 << 20
 
 // readPoints returns the points of a stream of lines, as they arrive. A line that is wrong is a point with an
 // error.
-func readPoints(in io.Reader) iter.Seq[point] {
-	return func(yield func(point) bool) {
+func readPoints(in io.Reader) iter.Seq[Point] {
+	return func(yield func(Point) bool) {
 		lines := bufio.NewScanner(in)
 		lines.Buffer(nil, maxLine)
 		for n := 1; lines.Scan(); n++ {
@@ -173,18 +173,18 @@ func readPoints(in io.Reader) iter.Seq[point] {
 			if errors.Is(err, bufio.ErrTooLong) {
 				err = fmt.Errorf("stdin: a line is longer than %d MiB", maxLine>>20)
 			}
-			yield(point{err: err})
+			yield(Point{err: err})
 		}
 	}
 }
 
-func readPoint(name string, line []byte) (p point) {
+func readPoint(name string, line []byte) (p Point) {
 	doc, err := strictyaml.Parse(name, line)
 	if err == nil {
 		err = doc.Decode(&p)
 	}
 	if err != nil {
-		return point{err: err}
+		return Point{err: err}
 	}
 	return p
 }

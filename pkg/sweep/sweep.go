@@ -11,10 +11,12 @@ import (
 	"io"
 	"iter"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"blis/pkg/cluster"
 	"blis/pkg/fitness"
 	"blis/pkg/sim"
 )
@@ -104,6 +106,45 @@ func Run(ctx context.Context, in io.Reader, write func(*Result) error, o Options
 	return ctx.Err()
 }
 
+// Runner simulates points for a caller that chooses them by earlier results. Workloads, configurations and the folder
+// of results are shared.
+type Runner struct{ s *sweep }
+
+// NewRunner returns a Runner that scores with f, nil for no score. Of o, only Results and KeepRuns are used.
+func NewRunner(o Options, f *fitness.Fitness, call Call) (*Runner, error) {
+	s := &sweep{call: call, fitness: f, configs: cache[*configuration]{limit: configLimit}}
+	if o.Results == "" {
+		return &Runner{s}, nil
+	}
+	var err error
+	s.store, err = openStore(o.Results, o.KeepRuns)
+	return &Runner{s}, err
+}
+
+// Run returns the results of points in their order. It uses all cores.
+func (r *Runner) Run(ctx context.Context, points []Point) (all []*Result, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for waiting := range r.s.start(ctx, slices.Values(points), Shard{}) {
+		select {
+		case result := <-waiting:
+			all = append(all, result)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return all, ctx.Err()
+}
+
+// Cluster returns the configuration of a point.
+func (r *Runner) Cluster(p *Point) (*cluster.Config, error) {
+	c, err := r.s.configuration(&p.Override)
+	if err != nil {
+		return nil, err
+	}
+	return c.Config, nil
+}
+
 // sweep is the state that the runs share.
 type sweep struct {
 	call      Call
@@ -114,7 +155,7 @@ type sweep struct {
 }
 
 // open reads what the options name.
-func (s *sweep) open(in io.Reader, o Options) (points iter.Seq[point], err error) {
+func (s *sweep) open(in io.Reader, o Options) (points iter.Seq[Point], err error) {
 	if o.Fitness != "" {
 		if s.fitness, err = loadFitness(o.Fitness); err != nil {
 			return nil, err
@@ -156,10 +197,10 @@ func loadFitness(src string) (*fitness.Fitness, error) {
 const ahead = 1 << 12
 
 // start simulates the points on all cores, and returns channels of their results in order. It ends with ctx.
-func (s *sweep) start(ctx context.Context, points iter.Seq[point], part Shard) <-chan chan *Result {
+func (s *sweep) start(ctx context.Context, points iter.Seq[Point], part Shard) <-chan chan *Result {
 	type job struct {
 		index int
-		point
+		Point
 		done chan *Result
 	}
 	jobs, all := make(chan job), make(chan chan *Result, ahead)
@@ -167,7 +208,7 @@ func (s *sweep) start(ctx context.Context, points iter.Seq[point], part Shard) <
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for j := range jobs {
-				j.done <- s.run(ctx, j.index, &j.point)
+				j.done <- s.run(ctx, j.index, &j.Point)
 			}
 		})
 	}
@@ -197,7 +238,7 @@ func (s *sweep) start(ctx context.Context, points iter.Seq[point], part Shard) <
 }
 
 // run returns the result of a point.
-func (s *sweep) run(ctx context.Context, index int, p *point) *Result {
+func (s *sweep) run(ctx context.Context, index int, p *Point) *Result {
 	r := &Result{Kind: kindResult, Index: index, Set: p.Set, Policies: p.Policies, Workload: p.Workload,
 		Seed: s.call.Run.Seed}
 	if p.Seed != nil {

@@ -1,0 +1,268 @@
+// Package plan finds the cheapest fleet that serves a workload within limits. For each kind of GPU and each combination
+// of settings it searches the smallest number of replicas that meets all conditions. For the cheapest of these fleets
+// it finds how much more load it serves and how the answer changes with the load.
+package plan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"blis/pkg/cluster"
+	"blis/pkg/fitness"
+	"blis/pkg/strictyaml"
+	"blis/pkg/sweep"
+)
+
+// File says which fleets are possible and what they must do.
+type File struct {
+	Version int `yaml:"version" json:"version"`
+	// Deployment is the id of the deployment whose replicas are counted.
+	Deployment string `yaml:"deployment" json:"deployment"`
+	// GPUs are the prices of an hour of each kind of GPU.
+	GPUs map[string]float64 `yaml:"gpus" json:"gpus"`
+	// Set has other settings by path, as in a grid: every combination is tried.
+	Set map[string][]any `yaml:"set" json:"set"`
+	// Require are conditions over the metrics, as the gates of a fitness file.
+	Require []string `yaml:"require" json:"require"`
+	// MaxGPUs is the largest fleet.
+	MaxGPUs int `yaml:"max_gpus" json:"max_gpus"`
+}
+
+// served is the condition that all plans have: otherwise fleets that serve less would be the cheapest.
+const served = "m.requests.completed >= m.requests.offered + m.requests.not_issued"
+
+// Call is what a plan needs from its caller.
+type Call struct {
+	Sweep sweep.Call
+	// Options has the folder of results.
+	Options sweep.Options
+	// Workload is a file. Scaled returns the name, for Sweep.Open, of this workload with that many times the arrivals
+	// per second.
+	Workload string
+	Scaled   func(load float64) string
+	// Progress is called with the number of runs so far.
+	Progress func(runs int)
+}
+
+// Option is a kind of fleet: a GPU and settings.
+type Option struct {
+	GPU string         `json:"gpu"`
+	Set map[string]any `json:"set,omitempty"`
+	// GPUsPerReplica and Price, of a replica's hour, follow from them.
+	GPUsPerReplica int     `json:"gpus_per_replica,omitempty"`
+	Price          float64 `json:"replica_hour,omitempty"`
+	// State is feasible, not cheaper, infeasible or error. Replicas is the smallest feasible number, AtLeast the
+	// smallest one that was not excluded where the search ended early.
+	State    string `json:"state"`
+	Replicas int    `json:"replicas,omitempty"`
+	AtLeast  int    `json:"at_least,omitempty"`
+	Error    string `json:"error,omitempty"`
+}
+
+// The states of an Option.
+const (
+	feasible   = "feasible"
+	notCheaper = "not cheaper"
+	infeasible = "infeasible"
+	failed     = "error"
+)
+
+// Fleet is the result of one simulation.
+type Fleet struct {
+	GPU      string         `json:"gpu"`
+	Set      map[string]any `json:"set,omitempty"`
+	Replicas int            `json:"replicas"`
+	GPUs     int            `json:"gpus"`
+	// Cost is per hour. Load is relative to that of the workload.
+	Cost     float64 `json:"cost_per_hour"`
+	Load     float64 `json:"load"`
+	Feasible bool    `json:"feasible"`
+	// Failed are the conditions that do not hold, with the compared numbers.
+	Failed []string `json:"failed,omitempty"`
+	// Attainment is the share of requests that met their targets or, if none has targets, of completed ones. The
+	// others are metrics of the run, 0 if missing.
+	Attainment  float64 `json:"attainment"`
+	TTFTp99MS   float64 `json:"ttft_p99_ms"`
+	TPOTp99MS   float64 `json:"tpot_p99_ms"`
+	OutputTokS  float64 `json:"output_tok_s"`
+	QueueP99MS  float64 `json:"queue_p99_ms"`
+	MaxKVUse    float64 `json:"kv_util_max"`
+	Preemptions float64 `json:"preemptions"`
+}
+
+// Sensitivity is the smallest fleet of the best option for another load.
+type Sensitivity struct {
+	Load     float64 `json:"load"`
+	Replicas int     `json:"replicas"`
+	GPUs     int     `json:"gpus"`
+	Cost     float64 `json:"cost_per_hour"`
+}
+
+// Answer is the result of a plan.
+type Answer struct {
+	Workload string   `json:"workload"`
+	Require  []string `json:"require"`
+	// Best is null if no fleet is feasible. Below is the fleet with one replica less, which is not feasible.
+	Best  *Fleet `json:"best"`
+	Below *Fleet `json:"below"`
+	// Knee is the highest load that Best serves, within 2 %.
+	Knee        float64       `json:"knee"`
+	Sensitivity []Sensitivity `json:"sensitivity"`
+	Options     []*Option     `json:"options"`
+	Curve       []*Fleet      `json:"curve"`
+	// Pareto are the fleets that no other simulated one beats in cost and attainment.
+	Pareto   []*Fleet `json:"pareto"`
+	Runs     int      `json:"runs"`
+	Warnings []string `json:"warnings"`
+}
+
+// Read reads a file. Errors in it are *strictyaml.Error.
+func Read(name string) (*File, *fitness.Fitness, error) {
+	doc, err := strictyaml.Read(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	f := &File{Deployment: "main", MaxGPUs: 64}
+	if err := doc.Decode(f); err != nil {
+		return nil, nil, err
+	}
+	if err := f.check(doc.Errorf); err != nil {
+		return nil, nil, err
+	}
+	f.Require = append(slices.Clone(f.Require), served)
+	conditions, err := fitness.Conditions(f.Require, func(i int, text string) error {
+		return doc.Errorf(fmt.Sprintf("require[%d]", i), "%s", text)
+	})
+	if err == nil {
+		err = conditions.CheckReferences(false, false)
+	}
+	return f, conditions, err
+}
+
+func (f *File) check(errorf strictyaml.Errorf) error {
+	switch {
+	case f.Version != 1:
+		return errorf("version", "must be 1, is %d", f.Version)
+	case len(f.GPUs) == 0:
+		return errorf("gpus", "must have the price of at least one GPU, such as {H100: 2.5}")
+	case len(f.Require) == 0:
+		return errorf("require", "must have a condition, such as m.ttft.p99 <= 500: any fleet serves everything in "+
+			"the end")
+	case f.MaxGPUs < 1:
+		return errorf("max_gpus", "must be at least 1, is %d", f.MaxGPUs)
+	}
+	for gpu, price := range f.GPUs {
+		if !(price > 0) {
+			return errorf("gpus."+gpu, "must be above 0, is %v", price)
+		}
+	}
+	for path, values := range f.Set {
+		if len(values) == 0 {
+			return errorf("set."+path, "has no values")
+		}
+	}
+	return nil
+}
+
+// options returns all combinations in a fixed order.
+func (f *File) options() (all []*Option) {
+	for _, gpu := range slices.Sorted(maps.Keys(f.GPUs)) {
+		sets := []map[string]any{{}}
+		for _, path := range slices.Sorted(maps.Keys(f.Set)) {
+			var more []map[string]any
+			for _, set := range sets {
+				for _, value := range f.Set[path] {
+					with := maps.Clone(set)
+					with[path] = value
+					more = append(more, with)
+				}
+			}
+			sets = more
+		}
+		for _, set := range sets {
+			all = append(all, &Option{GPU: gpu, Set: set})
+		}
+	}
+	return all
+}
+
+// Run returns the answer.
+func Run(ctx context.Context, f *File, conditions *fitness.Fitness, call Call) (*Answer, error) {
+	runner, err := sweep.NewRunner(call.Options, conditions, call.Sweep)
+	if err != nil {
+		return nil, err
+	}
+	p := &planner{File: f, call: call, runner: runner, ctx: ctx,
+		answer: &Answer{Workload: call.Workload, Require: f.Require, Sensitivity: []Sensitivity{}, Options: f.options(),
+			Curve: []*Fleet{}, Pareto: []*Fleet{}, Warnings: []string{}}}
+	p.prepare()
+	if err := p.search(); err != nil {
+		return nil, err
+	}
+	p.answer.Pareto = pareto(p.fleets)
+	if p.answer.Best != nil {
+		if err := p.load(); err != nil {
+			return nil, err
+		}
+	}
+	return p.answer, nil
+}
+
+// prepare finds the size and price of the replicas of each option, or why they do not start.
+func (p *planner) prepare() {
+	for _, o := range p.answer.Options {
+		point := p.point(o, 1, 1)
+		c, err := p.runner.Cluster(&point)
+		if err != nil {
+			o.State, o.Error = failed, err.Error()
+			continue
+		}
+		i := slices.IndexFunc(c.Deployments, func(d cluster.Deployment) bool { return d.ID == p.Deployment })
+		if i < 0 {
+			o.State, o.Error = failed, fmt.Sprintf("the cluster has no deployment with the id %s", p.Deployment)
+			continue
+		}
+		o.GPUsPerReplica = c.Deployments[i].Engine.GPUs()
+		o.Price = p.GPUs[o.GPU] * float64(o.GPUsPerReplica)
+	}
+}
+
+// point is a simulation of an option.
+func (p *planner) point(o *Option, replicas int, load float64) sweep.Point {
+	set := map[string]any{"deployments." + p.Deployment + ".gpu": o.GPU,
+		"deployments." + p.Deployment + ".replicas": replicas}
+	maps.Copy(set, o.Set)
+	point := sweep.Point{Override: sweep.Override{Set: set}, Workload: p.call.Workload}
+	if load != 1 {
+		point.Workload = p.call.Scaled(load)
+	}
+	return point
+}
+
+// pareto returns the fleets that no other one beats in cost and attainment, the cheapest first.
+func pareto(fleets []*Fleet) (front []*Fleet) {
+	sorted := slices.Clone(fleets)
+	slices.SortStableFunc(sorted, func(a, b *Fleet) int {
+		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(b.Attainment, a.Attainment))
+	})
+	best := -1.0
+	for _, f := range sorted {
+		if f.Attainment > best {
+			best, front = f.Attainment, append(front, f)
+		}
+	}
+	return front
+}
+
+// settings are the settings of an option in words.
+func settings(gpu string, set map[string]any) string {
+	words := []string{gpu}
+	for _, path := range slices.Sorted(maps.Keys(set)) {
+		words = append(words, fmt.Sprintf("%s %v", path[strings.LastIndexByte(path, '.')+1:], set[path]))
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,169 @@
+package plan
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"blis/pkg/sim"
+	"blis/pkg/sweep"
+)
+
+// interval is the time between two arrivals of the planted workload, and step the time of a step, in µs.
+const interval, step = 10000, 29000
+
+// planted is a workload of n requests with one output token each, at equal intervals.
+func planted(n int, load float64) string {
+	var w strings.Builder
+	for i := range n {
+		fmt.Fprintf(&w, `{"kind":"request","id":"r%d","arrival_us":%d,"input_tokens":16,"output_tokens":1}`+"\n",
+			i, int(float64(i)*interval/load))
+	}
+	return w.String()
+}
+
+// clusterText has replicas that serve one request at a time, each in one step.
+const clusterText = `version: 1
+deployments:
+  - id: main
+    model: m
+    replicas: 1
+    engine: {max_num_seqs: 1, num_gpu_blocks_override: 100, max_model_len: 64}
+    latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [%d, 0, 0]}
+control_plane: {}
+policies: {routing: {type: least-loaded}}
+`
+
+// answer plans the planted workload. Its reply to another load is the same workload at shorter intervals.
+func answer(t *testing.T, file string) (*Answer, error) {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	f, conditions, err := Read(write("plan.yaml", file))
+	if err != nil {
+		return nil, err
+	}
+	loads := map[string]float64{"w": 1}
+	call := Call{Workload: "w", Scaled: func(load float64) string {
+		name := fmt.Sprint("w", load)
+		loads[name] = load
+		return name
+	}}
+	call.Sweep = sweep.Call{Workloads: []string{"w"}, Open: func(name string) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(planted(400, loads[name]))), nil
+	}, Run: sim.Options{Cluster: write("cluster.yaml", fmt.Sprintf(clusterText, step)), Trace: "minimal"}}
+	return Run(context.Background(), f, conditions, call)
+}
+
+// TestPlantedOptimum: a request takes a step of 29 ms and the next one arrives after 10 ms, so three replicas serve
+// each at once, and two have an ever longer queue. The load can rise by 30/29 until three replicas are always busy.
+func TestPlantedOptimum(t *testing.T) {
+	a, err := answer(t, "version: 1\ngpus: {H100: 2, A100: 1.5}\nmax_gpus: 20\nrequire: [m.ttft.p99 <= 45]\n"+
+		"set: {deployments.main.latency.beta_us.0: [29000, 58000]}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := a.Best
+	if b == nil || b.Replicas != 3 || b.GPU != "A100" || b.Cost != 4.5 || !b.Feasible || b.Attainment != 1 {
+		t.Fatalf("the best fleet is %+v", b)
+	}
+	if a.Below == nil || a.Below.Replicas != 2 || a.Below.Feasible || len(a.Below.Failed) != 1 ||
+		!strings.HasPrefix(a.Below.Failed[0], "m.ttft.p99 <= 45 (") {
+		t.Errorf("the fleet below is %+v", a.Below)
+	}
+	want := []string{"A100 feasible 3 0", "A100 not cheaper 0 5", "H100 feasible 3 0", "H100 not cheaper 0 5"}
+	var got []string
+	for _, o := range a.Options {
+		got = append(got, fmt.Sprint(o.GPU, " ", o.State, " ", o.Replicas, " ", o.AtLeast))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the options are %q, want %q", got, want)
+	}
+	// At 0.9 x the load 26.1 ms of steps arrive every 10 ms, at 1.1 x the load 31.9 ms.
+	if s := a.Sensitivity; len(s) != 2 || s[0].Replicas != 3 || s[1].Replicas != 4 || s[1].Cost != 6 {
+		t.Errorf("the sensitivity is %+v", s)
+	}
+	if a.Knee < 1.01 || a.Knee > 1.035 {
+		t.Errorf("the knee is %v", a.Knee)
+	}
+	for i, f := range a.Curve {
+		if f.Feasible != (f.Load <= a.Knee) || i > 0 && f.Load <= a.Curve[i-1].Load {
+			t.Errorf("load %v is feasible: %v, the knee is %v", f.Load, f.Feasible, a.Knee)
+		}
+	}
+	text := a.Text()
+	for _, want := range []string{"answer      3 GPUs: 3 x A100, 0 29000, 4.5 per hour",
+		"limit       with 2 replicas: m.ttft.p99",
+		"sensitivity 3 GPUs at 0.9 x the load, 4 GPUs at 1.1 x the load"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the text has no %q:\n%s", want, text)
+		}
+	}
+	if _, err := json.Marshal(a); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNoFleet: limits that no fleet meets have no answer, and settings that do not load are errors of their options.
+func TestNoFleet(t *testing.T) {
+	a, err := answer(t, "version: 1\ngpus: {H100: 2}\nmax_gpus: 5\nrequire: [m.ttft.p99 <= 28]\n")
+	if err != nil || a.Best != nil || a.Options[0].State != infeasible ||
+		!strings.Contains(a.Text(), "no fleet is feasible") {
+		t.Errorf("%v, %+v", err, a)
+	}
+	a, err = answer(t, "version: 1\ngpus: {H100: 2}\nrequire: [m.ttft.p99 <= 45]\n"+
+		"set: {deployments.main.engine.max_num_seqs: [1, -1]}\n")
+	if err != nil || a.Best == nil || a.Options[1].State != failed || !strings.Contains(a.Text(), "max_num_seqs") {
+		t.Errorf("%v, %+v", err, a)
+	}
+	_, err = answer(t, "version: 1\ngpus: {H100: 2}\nrequire: [m.ttft.p99 <= 45]\ndeployment: other\n")
+	if err == nil || !strings.Contains(err.Error(), "no fleet can be simulated") {
+		t.Error(err)
+	}
+}
+
+// TestServed: fleets that serve less are not cheaper. Admission rejects what three replicas cannot serve at once.
+func TestServed(t *testing.T) {
+	a, err := answer(t, "version: 1\ngpus: {H100: 2}\nmax_gpus: 3\nrequire: [served(m.ttft.p99) <= 45]\n"+
+		"set: {policies.admission: [{type: reject-all}]}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Best != nil {
+		t.Errorf("a fleet that serves nothing is feasible: %+v", a.Best)
+	}
+}
+
+// TestErrors: a wrong file names its line and the field.
+func TestErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"version: 2\n": "version",
+		"version: 1\n": "gpus",
+		"version: 1\ngpus: {a: 0}\nrequire: [m.ttft.p99 < 3]\n":                    "gpus.a: must be above 0",
+		"version: 1\ngpus: {a: 1}":                                                 "require",
+		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft]\n":                            "plan.yaml:3:1",
+		"version: 1\ngpus: {a: 1}\nrequire: [m.nothing < 3]\n":                     "m.nothing",
+		"version: 1\ngpus: {a: 1}\nrequire: [base.ttft.p99 < 3]\n":                 "base",
+		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft.p99 < 3]\nset: {x: []}\n":      "set.x",
+		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft.p99 < 3]\nmax_gpus: 0\n":       "max_gpus",
+		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft.p99 < 3]\nmaximum_gpus: 9\n":   `unknown field "maximum_gpus"`,
+		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft.p99 < 3]\nmax_gpus: many\n":    "max_gpus",
+		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft.p99 < 3, m.ttft.p99 < four]\n": "require[1]",
+	} {
+		if _, err := answer(t, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q, of\n%s", err, want, text)
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"blis/pkg/fitness"
+	"blis/pkg/sweep"
+)
+
+type planner struct {
+	*File
+	call   Call
+	runner *sweep.Runner
+	ctx    context.Context
+	answer *Answer
+	// fleets are the simulated ones at the load of the workload.
+	fleets []*Fleet
+}
+
+// trial is a fleet to simulate.
+type trial struct {
+	option   *Option
+	replicas int
+	load     float64
+}
+
+// try simulates fleets. A fleet whose run has no metrics is nil, and the error is that of its option.
+func (p *planner) try(trials []trial) ([]*Fleet, error) {
+	points := make([]sweep.Point, len(trials))
+	for i, t := range trials {
+		points[i] = p.point(t.option, t.replicas, t.load)
+	}
+	results, err := p.runner.Run(p.ctx, points)
+	if err != nil {
+		return nil, err
+	}
+	p.answer.Runs += len(results)
+	if p.call.Progress != nil {
+		p.call.Progress(p.answer.Runs)
+	}
+	fleets := make([]*Fleet, len(results))
+	for i, r := range results {
+		if r.Metrics == nil || r.Error != "" {
+			trials[i].option.State, trials[i].option.Error = failed, r.Error
+			continue
+		}
+		if fleets[i], err = fleetOf(trials[i], r); err != nil {
+			return nil, err
+		}
+		if trials[i].load == 1 {
+			p.fleets = append(p.fleets, fleets[i])
+		}
+	}
+	return fleets, nil
+}
+
+func fleetOf(t trial, r *sweep.Result) (*Fleet, error) {
+	values, err := r.Values()
+	if err != nil {
+		return nil, err
+	}
+	at := map[string]float64{}
+	for _, v := range values {
+		at[v.Path] = v.Value
+	}
+	f := &Fleet{GPU: t.option.GPU, Set: t.option.Set, Replicas: t.replicas, GPUs: t.replicas * t.option.GPUsPerReplica,
+		Cost: float64(t.replicas) * t.option.Price, Load: t.load, Feasible: true, Attainment: at["goodput.ratio"],
+		TTFTp99MS: at["ttft.p99"], TPOTp99MS: at["tpot.p99"], OutputTokS: at["throughput.output_tok_s"],
+		QueueP99MS: at["queue.p99"], MaxKVUse: at["kv.util_max"], Preemptions: at["kv.preemptions"]}
+	if _, hasTargets := at["goodput.ratio"]; !hasTargets {
+		f.Attainment = at["requests.completed"] / max(at["requests.offered"], 1)
+	}
+	for _, g := range r.Fitness.Gates {
+		if !g.Passed {
+			f.Feasible, f.Failed = false, append(f.Failed, describe(g))
+		}
+	}
+	return f, nil
+}
+
+func describe(g fitness.Gate) string {
+	if g.Detail == "" {
+		return g.Expr
+	}
+	return g.Expr + " (" + g.Detail + ")"
+}
+
+// bracket is the search of the smallest feasible number of replicas: below is the largest one known to fail, 0 none,
+// above the smallest one known to be feasible, 0 none.
+type bracket struct {
+	option               *Option
+	load                 float64
+	below, above, most   int
+	aboveFleet, belowRun *Fleet
+}
+
+// next returns the number to try, 0 if the search is over.
+func (b *bracket) next() int {
+	switch {
+	case b.above == 0 && b.below >= b.most:
+		return 0
+	case b.above == 0:
+		return min(max(2*b.below, 1), b.most)
+	case b.above-b.below > 1:
+		return (b.above + b.below) / 2
+	}
+	return 0
+}
+
+func (b *bracket) add(f *Fleet) {
+	if f.Feasible {
+		b.above, b.aboveFleet = f.Replicas, f
+	} else {
+		b.below, b.belowRun = f.Replicas, f
+	}
+}
+
+// run searches all brackets at once. One ends early if even its next fleet would not be cheaper than the cheapest
+// feasible one.
+func (p *planner) run(all []*bracket) error {
+	for {
+		cheapest := math.Inf(1)
+		for _, b := range all {
+			if b.above > 0 {
+				cheapest = min(cheapest, float64(b.above)*b.option.Price)
+			}
+		}
+		var trials []trial
+		var of []*bracket
+		for _, b := range all {
+			n := b.next()
+			excluded := b.above == 0 && float64(b.below+1)*b.option.Price >= cheapest
+			if n > 0 && !excluded && b.option.State != failed {
+				trials, of = append(trials, trial{b.option, n, b.load}), append(of, b)
+			}
+		}
+		if len(trials) == 0 {
+			return nil
+		}
+		fleets, err := p.try(trials)
+		if err != nil {
+			return err
+		}
+		for i, f := range fleets {
+			if f != nil {
+				of[i].add(f)
+			}
+		}
+	}
+}
+
+// search finds the smallest fleet of each option, and the cheapest of them.
+func (p *planner) search() error {
+	var all []*bracket
+	for _, o := range p.answer.Options {
+		if o.State != failed {
+			all = append(all, &bracket{option: o, load: 1, most: p.MaxGPUs / o.GPUsPerReplica})
+		}
+	}
+	if err := p.run(all); err != nil {
+		return err
+	}
+	var best *bracket
+	for _, b := range all {
+		o := b.option
+		switch {
+		case o.State == failed:
+		case b.above > 0:
+			o.State, o.Replicas = feasible, b.above
+			if best == nil || cheaper(b.aboveFleet, best.aboveFleet) {
+				best = b
+			}
+		case b.below >= b.most:
+			o.State = infeasible
+		default:
+			o.State, o.AtLeast = notCheaper, b.below+1
+		}
+	}
+	if best != nil {
+		p.answer.Best, p.answer.Below = best.aboveFleet, best.belowRun
+		return nil
+	}
+	if !slices.ContainsFunc(p.answer.Options, func(o *Option) bool { return o.State != failed }) {
+		return errors.New("no fleet can be simulated; the first: " + p.answer.Options[0].Error)
+	}
+	return nil
+}
+
+// cheaper compares fleets by cost, then by attainment.
+func cheaper(a, b *Fleet) bool {
+	return a.Cost < b.Cost || a.Cost == b.Cost && a.Attainment > b.Attainment
+}
+
+// resolution is how closely the knee is found.
+const resolution = 1.02
+
+// highest is the largest load that is tried, relative to the workload's.
+const highest = 8.0
+
+// load finds the knee, the curve and the sensitivity of the best fleet.
+func (p *planner) load() error {
+	best := p.answer.Best
+	o := p.answer.Options[slices.IndexFunc(p.answer.Options, func(o *Option) bool {
+		return o.State == feasible && o.Replicas == best.Replicas &&
+			settings(o.GPU, o.Set) == settings(best.GPU, best.Set)
+	})]
+	tried := map[float64]*Fleet{1: best}
+	at := func(loads []float64) error {
+		var trials []trial
+		for _, x := range loads {
+			if tried[x] == nil {
+				trials = append(trials, trial{o, best.Replicas, x})
+			}
+		}
+		fleets, err := p.try(trials)
+		for i, f := range fleets {
+			if f == nil {
+				return errors.New(o.Error)
+			}
+			tried[trials[i].load] = f
+		}
+		return err
+	}
+	lo, hi, first := 1.0, 0.0, []float64{1.1, 1.25, 1.5, 2, 3, highest}
+	for _, x := range first {
+		if err := at([]float64{x}); err != nil {
+			return err
+		}
+		if !tried[x].Feasible {
+			hi = x
+			break
+		}
+		lo = x
+	}
+	for hi > lo*resolution {
+		x := rounded(math.Sqrt(lo * hi))
+		if err := at([]float64{x}); err != nil {
+			return err
+		}
+		if tried[x].Feasible {
+			lo = x
+		} else {
+			hi = x
+		}
+	}
+	p.answer.Knee = lo
+	if hi == 0 {
+		p.answer.Warnings = append(p.answer.Warnings, "the fleet serves the highest load that was tried: the knee is "+
+			"above it")
+	}
+	var curve []float64
+	for _, x := range []float64{0.25, 0.5, 0.75, 0.9, 1, 1.1, 1.25, 1.5} {
+		curve = append(curve, rounded(lo*x))
+	}
+	if err := at(append(curve, 1)); err != nil {
+		return err
+	}
+	for _, f := range tried {
+		p.answer.Curve = append(p.answer.Curve, f)
+	}
+	slices.SortFunc(p.answer.Curve, func(a, b *Fleet) int { return int(math.Copysign(1, a.Load-b.Load)) })
+	return p.sensitivity(o)
+}
+
+// sensitivity finds the smallest fleets for 10 % less and more load.
+func (p *planner) sensitivity(o *Option) error {
+	less := &bracket{option: o, load: 0.9, above: o.Replicas, most: o.Replicas}
+	more := &bracket{option: o, load: 1.1, below: o.Replicas - 1, most: p.MaxGPUs / o.GPUsPerReplica}
+	for _, b := range []*bracket{less, more} {
+		if err := p.run([]*bracket{b}); err != nil {
+			return err
+		}
+		if b.above == 0 {
+			p.answer.Warnings = append(p.answer.Warnings, "max_gpus are too few for 10 % more load")
+			continue
+		}
+		p.answer.Sensitivity = append(p.answer.Sensitivity, Sensitivity{b.load, b.above, b.above * o.GPUsPerReplica,
+			float64(b.above) * o.Price})
+	}
+	return nil
+}
+
+// rounded is a load with three digits, so that runs are found again in the folder of results.
+func rounded(x float64) float64 { return math.Round(x*1000) / 1000 }

@@ -1,0 +1,131 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"blis/pkg/texttab"
+)
+
+// Text returns the answer for people.
+func (a *Answer) Text() string {
+	w := new(text)
+	w.line("workload    %s", a.Workload)
+	w.line("required    %s", strings.Join(a.Require, ", "))
+	if a.Best == nil {
+		w.line("answer      no fleet is feasible")
+	} else {
+		w.best(a)
+	}
+	w.options(a.Options)
+	if a.Best != nil {
+		w.curve(a)
+	}
+	w.pareto(a.Pareto)
+	w.line("\n%d runs", a.Runs)
+	for _, warning := range a.Warnings {
+		w.line("warning: %s", warning)
+	}
+	return w.String()
+}
+
+type text struct{ strings.Builder }
+
+func (w *text) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+
+func (w *text) table(t *texttab.Table) { w.Write(t.Append(nil)) }
+
+func (w *text) best(a *Answer) {
+	b := a.Best
+	w.line("answer      %s: %d x %s, %.4g per hour", gpus(b.GPUs), b.Replicas, settings(b.GPU, b.Set), b.Cost)
+	w.line("            TTFT p99 %.4g ms, TPOT p99 %.4g ms, targets met %.4g, %.4g output tokens/s, KV blocks in "+
+		"use at most %.3g", b.TTFTp99MS, b.TPOTp99MS, b.Attainment, b.OutputTokS, b.MaxKVUse)
+	if d := a.Below; d != nil {
+		w.line("limit       with %d replicas: %s", d.Replicas, strings.Join(d.Failed, "; "))
+		w.line("            queue p99 %.4g ms, KV blocks in use at most %.3g, %g preemptions", d.QueueP99MS, d.MaxKVUse,
+			d.Preemptions)
+	}
+	var changes []string
+	for _, s := range a.Sensitivity {
+		changes = append(changes, fmt.Sprintf("%s at %g x the load", gpus(s.GPUs), s.Load))
+	}
+	w.line("sensitivity %s", strings.Join(changes, ", "))
+	w.line("knee        %g x the load", a.Knee)
+}
+
+func gpus(n int) string {
+	if n == 1 {
+		return "1 GPU"
+	}
+	return fmt.Sprintf("%d GPUs", n)
+}
+
+func (w *text) options(all []*Option) {
+	t := &texttab.Table{LeftColumns: 2}
+	t.Row("option", "state", "replicas", "GPUs", "per hour")
+	for _, o := range all {
+		row := []string{o.State, "", "", ""}
+		if n := max(o.Replicas, o.AtLeast); n > 0 {
+			mark := ""
+			if o.AtLeast > 0 {
+				mark = ">="
+			}
+			row = []string{o.State, fmt.Sprint(mark, n), fmt.Sprint(mark, n*o.GPUsPerReplica),
+				fmt.Sprintf("%s%.4g", mark, float64(n)*o.Price)}
+		}
+		t.Row(settings(o.GPU, o.Set), row...)
+	}
+	w.line("")
+	w.table(t)
+	for _, o := range all {
+		if o.Error != "" {
+			w.line("%s: %s", settings(o.GPU, o.Set), o.Error)
+		}
+	}
+}
+
+// barWidth is the length of the longest bar.
+const barWidth = 30
+
+// curve draws TTFT p99 on a logarithmic scale.
+func (w *text) curve(a *Answer) {
+	lo, hi := math.Inf(1), 0.0
+	for _, f := range a.Curve {
+		if f.TTFTp99MS > 0 {
+			lo, hi = min(lo, f.TTFTp99MS), max(hi, f.TTFTp99MS)
+		}
+	}
+	t := &texttab.Table{}
+	t.Row("load", "TTFT p99 ms", "TPOT p99 ms", "targets met", "feasible", "TTFT p99, log scale")
+	for _, f := range a.Curve {
+		n := 1
+		if hi > lo && f.TTFTp99MS > 0 {
+			n += int(math.Round((barWidth - 1) * math.Log(f.TTFTp99MS/lo) / math.Log(hi/lo)))
+		}
+		ok := "yes"
+		if !f.Feasible {
+			ok = "no"
+		}
+		bar := strings.Repeat("#", n) + strings.Repeat(" ", barWidth-n)
+		t.Row(fmt.Sprintf("%.3f", f.Load), fmt.Sprintf("%.4g", f.TTFTp99MS), fmt.Sprintf("%.4g", f.TPOTp99MS),
+			fmt.Sprintf("%.4f", f.Attainment), ok, bar)
+	}
+	w.line("")
+	w.table(t)
+}
+
+func (w *text) pareto(front []*Fleet) {
+	t := &texttab.Table{}
+	t.Row("cost against targets met", "replicas", "GPUs", "per hour", "targets met", "feasible")
+	for _, f := range front {
+		ok := "yes"
+		if !f.Feasible {
+			ok = "no"
+		}
+		t.Row(settings(f.GPU, f.Set), fmt.Sprint(f.Replicas), fmt.Sprint(f.GPUs), fmt.Sprintf("%.4g", f.Cost),
+			fmt.Sprintf("%.4f", f.Attainment), ok)
+	}
+	w.line("")
+	w.table(t)
+}
