@@ -69,10 +69,7 @@ func (c *simCommand) plan(ctx context.Context, j stdio) error {
 			if !scaled {
 				return io.NopCloser(bytes.NewReader(whole)), nil
 			}
-			var out bytes.Buffer
-			o := gen.Options{Import: []gen.Import{{Format: "blis", File: "-"}}, Plain: true, Version: stream.Version,
-				TimeScale: gen.Factor(1 / load)}
-			return io.NopCloser(&out), gen.Run(ctx, bytes.NewReader(whole), &out, o)
+			return derived(ctx, bytes.NewReader(whole), gen.Options{TimeScale: gen.Factor(1 / load)})
 		}}
 	answer, err := plan.Run(ctx, f, conditions, call)
 	if err != nil {

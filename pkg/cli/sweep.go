@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"blis/pkg/gen"
 	"blis/pkg/stream"
 	"blis/pkg/sweep"
 )
@@ -93,6 +95,7 @@ func (c *simCommand) sweep(ctx context.Context, j stdio) error {
 			}
 			return openInput(ctx, name, j.stdin)
 		}}
+	call.Open, call.Prefix = prefixes(ctx, call.Open)
 	if j.progress != nil {
 		call.Progress = func(done int) { j.progress(fmt.Sprintf("%d results", done)) }
 	}
@@ -104,6 +107,45 @@ func (c *simCommand) sweep(ctx context.Context, j stdio) error {
 		return err
 	}
 	return w.close()
+}
+
+// prefixes returns open, which then also opens the names of the function prefix: the first requests of workloads, as
+// blis-gen --import blis:FILE --limit N writes them.
+func prefixes(ctx context.Context, open func(string) (io.ReadCloser, error)) (func(string) (io.ReadCloser, error),
+	func(string, int) string) {
+	type part struct {
+		of    string
+		limit int
+	}
+	parts := map[string]part{}
+	prefix := func(workload string, n int) string {
+		name := fmt.Sprintf("the first %d of %s", n, workload)
+		parts[name] = part{workload, n}
+		return name
+	}
+	return func(name string) (io.ReadCloser, error) {
+		p, ok := parts[name]
+		if !ok {
+			return open(name)
+		}
+		if p.of == "-" {
+			return nil, errors.New("halving reads the workload several times, which stdin cannot: name a file")
+		}
+		in, err := open(p.of)
+		if err != nil {
+			return nil, err
+		}
+		defer in.Close()
+		return derived(ctx, in, gen.Options{Limit: gen.Count(p.limit)})
+	}, prefix
+}
+
+// derived is a workload as blis-gen --import blis:FILE writes it with these options.
+func derived(ctx context.Context, in io.Reader, o gen.Options) (io.ReadCloser, error) {
+	o.Import, o.Plain, o.Version = []gen.Import{{Format: "blis", File: "-"}}, true, stream.Version
+	var out bytes.Buffer
+	err := gen.Run(ctx, in, &out, o)
+	return io.NopCloser(&out), err
 }
 
 // resultWriter writes the results of a sweep.

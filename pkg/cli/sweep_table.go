@@ -65,6 +65,9 @@ func resultCells(r *sweep.Result) ([]parquet.Cell, error) {
 			text("set."+path, string(value))
 		}
 	}
+	if r.Prefix > 0 {
+		number("prefix", float64(r.Prefix))
+	}
 	text("error", r.Error)
 	if f := r.Fitness; f != nil {
 		number("score", f.Score)

@@ -40,6 +40,9 @@ func ReadWorkload(in io.Reader) (*Workload, error) {
 // Digest is that of the stream.
 func (w *Workload) Digest() string { return w.sum }
 
+// Arrivals is the number of requests and sessions that arrive.
+func (w *Workload) Arrivals() int { return len(w.arrivals) }
+
 // sharedFeed is the feed of a run on a Workload.
 type sharedFeed struct {
 	*memoryFeed

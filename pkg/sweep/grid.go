@@ -27,6 +27,8 @@ type Grid struct {
 	Workloads []string `yaml:"workloads" json:"workloads"`
 	// Seeds are those of blis-sim --seed. Each configuration runs with each.
 	Seeds []uint64 `yaml:"seeds" json:"seeds"`
+	// Halving ends most configurations early; nil runs all on the whole workloads.
+	Halving *Halving `yaml:"halving" json:"halving"`
 }
 
 // Override is a configuration: what differs from that of the call.
@@ -68,6 +70,11 @@ func (g *Grid) check(errorf strictyaml.Errorf) error {
 	if g.Runs != nil && (g.Set != nil || g.Policies != nil) {
 		return errorf("runs", "lists the configurations, so set and policies have no effect: "+
 			"move them into each run, or remove runs")
+	}
+	if g.Halving != nil {
+		if err := g.Halving.check(errorf); err != nil {
+			return err
+		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(g.Set)) {
 		if len(g.Set[path]) == 0 {

@@ -22,6 +22,9 @@ type Result struct {
 	Policies string         `json:"policies,omitempty"`
 	Workload string         `json:"workload,omitempty"`
 	Seed     uint64         `json:"seed"`
+	// Prefix is the number of first requests of the workload that ran, 0 if all did: others were better in a round of
+	// Halving.
+	Prefix int `json:"prefix,omitempty"`
 	// WorkloadDigest and ConfigDigest are as in the run; Policy is the digest of its policies.
 	WorkloadDigest string `json:"workload_digest,omitempty"`
 	ConfigDigest   string `json:"config_digest,omitempty"`

@@ -58,6 +58,8 @@ type Call struct {
 	Build string
 	// Open opens a workload.
 	Open func(name string) (io.ReadCloser, error)
+	// Prefix returns the name, for Open, of the first n requests or sessions of a workload.
+	Prefix func(workload string, n int) string
 	// Progress is called with the number of results so far; nil if no one listens.
 	Progress func(done int)
 }
@@ -71,9 +73,15 @@ func (e AllFailed) Unwrap() error { return e.error }
 // Run simulates the points of o.Sweep, in is stdin, and passes the results to write, in the order of the points.
 func Run(ctx context.Context, in io.Reader, write func(*Result) error, o Options, call Call) error {
 	s := &sweep{call: call, configs: cache[*configuration]{limit: configLimit}}
-	points, err := s.open(in, o)
+	points, grid, err := s.open(in, o)
 	if err != nil {
 		return err
+	}
+	if grid != nil && grid.Halving != nil {
+		if o.Shard != (Shard{}) {
+			return errors.New("--shard has no effect on a grid with halving: each round compares all configurations")
+		}
+		return s.halve(ctx, grid, write)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -155,25 +163,24 @@ type sweep struct {
 }
 
 // open reads what the options name.
-func (s *sweep) open(in io.Reader, o Options) (points iter.Seq[Point], err error) {
+func (s *sweep) open(in io.Reader, o Options) (points iter.Seq[Point], g *Grid, err error) {
 	if o.Fitness != "" {
 		if s.fitness, err = loadFitness(o.Fitness); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if o.Results != "" {
 		if s.store, err = openStore(o.Results, o.KeepRuns); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if o.Sweep == "-" {
-		return readPoints(in), nil
+		return readPoints(in), nil, nil
 	}
-	g, err := readGrid(o.Sweep)
-	if err != nil {
-		return nil, err
+	if g, err = readGrid(o.Sweep); err != nil {
+		return nil, nil, err
 	}
-	return g.points(s.call.Workloads), nil
+	return g.points(s.call.Workloads), g, nil
 }
 
 // loadFitness reads a fitness that metrics without outcomes can be scored by.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -55,7 +56,18 @@ func results(t *testing.T, o Options, in string, trace string, workloads ...stri
 		all = append(all, r)
 		return json.NewEncoder(&out).Encode(r)
 	}, o, Call{Run: sim.Options{Trace: trace, Version: stream.Version}, Workloads: workloads,
-		Open: func(name string) (io.ReadCloser, error) { return os.Open(name) }})
+		Open: func(name string) (io.ReadCloser, error) {
+			if file, n, ok := strings.Cut(name, "#"); ok {
+				text, err := os.ReadFile(file)
+				if err != nil {
+					return nil, err
+				}
+				k, err := strconv.Atoi(n)
+				lines := strings.SplitAfter(string(text), "\n")
+				return io.NopCloser(strings.NewReader(strings.Join(lines[:k], ""))), err
+			}
+			return os.Open(name)
+		}, Prefix: func(workload string, n int) string { return fmt.Sprint(workload, "#", n) }})
 	return out.String(), all, err
 }
 
