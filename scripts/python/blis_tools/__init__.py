@@ -4,7 +4,8 @@
     result = evaluate("routing: {type: weighted}", "workload.jsonl.zst")
     print(result.score, result.feedback)
 
-blis_tools.openevolve and blis_tools.gepa connect the same evaluation with these frameworks. The tools are found in
+blis_tools.openevolve and blis_tools.gepa connect the same evaluation with these frameworks, and blis_tools.ray runs
+sweeps on a Ray cluster. The tools are found in
 PATH, or in the folder that the environment variable BLIS_BIN names.
 """
 
