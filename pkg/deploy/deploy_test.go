@@ -54,6 +54,8 @@ func TestUnmapped(t *testing.T) {
 		{"llm-d", "routing.type=dynamo-kv", "llm-d: policies.routing is dynamo-kv, which llm-d does not have"},
 		{"llm-d", "routing={type: weighted, params: {tie: first}}", "policies.routing.params.tie is first"},
 		{"llm-d", "routing={type: least-loaded, params: {load: snapshot}}", "policies.routing.params.load compares"},
+		{"llm-d", "routing={type: llm-d, of: [{type: endpoint-attribute-scorer}]}",
+			"policies.routing.of[0] is endpoint-attribute-scorer, which reads signals"},
 		{"llm-d", "admission.type=token-bucket", "policies.admission is token-bucket"},
 		{"llm-d", "priority.type=deadline-aware", "policies.priority is deadline-aware"},
 		{"llm-d", "control_plane.flow_control={order: deadline}", "control_plane.flow_control.order is deadline"},

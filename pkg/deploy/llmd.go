@@ -67,6 +67,12 @@ func profileOf(s *policy.Spec) (policy.Spec, error) {
 	}
 	switch s.Type {
 	case "llm-d":
+		for i, of := range s.Of {
+			if llmd.ReadsAttributes(of.Type) {
+				return p, unmapped(fmt.Sprintf("policies.routing.of[%d]", i), "is %s, which reads signals of replicas "+
+					"here, and attributes of llm-d's data layer there", of.Type)
+			}
+		}
 		return *s, nil
 	case "weighted":
 		for _, m := range scorersOf {

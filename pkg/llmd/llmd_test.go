@@ -75,6 +75,8 @@ func TestRoundTrip(t *testing.T) {
 			Detector: policy.Spec{Type: "concurrency-detector", Params: map[string]any{"maxConcurrency": 3.0}}}
 		part := policy.Spec{Type: name}
 		switch {
+		case ReadsAttributes(name):
+			continue
 		case p.Place == policy.InProfile:
 			part.Params = otherThanDefault(entry[policy.StageLLMD+" "+name].Params)
 			if len(part.Params) == 0 {
@@ -121,7 +123,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		same(t, detector, got, r)
 	}
-	if len(tested) != 21+1+8 {
+	if len(tested) != 19+1+8 {
 		t.Errorf("%d plugins were tested: %v", len(tested), tested)
 	}
 }
@@ -138,6 +140,26 @@ func TestTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "two filters", got, r)
+}
+
+// TestForms: parameters have the forms that llm-d reads.
+func TestForms(t *testing.T) {
+	r := &Router{Routing: policy.Spec{Type: routingType, Of: []policy.Spec{
+		{Type: "utilization-filter", Params: map[string]any{conditions: map[string]float64{"waiting-queue": 7,
+			"kv-cache-utilization": 0.5}, "fallbackOnEmpty": true}},
+		{Type: "session-affinity-scorer", Params: map[string]any{"weight": 2.0, "strategy": "session_id",
+			"evictionTtlSeconds": 60.0}},
+		{Type: "utilization-detector", Params: map[string]any{staleness: 0.05}}}}}
+	text := r.Text(nil)
+	for _, want := range []string{
+		`{"conditions":[{"maxValue":0.5,"metric":"kv-cache-utilization"},{"maxValue":7,"metric":"waiting-queue"}],` +
+			`"fallbackOnEmpty":true}`,
+		`{"sessionIdConfig":{"evictionTtlSeconds":60},"strategy":"session_id"}`,
+		`{"metricsStalenessThreshold":"50ms"}`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
 }
 
 const head = `apiVersion: llm-d.ai/v1alpha1
@@ -169,6 +191,12 @@ func TestErrors(t *testing.T) {
 		head + tail + "- name: decode\n":       "must have one profile, has 2",
 		head + "- type: load-aware-scorer\n  parameters: {threshold: 0}\n" + tail +
 			"  - pluginRef: load-aware-scorer\n": "epp.yaml:7:27: plugins[2].parameters.threshold: must be",
+		head + "- type: utilization-filter\n  parameters: {conditions: [{metric: waiting-queue}]}\n" + tail +
+			"  - pluginRef: utilization-filter\n": "plugins[2].parameters.conditions: must be a list of a metric and",
+		head + "- type: endpoint-attribute-filter\n" + tail +
+			"  - pluginRef: endpoint-attribute-filter\n": "reads attributes of llm-d's data layer",
+		head + "- type: utilization-detector\n  parameters: {metricsStalenessThreshold: old}\n" + tail + gate +
+			"flowControl: {saturationDetector: {pluginRef: utilization-detector}}\n": "must be a duration such as",
 		head + "- type: max-score-picker\n  parameters: {maxNumOfEndpoints: 2}\n" + tail +
 			"  - pluginRef: max-score-picker\n": "must be 1, is 2",
 		head + tail + gate + "flowControl: {enableEviction: true}\n":    "enableEviction: is not simulated",

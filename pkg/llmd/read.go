@@ -130,7 +130,15 @@ func (r *reader) ofProfile(i int, weight *float64) (*policy.Spec, error) {
 	case known.Place != policy.InProfile:
 		return nil, r.Errorf(at(i)+".type", "%s is a %s, not a plugin of a profile", p.Type, known.Kind)
 	}
-	s := &policy.Spec{Type: p.Type, Params: maps.Clone(p.Parameters)}
+	if ReadsAttributes(p.Type) {
+		return nil, r.Errorf(at(i)+".type", "%s reads attributes of llm-d's data layer, which are not simulated; "+
+			"here it reads signals of replicas", p.Type)
+	}
+	params, err := r.params(i)
+	if err != nil {
+		return nil, err
+	}
+	s := &policy.Spec{Type: p.Type, Params: params}
 	if most, ok := s.Params[pickerMaximum]; ok {
 		if n, err := strconv.ParseFloat(fmt.Sprint(most), 64); err != nil || n != 1 {
 			return nil, r.Errorf(at(i)+".parameters."+pickerMaximum, "must be 1, is %v: a router picks one replica",
@@ -144,13 +152,13 @@ func (r *reader) ofProfile(i int, weight *float64) (*policy.Spec, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch r.Plugins[k].Type {
-		case preciseProducer:
+		switch source := r.Plugins[k].Type; {
+		case source == preciseProducer && p.Type == prefixScorer:
 			s.Type = preciseScorer
-		case prefixProducer:
+		case source == prefixProducer:
 		default:
-			return nil, r.Errorf(at(i)+".parameters."+producerOfScorer, "%s is not simulated as a source of prefixes; "+
-				"have %s, %s", r.Plugins[k].Type, prefixProducer, preciseProducer)
+			return nil, r.Errorf(at(i)+".parameters."+producerOfScorer, "%s is not simulated as the source of "+
+				"prefixes of a %s", r.Plugins[k].Type, p.Type)
 		}
 	}
 	if weight != nil {
@@ -176,6 +184,15 @@ func (r *reader) check(i int, b policy.Bundle) error {
 		return r.Errorf(at(i)+".parameters"+param, "%s", e.Msg)
 	}
 	return err
+}
+
+// params returns the parameters of plugin i as a policy bundle has them.
+func (r *reader) params(i int) (map[string]any, error) {
+	all, name, err := fromLLMD(r.Plugins[i].Type, r.Plugins[i].Parameters)
+	if err != nil {
+		return nil, r.Errorf(at(i)+".parameters."+name, "%v", err)
+	}
+	return all, nil
 }
 
 // ignored are the kinds of plugins that change no decision, or none without a plugin that reads them.
@@ -255,7 +272,11 @@ func (r *reader) detector(in *flow) (policy.Spec, error) {
 	if err != nil {
 		return policy.Spec{}, err
 	}
-	s := policy.Spec{Type: r.Plugins[i].Type, Params: r.Plugins[i].Parameters}
+	params, err := r.params(i)
+	s := policy.Spec{Type: r.Plugins[i].Type, Params: params}
+	if err != nil {
+		return s, err
+	}
 	return s, r.checkGate(i, policy.GateConfig{Detector: &s})
 }
 

@@ -50,7 +50,7 @@ func (w *writer) plugin(name string, params map[string]any) string {
 		name = fmt.Sprintf("%s-%d", kind, w.names[kind])
 		w.line(&w.plugins, "  name: %s", name)
 	}
-	if len(params) > 0 {
+	if params = toLLMD(kind, params); len(params) > 0 {
 		text, err := json.Marshal(params)
 		if err != nil {
 			panic("llmd: " + err.Error()) // parameters are numbers, texts and maps of numbers
