@@ -71,6 +71,9 @@ func flagsOf(d *cluster.Deployment, schedule string) []string {
 	f.toggle("enable-chunked-prefill", e.EnableChunkedPrefill)
 	f.above("long-prefill-token-threshold", max(e.LongPrefillTokenThreshold, e.ChunkSize), 0)
 	f.toggle("async-scheduling", e.AsyncScheduling)
+	if e.ReserveFullSequence || reservesByDefault(e.Preset) {
+		f.toggle("scheduler-reserve-full-isl", e.ReserveFullSequence)
+	}
 	f.add("block-size", e.BlockSize)
 	f.toggle("enable-prefix-caching", e.EnablePrefixCaching)
 	f.above("num-gpu-blocks-override", e.NumGPUBlocksOverride, 0)
@@ -93,6 +96,13 @@ func flagsOf(d *cluster.Deployment, schedule string) []string {
 		f.add("compilation-config", quote(text))
 	}
 	return f
+}
+
+// reservesByDefault reports whether the engine of a preset has the flag for full sequences, which is then on.
+func reservesByDefault(preset string) bool {
+	var major, minor int
+	n, _ := fmt.Sscanf(preset, "vllm-%d.%d", &major, &minor)
+	return n == 2 && (major > 0 || minor >= 19)
 }
 
 // compilation returns the compilation_config, "" if all of it is the default.
