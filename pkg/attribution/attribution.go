@@ -55,8 +55,9 @@ type Analyzer struct {
 	cacheDelayUS int64
 	// queuesCurrent: replicas report their queues at once.
 	queuesCurrent bool
-	// blindRouter: see drawsBlindly.
-	blindRouter bool
+	// blindRouter: see drawsBlindly. tiesFirst: of replicas with equal scores the router chooses the first;
+	// keepsSessions: it sends a session where it was before.
+	blindRouter, tiesFirst, keepsSessions bool
 	// prefixesUnweighted: the router shows prefixes in its decisions and does not count them.
 	prefixesUnweighted bool
 	names              nameTable
@@ -89,7 +90,8 @@ func New(h *stream.Header) *Analyzer {
 	a.prefixesUnweighted = a.topology.policy("routing") == "dynamo-kv" && config.config(overlapCredit) != nil &&
 		config.number(overlapCredit) == 0
 	a.cacheDelayUS = a.topology.snapshotAgeUS("cache")
-	a.blindRouter = config.drawsBlindly()
+	a.blindRouter, a.tiesFirst = config.drawsBlindly(), config.config(tieRule) == "first"
+	a.keepsSessions = a.topology.policy("routing") == "session-affinity"
 	a.queuesCurrent = a.topology.ControlPlane.Snapshots["queue_depth"] == immediate
 	for _, c := range stream.Classes {
 		a.classes[c.Name] = c.Value

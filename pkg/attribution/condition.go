@@ -95,7 +95,7 @@ var conditions = []*Condition{
 	&warmingReplica, &scaledInEarly, &scaledLate, &slowReplica, &eagerSteps, &targetOutOfReach, &decodeTime,
 	&cacheFull, &tokenBudgetFull, &smallChunks, &behindLongPrompts, &overtaken, &behindTenant, &behindLowerClass,
 	&batchSlotsFull,
-	&staleSignal, &hotPrefix, &queueUnseen, &queueIgnored, &imbalancedBatch, &prefixUnseen, &prefixHitSkipped,
+	&staleSignal, &hotPrefix, &poolTooSmall, &queueUnseen, &queueIgnored, &imbalancedBatch, &prefixUnseen, &prefixHitSkipped,
 	&rejected, &delayed, &stalePrefixes, &prefixForgotten,
 	&evicted, &preempted, &prefixCachingOff, &blocksTooLarge, &prefillInterference,
 	&scaleLimit, &loadPeak, &overload, &promptsSaturate, &replicasSaturated,
@@ -206,6 +206,7 @@ func allAhead(r *request) float64           { return float64(r.contention.ahead.
 func lowerPriorityAhead(r *request) float64 { return float64(r.contention.ahead.lowerPriority) }
 func heavyTenantAhead(r *request) float64   { return float64(r.contention.ahead.heavyTenant) }
 func recomputedAhead(r *request) float64    { return float64(r.contention.ahead.recomputed) }
+func recomputedTokens(r *request) float64   { return float64(r.contention.recomputed) }
 func interferingTokens(r *request) float64  { return float64(r.contention.interfering) }
 func inputTokens(r *request) float64        { return float64(r.tokens.input) }
 func expectedTokens(r *request) float64     { return float64(r.tokens.expected) }

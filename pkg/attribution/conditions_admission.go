@@ -50,7 +50,7 @@ var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponen
 			return fmt.Sprintf("decoded with %s requests in the batch, %s of them from tenant %s (means)",
 				p.mean(concurrent), llmtext.Number(crowded), llmtext.Short(p.Value, maxNameLength))
 		}
-		return waitedBehind(p, heavyTenantAhead, "tenant "+llmtext.Short(p.Value, maxNameLength))
+		return waitedBehind(p, heavyTenantAhead, "tenant "+llmtext.Short(p.Value, maxNameLength)) + p.ofLowerClass()
 	},
 	Hint: "serve the other tenants first (tenant-priority, or slo-based if their class is higher), or limit that" +
 		" tenant (rate-limit, tenant-quota)",
@@ -69,6 +69,16 @@ var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponen
 	value:     func(a *Analyzer, _ *request) int32 { return a.stats.heavyTenant },
 	valueName: nameOf}
 
+// ofLowerClass says that most of what the losing requests waited behind has a lower priority and is not served later,
+// "" if that is not so.
+func (p *Pattern) ofLowerClass() string {
+	if 2*mean(p.losing, lowerPriorityAhead) < mean(p.losing, allAhead) {
+		return ""
+	}
+	return fmt.Sprintf("; %s of them of classes with a lower priority, which the scheduler %s does not serve later",
+		p.mean(lowerPriorityAhead), p.run.topology.policy("scheduler"))
+}
+
 func heavyConcurrent(r *request) float64 { return r.contention.heavyTenant }
 
 // crowdedByTenant reports whether r, of another tenant, missed its TPOT target and would have met it without the
@@ -86,36 +96,38 @@ func (a *Analyzer) crowdedByTenant(r *request) bool {
 var overload = Condition{Name: "overload", Component: admissionComponent, rank: rankOverload, parts: afterAdmitted,
 	Doc: "routed when every queue held at least 8 requests",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("routed when the shortest queue held %s requests"+
-			" (mean)%s", p.mean(shortestQueue), p.rise()) +
-			admissionNote(p)
+		return fmt.Sprintf("routed when the shortest queue%s held %s requests%s (mean)", p.where(),
+			p.mean(shortestQueue), p.rise()) + admissionNote(p)
 	},
 	Hint:   "reject or delay what can wait before queues grow, or add replicas",
 	change: (*proposal).moreReplicas,
-	others: shorterQueues,
+	others: append([]remedy{moveReplicas}, shorterQueues...),
 	took:   inPart(PartQueue),
 	holds:  when(func(r *request) bool { return r.contention.shortest >= fullQueue })}
 
 var replicasSaturated = Condition{Name: "replicas_saturated", Component: admissionComponent, rank: rankOverload,
 	parts: inDecode,
-	Doc: "routed when every replica had at least 32 requests, or about as many as its own one, where batches of 8 or" +
-		" more have steps that do not meet its TPOT target; most time lost in decode",
+	Doc: "routed when every replica had at least 32 requests, or about as many as its own one, and would have met" +
+		" its TPOT" +
+		" target without the others in its batches, 8 or more; most time lost in decode",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("routed when the emptiest replica had %s requests"+
-			" (mean)%s", p.mean(fewestResident), p.rise()) +
-			admissionNote(p)
+		return fmt.Sprintf("routed when the emptiest replica%s had %s requests%s; outputs of %s tokens"+
+			" (means)", p.where(),
+			p.mean(fewestResident), p.rise(), p.mean(outputTokens)) + p.stages() + admissionNote(p)
 	},
 	Hint:   "reject or delay what can wait, bound the batch (max_num_seqs), or add replicas",
 	change: (*proposal).moreReplicas,
-	others: append([]remedy{{"bound the batch (max_num_seqs): requests wait for a slot" +
-		" instead", (*proposal).fewerSlots}},
+	others: append([]remedy{moveReplicas, shardOtherwise, {"use a GPU with more memory" +
+		" bandwidth", (*proposal).fasterGPU},
+		{"bound the batch (max_num_seqs): requests wait for a slot" +
+			" instead", (*proposal).fewerSlots}},
 		shorterQueues...),
 	holds: func(a *Analyzer, r *request) bool {
 		return r.contention.fewestResident >= fullReplica || a.tooManyEverywhere(r)
 	}}
 
-// tooManyEverywhere reports whether r missed its TPOT target in batches whose steps do not meet it, with the prompts
-// that came, though no replica had clearly fewer requests when it was routed.
+// tooManyEverywhere reports whether r missed its TPOT target, would have met it without the requests and prompts in its
+// batches, and no replica had clearly fewer when it was routed.
 func (a *Analyzer) tooManyEverywhere(r *request) bool {
 	c := &r.contention
 	if r.verdict.missed&missedTPOT == 0 || r.replica == missing || c.concurrent < fullQueue ||
@@ -123,7 +135,9 @@ func (a *Analyzer) tooManyEverywhere(r *request) bool {
 		return false
 	}
 	steps, known := a.stats.steps[a.topology.deploymentOf(r.replica).ID]
-	return known && steps.even(c.concurrent, a.stats.prefillRates[r.replica]) > 1000*a.targetTPOT(r)
+	tokens := float64(max(1, r.tokens.output-1))
+	others := float64(steps.sequence*(c.concurrent-1)) + float64(steps.token*float64(c.interfering))/tokens
+	return known && a.tpotMS(r)-others/1000 <= a.targetTPOT(r)
 }
 
 // rise says how much faster than in the whole run requests arrived, "" if they hardly did.
@@ -132,7 +146,34 @@ func (p *Pattern) rise() string {
 	if mean(p.losing, peak) < minRise {
 		return ""
 	}
-	return fmt.Sprintf(", while requests arrived at %s times the mean rate (mean)", p.mean(peak))
+	return fmt.Sprintf(", while requests arrived at %s times the mean rate", p.mean(peak))
+}
+
+// stages says through how many pipeline stages each token of the losing requests passed, "" for one.
+func (p *Pattern) stages() string {
+	if len(p.losing) == 0 {
+		return ""
+	}
+	n := p.run.topology.deploymentOf(p.losing[0].replica).Engine.PipelineParallel
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf("; each token passes %d pipeline stages (pipeline_parallel_size)", n)
+}
+
+// where names the deployment of all losing requests, "" if there is only one.
+func (p *Pattern) where() string {
+	t := &p.run.topology
+	if len(t.Deployments) < 2 || len(p.losing) == 0 || p.losing[0].replica == missing {
+		return ""
+	}
+	id := t.replicas[p.losing[0].replica].deployment
+	for _, r := range p.losing {
+		if r.replica == missing || t.replicas[r.replica].deployment != id {
+			return ""
+		}
+	}
+	return " of deployment " + id
 }
 
 // minRise times the mean rate is clearly more.

@@ -60,9 +60,10 @@ var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: r
 		return fmt.Sprintf("waited for a batch while %s running requests held %s of the KV blocks (%s)",
 			p.mean(running), blocksHeld(p)+p.watermark(), p.stoppedText(func(s stopped) int64 { return s.blocks }))
 	},
-	Hint:       "add cache (gpu_memory_utilization, num_gpu_blocks_override, more replicas), or admit fewer at once",
-	change:     (*proposal).moreBlocks,
-	others:     shorterQueues,
+	Hint:   "add cache (gpu_memory_utilization, num_gpu_blocks_override, more replicas), or admit fewer at once",
+	change: (*proposal).moreBlocks,
+	others: append([]remedy{{"store weights in 8 bits (quantization): more memory is left for blocks",
+		(*proposal).fewerBits}}, shorterQueues...),
 	isAbsolute: true,
 	took:       func(_ *Analyzer, r *request) taken { return taken{before: float64(r.stopped.blocks)} },
 	holds: func(a *Analyzer, r *request) bool {
@@ -95,6 +96,12 @@ var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMe
 	Doc: "recomputed at least 256 tokens and 30 % of its prompt that the router expected to be cached, or" +
 		" waited behind such tokens (30 % of at least 2000); no queue was much shorter",
 	cause: func(p *Pattern) string {
+		if mean(p.losing, expectedTokens) < 1 { // the router does not say
+			return fmt.Sprintf("recomputed %s of %s prompt tokens that had been computed there before; waited behind"+
+				" %s"+
+				" tokens, %s recomputed (means)", p.mean(recomputedTokens), p.mean(inputTokens), p.mean(allAhead),
+				p.mean(recomputedAhead))
+		}
 		found := min(mean(p.losing, cachedTokens), mean(p.losing, expectedTokens))
 		return fmt.Sprintf("%s of %s expected cached tokens found; waited behind %s tokens, %s recomputed (means)",
 			llmtext.Number(found), p.mean(expectedTokens), p.mean(allAhead), p.mean(recomputedAhead))
@@ -107,7 +114,8 @@ var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMe
 	holds: func(a *Analyzer, r *request) bool {
 		lost := r.contention.recomputed >= minPrefixTokens && r.tokens.cached < r.tokens.expected/2
 		expected := r.tokens.expected >= minPrefixTokens || !a.indexSmall(r)
-		return expected && !a.cachingOff(r) && (lost || !r.longerQueue()) && !r.prefixIgnored() && r.recomputes()
+		return expected && !a.cachingOff(r) && (lost || !r.longerQueue()) && (!r.prefixIgnored() || a.keepsSessions) &&
+			r.recomputes()
 	}}
 
 var prefixCachingOff = Condition{Name: "prefix_caching_off", Component: cacheComponent, rank: rankCapacity,
@@ -178,7 +186,8 @@ const largeBlock, fewBlocks = 128, 4
 
 var blocksTooLarge = Condition{Name: "blocks_too_large", Component: cacheComponent, rank: rankMechanism,
 	parts: afterAdmitted,
-	Doc: "waited behind at least 2000 tokens, most of them of prompts, or decoded while the replica prefilled at" +
+	Doc: "waited for KV blocks, or behind at least 2000 tokens, most of them of prompts, or decoded while the" +
+		" replica prefilled at" +
 		" least 500" +
 		" for each output token, on a replica with KV blocks of at least 128" +
 		" tokens, of which its prompt has less than four; less than half of it was cached; no queue was much shorter",
@@ -194,7 +203,7 @@ var blocksTooLarge = Condition{Name: "blocks_too_large", Component: cacheCompone
 	holds: func(a *Analyzer, r *request) bool {
 		size, input := a.topology.blockSize(r.replica), int64(r.tokens.input)
 		return size >= largeBlock && input < fewBlocks*size && 2*int64(r.tokens.cached) < input && !a.cachingOff(r) &&
-			(r.behindPrompts() || r.isSlowedDown())
+			(r.behindPrompts() || r.isSlowedDown() || a.stats.hasStops && r.waitedLong() && r.mostly(r.stopped.blocks))
 	}}
 
 var preempted = Condition{Name: "preempted", Component: cacheComponent, rank: rankMechanism, parts: afterAdmitted,

@@ -11,12 +11,13 @@ const (
 	fixedShareLimit = 0.4 // of the longest prefill step: a larger budget would compute the same much faster
 	smallBudget     = 512 // tokens, where the fixed share of a step is not known
 	peakFactor      = 2.5
+	waveFactor      = 1.8
 )
 
 var targetOutOfReach = Condition{Name: "hardware_too_slow", Component: engineComponent, rank: rankCapacity,
 	parts: inDecode,
 	Doc: "missed its TPOT target, which even the fastest request of its model missed, or met by less than 10 %; or by" +
-		" less than 20 %, and its own TPOT was at most 1.5 times as high",
+		" less than 30 %, and its own TPOT was at most 1.6 times as high",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("TPOT %s ms, %s ms of the fastest request of the model; target %s ms (means)",
 			p.mean(p.run.tpotMS), p.mean(p.run.fastestTPOT), p.mean(p.run.targetTPOT))
@@ -27,7 +28,7 @@ var targetOutOfReach = Condition{Name: "hardware_too_slow", Component: engineCom
 	holds: func(a *Analyzer, r *request) bool {
 		target := a.targetTPOT(r)
 		fastest, tpot := a.fastestTPOT(r), a.tpotMS(r)
-		return target > 0 && tpot > 0 && (fastest >= 0.9*target || fastest >= 0.8*target && tpot <= 1.5*fastest)
+		return target > 0 && tpot > 0 && (fastest >= 0.9*target || fastest >= 0.7*target && tpot <= 1.6*fastest)
 	}}
 
 var decodeTime = Condition{Name: "slow_decode", Component: engineComponent, rank: rankCapacity, parts: inDecode,
@@ -51,6 +52,7 @@ const fasterDecode = "decode faster: more GPUs per replica (tensor_parallel_size
 	" fewer bits (quantization) or a smaller model"
 
 var decodeRemedies = []remedy{
+	shardOtherwise,
 	{"use a GPU with more memory bandwidth", (*proposal).fasterGPU},
 	{"store weights in 8 bits (quantization)", (*proposal).fewerBits},
 }
@@ -173,17 +175,27 @@ var overtaken = Condition{Name: "overtaken", Component: schedulingComponent, ran
 	})}
 
 var loadPeak = Condition{Name: "load_peak", Component: workloadComponent, rank: rankOverload, parts: afterAdmitted,
-	Doc: "routed when every queue held at least 8 requests; requests of the last 2 s arrived at least 2.5 times as" +
-		" fast as in the whole run",
+	Doc: "routed when every queue held at least 8 requests, or every replica 32, or so many that it missed its TPOT" +
+		" target;" +
+		" requests of the last 2 s arrived at least 2.5 times as fast as in the whole run, or those of the last 15 s" +
+		" at" +
+		" least 1.8 times",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("arrived at %s times the mean rate of the run; the shortest queue held %s requests (means)",
-			p.mean(func(r *request) float64 { return r.evidence.peak }), p.mean(shortestQueue))
+		return fmt.Sprintf("arrived at %s times the mean rate of the run (%s over 15 s); the shortest queue held %s"+
+			" requests, the emptiest replica %s (means)", p.mean(func(r *request) float64 { return r.evidence.peak }),
+			p.mean(func(r *request) float64 { return r.evidence.wave }), p.mean(shortestQueue), p.mean(fewestResident))
 	},
 	Hint:   "delay or reject in the peak what can wait, or have replicas for the peak",
 	change: (*proposal).moreReplicas,
 	others: shorterQueues,
 	took:   inPart(PartQueue),
-	holds:  when(func(r *request) bool { return r.contention.shortest >= fullQueue && r.evidence.peak >= peakFactor })}
+	holds: func(a *Analyzer, r *request) bool {
+		isFull := r.allReplicasFull() || a.tooManyEverywhere(r)
+		return r.contention.shortest >= fullQueue && r.evidence.peak >= peakFactor || isFull && r.inWave()
+	}}
+
+// inWave reports whether requests arrived much faster than in the whole run for some time before r.
+func (r *request) inWave() bool { return r.evidence.wave >= waveFactor }
 
 // slotsFull reports whether nearly all batch slots were taken while r waited: as the engine saw it, in most of the
 // time, or by the outcomes of others.

@@ -21,6 +21,9 @@ var staleSignal = Condition{Name: "stale_signal", Component: routingComponent, r
 	Doc: "sent to a queue at least twice the shortest plus 4, on signals at least 100 ms old that showed" +
 		" another length",
 	cause: func(p *Pattern) string {
+		if mean(p.losing, signalAgeMS) < float64(staleUS)/1000 {
+			return sentTo(p) + " (means); the replica had stopped reporting, and the router saw an older state of it"
+		}
 		showed := ""
 		unread := func(r *request) bool { return r.routing.chosen.Queue < 0 }
 		if read := slices.DeleteFunc(slices.Clone(p.losing), unread); len(read) > 0 {
@@ -48,11 +51,14 @@ var queueUnseen = Condition{Name: "queue_unseen", Component: routingComponent, r
 	parts: afterAdmitted,
 	Doc: "sent to a queue at least twice the shortest plus 4, by a router that reads neither queues nor" +
 		" batches (it may read inflight)",
-	cause:  func(p *Pattern) string { return sentTo(p) + " (means); the policy does not read queue lengths" },
+	cause:  func(p *Pattern) string { return sentTo(p) + " (means); " + p.run.howBlind() },
 	Hint:   "add queue length to the routing score (queue-depth)",
 	change: (*proposal).readQueues,
 	others: otherRouters,
-	holds:  when((*request).queueUnseen)}
+	holds: func(a *Analyzer, r *request) bool {
+		return r.queueUnseen() && a.topology.policy("routing") != "pools" &&
+			!(a.blindRouter && r.prefixIgnored() && !a.keepsSessions && r.recomputes())
+	}}
 
 var queueIgnored = Condition{Name: "queue_ignored_by_weights", Component: routingComponent, rank: rankMechanism,
 	parts: afterAdmitted,
@@ -72,13 +78,22 @@ var imbalancedBatch = Condition{Name: "imbalanced_batch", Component: routingComp
 		" that" +
 		" draws at random or goes in turn), while its queue was not much longer; most time lost in decode",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("sent to a replica with %s requests while another had %s (means)", p.mean(resident),
+		text := fmt.Sprintf("sent to a replica with %s requests while another had %s (means)", p.mean(resident),
 			p.mean(fewestResident))
+		switch {
+		case p.run.blindRouter:
+			text += "; " + p.run.howBlind()
+		case p.run.tiesFirst:
+			text += "; of replicas with equal scores the first one is chosen (tie: first)"
+		}
+		return text
 	},
 	Hint:   "add running requests or inflight to the routing score (running-requests, active-requests)",
-	change: (*proposal).readQueues,
-	others: otherRouters,
-	holds:  (*Analyzer).imbalanced}
+	change: (*proposal).spreadRequests,
+	others: append([]remedy{{"weigh requests in flight", (*proposal).readQueues}}, otherRouters...),
+	holds: func(a *Analyzer, r *request) bool {
+		return a.imbalanced(r) && a.topology.policy("routing") != "pools"
+	}}
 
 // imbalanced reports whether r was sent to a replica with many more requests than another.
 func (a *Analyzer) imbalanced(r *request) bool {
@@ -100,6 +115,50 @@ func (x *proposal) drawsBlindly() bool {
 	return false
 }
 
+// howBlind says how a router chooses that does not compare queues.
+func (a *Analyzer) howBlind() string {
+	switch a.topology.policy("routing") {
+	case "random":
+		return "the policy draws at random"
+	case "round-robin":
+		return "the policy goes in turn"
+	case "session-affinity":
+		return "the policy keeps each session where it is"
+	case "dynamo-kv":
+		if x := (&proposal{Analyzer: a}); x.drawsBlindly() {
+			return fmt.Sprintf("the policy draws at random (router_temperature %g)", x.number(temperature))
+		}
+	}
+	return "the policy does not read queue lengths"
+}
+
+// spreadRequests proposes to draw among replicas with equal scores, where the first one is chosen.
+func (x *proposal) spreadRequests() []Change {
+	if x.tiesFirst {
+		return []Change{x.set(tieRule, "random")}
+	}
+	return x.readQueues()
+}
+
+// tieRule is the parameter for replicas with equal scores.
+const tieRule = "policies.routing.params.tie"
+
+var poolTooSmall = Condition{Name: "pool_too_small", Component: routingComponent, rank: rankMechanism,
+	parts: afterAdmitted,
+	Doc: "sent by the policy pools to a queue at least twice the shortest plus 4, or to a replica with at least" +
+		" twice as" +
+		" many requests as another plus 16, of another pool",
+	cause: func(p *Pattern) string {
+		return sentTo(p) + fmt.Sprintf(" (means); the pool that the policy chose (by %v) is too small for its requests",
+			(&proposal{Analyzer: p.run}).config("policies.routing.params.by"))
+	},
+	Hint:   "give that pool more replicas (shares), or route by load over all of them",
+	change: policy("routing", "least-loaded"),
+	others: otherRouters,
+	holds: func(a *Analyzer, r *request) bool {
+		return a.topology.policy("routing") == "pools" && (r.longerQueue() && !r.stale() || a.imbalanced(r))
+	}}
+
 // temperature is the parameter of dynamo-kv by which it draws at random.
 const temperature = "policies.routing.params.router_temperature"
 
@@ -117,7 +176,9 @@ var prefixUnseen = Condition{Name: "prefix_unseen", Component: routingComponent,
 	change: (*proposal).readPrefixes,
 	others: otherRouters,
 	took:   (*Analyzer).recomputing,
-	holds:  when(func(r *request) bool { return !r.longerQueue() && r.prefixIgnored() && r.recomputes() })}
+	holds: func(a *Analyzer, r *request) bool {
+		return (a.blindRouter || !r.longerQueue()) && r.prefixIgnored() && !a.keepsSessions && r.recomputes()
+	}}
 
 var prefixHitSkipped = Condition{Name: "prefix_hit_skipped", Component: routingComponent, rank: rankMechanism,
 	parts: afterAdmitted,

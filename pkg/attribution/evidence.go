@@ -18,8 +18,8 @@ type evidence struct {
 	promptsMeanwhile float64
 	// overtaken is the work of requests of no higher priority that joined the queue later and entered a batch earlier.
 	overtaken int64
-	// peak is the rate of arrivals of the last peakUS over that of the run.
-	peak float64
+	// peak and wave are the rates of arrivals of the last peakUS and waveUS over that of the run.
+	peak, wave float64
 	// held is the time in which backpressure held a request back, for want of prefill replicas or of room to decode.
 	held           struct{ prefillUS, decodeUS int64 }
 	slower         float64 // that of the slow replica, see speeds
@@ -41,9 +41,10 @@ type evidence struct {
 
 // Thresholds of evidence.
 const (
-	minLongPrompt = 4096      // tokens: two steps of the default budget
-	peakUS        = 2_000_000 // the window of arrival peaks
-	speedSamples  = 6         // requests with similar company that show how fast a replica is
+	minLongPrompt = 4096       // tokens: two steps of the default budget
+	peakUS        = 2_000_000  // the window of arrival peaks
+	waveUS        = 15_000_000 // that of longer ones
+	speedSamples  = 6          // requests with similar company that show how fast a replica is
 )
 
 // measureEvidence fills in the evidence of all requests.
@@ -213,8 +214,11 @@ func (a *Analyzer) measurePeaks() {
 		return
 	}
 	span := float64(arrivals[len(arrivals)-1].times.arrival-arrivals[0].times.arrival) + 1
-	first, next := 0, 0
+	first, next, wave := 0, 0, 0
 	for _, r := range arrivals {
+		for arrivals[wave].times.arrival <= r.times.arrival-waveUS {
+			wave++
+		}
 		for arrivals[first].times.arrival <= r.times.arrival-peakUS {
 			first++
 		}
@@ -222,5 +226,6 @@ func (a *Analyzer) measurePeaks() {
 			next++
 		}
 		r.evidence.peak = float64(next-first) / peakUS / (float64(len(arrivals)) / span)
+		r.evidence.wave = float64(next-wave) / waveUS / (float64(len(arrivals)) / span)
 	}
 }

@@ -9,7 +9,7 @@ import (
 var soonHealthCheck = map[string]any{"interval": "1s", "failures": 1}
 
 // soonUS is from when on a health check takes long to notice a failure.
-const soonUS = 2_000_000
+const soonUS = 4_000_000
 
 // soonerHealthCheck proposes a health check, or a faster one where it takes long.
 func (x *proposal) soonerHealthCheck() []Change {

@@ -153,10 +153,11 @@ func (x *proposal) fasterTier() []Change {
 	return []Change{x.set(at, to)}
 }
 
-// addTier proposes a tier in host memory of twice the size of the KV cache, behind PCIe, where there is none.
+// addTier proposes a tier in host memory of four times the size of the KV cache, behind PCIe, where there is none.
 func (x *proposal) addTier() []Change {
 	d := x.deployment()
-	gib := float64(2*d.usableBlocks()*d.Computed.KVBlockBytes) / (1 << 30)
+	bytes := x.number("deployments." + d.ID + ".computed.memory.block_bytes")
+	gib := 4 * float64(d.usableBlocks()) * bytes / (1 << 30)
 	if len(d.KVTiers) > 0 || d.Prefill != nil || d.scales() || x.config("failures") != nil || gib < 1 {
 		return nil
 	}

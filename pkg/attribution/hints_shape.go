@@ -1,0 +1,67 @@
+package attribution
+
+import "math"
+
+// Remedies that use the GPUs of a cluster in another way.
+
+// shardOtherwise helps where replicas use their GPUs badly.
+var shardOtherwise = remedy{"use the same GPUs in another way (tensor_parallel_size, pipeline_parallel_size, replicas)",
+	(*proposal).reshard}
+
+// reshard proposes tensor parallelism instead of pipeline stages; without these half as many GPUs for each replica and
+// twice as many replicas.
+func (x *proposal) reshard() []Change {
+	d := x.deployment()
+	if d.Engine.PipelineParallel > 1 {
+		return x.moreParallel()
+	}
+	at := "deployments." + d.ID + "."
+	now := x.number(at + "engine.tensor_parallel_size")
+	if now < 2 || d.scales() || d.Prefill != nil {
+		return nil
+	}
+	return []Change{x.set(at+"engine.tensor_parallel_size", now/2), x.set(at+"replicas", float64(2*d.Replicas))}
+}
+
+// moveReplicas helps where another deployment has replicas to spare.
+var moveReplicas = remedy{"move replicas from a deployment that has some to spare", (*proposal).replicasFromOthers}
+
+// replicasFromOthers proposes to give half of the replicas that another deployment of the same GPU may spare to that of
+// the losing requests. It may spare what is not needed for the requests that it has, at most two thirds.
+func (x *proposal) replicasFromOthers() []Change {
+	d, best, spare := x.deployment(), (*deployment)(nil), 0.0
+	rows := x.f.Deployments
+	if len(rows) == 0 {
+		_, rows = x.countReplicas()
+	}
+	for i := range x.topology.Deployments {
+		o := &x.topology.Deployments[i]
+		if o.ID == d.ID || o.GPU != d.GPU || o.gpus() > d.gpus() || o.scales() || d.scales() || o.Prefill != nil ||
+			d.Prefill != nil {
+			continue
+		}
+		for k := range rows {
+			if rows[k].Name == o.ID && rows[k].LossRate() < 0.02 && rows[k].Judged > 0 {
+				if free := float64(o.Replicas-1) * 2 / 3; free > spare {
+					best, spare = o, free
+				}
+			}
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	each := float64(d.gpus()) / float64(best.gpus()) // replicas of the other one for one more
+	more := math.Max(1, math.Floor(spare/each/2+0.5))
+	left := float64(best.Replicas) - math.Ceil(more*each)
+	if left < 1 {
+		return nil
+	}
+	return []Change{x.set("deployments."+d.ID+".replicas", float64(d.Replicas)+more),
+		x.set("deployments."+best.ID+".replicas", left)}
+}
+
+// gpus is the number of GPUs of a replica.
+func (d *deployment) gpus() int64 {
+	return max(1, d.Engine.TensorParallel) * max(1, d.Engine.PipelineParallel)
+}
