@@ -52,7 +52,7 @@ func (x *proposal) replicasFromOthers() []Change {
 		return nil
 	}
 	each := float64(d.gpus()) / float64(best.gpus()) // replicas of the other one for one more
-	more := math.Max(1, math.Floor(spare/each/2+0.5))
+	more := math.Max(1, math.Round(spare/each/2))
 	left := float64(best.Replicas) - math.Ceil(more*each)
 	if left < 1 {
 		return nil
