@@ -54,9 +54,6 @@ func (c *Config) validateScaling(errorf strictyaml.Errorf) error {
 			return errorf(deploymentPath(i)+".min_replicas", "0 needs control_plane.flow_control, where requests wait "+
 				"for a replica")
 		}
-		if len(d.KVTiers) > 0 {
-			return errorf(deploymentPath(i)+".max_replicas", "is not supported for a deployment with kv_tiers")
-		}
 		_, err := c.ScalePlan(d)
 		if invalid, ok := errors.AsType[*scale.Error](err); ok {
 			return errorf(autoscalePath+"."+invalid.Path, "%s", invalid.Msg)

@@ -147,11 +147,8 @@ func (c *Config) validateFailures(errorf strictyaml.Errorf) error {
 	}
 	for i := range c.Deployments {
 		d := &c.Deployments[i]
-		switch {
-		case d.Disaggregates():
+		if d.Disaggregates() {
 			return errorf(failuresPath, "is not supported with a disaggregated deployment, %s", d.ID)
-		case len(d.KVTiers) > 0:
-			return errorf(failuresPath, "is not supported with kv_tiers, which deployment %s has", d.ID)
 		}
 		if _, err := c.RestartPlan(d); err != nil {
 			if invalid, ok := errors.AsType[*scale.Error](err); ok && !c.Scales(d) {

@@ -44,11 +44,6 @@ func TestFailureErrors(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", c.failures, err, c.want)
 		}
 	}
-	tiers := "kv_tiers: [{tier: cpu, blocks: 9, load: {gb_per_s: 1}, store: {gb_per_s: 1}}], "
-	_, err := parse(failingCluster(tiers, "failures: {events: ["+down+"], "+load+"}"), Options{})
-	if want := "is not supported with kv_tiers"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("error %v, want %q", err, want)
-	}
 }
 
 func TestFailureWarnings(t *testing.T) {

@@ -78,10 +78,15 @@ func (e *Engine) dropAborted() {
 		if e.seqs[s].state == decoding {
 			e.materialize(s)
 		}
-		if tag := e.seqs[s].tag; tag != noTag {
-			e.result.Aborted = append(e.result.Aborted, tag)
-		}
-		e.drop(s)
+		e.leave(s)
 	}
 	e.aborted = e.aborted[:0]
+}
+
+// leave drops the aborted s, which is in no list. The result has it unless it has moved.
+func (e *Engine) leave(s int32) {
+	if tag := e.seqs[s].tag; tag != noTag {
+		e.result.Aborted = append(e.result.Aborted, tag)
+	}
+	e.drop(s)
 }

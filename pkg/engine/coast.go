@@ -45,8 +45,9 @@ func (e *Engine) Coast(until des.Time, most int) (steps int, result *StepResult)
 		e.count(b)
 		b.length = e.model.Step(latency.Batch{Decode: b.Decode, Context: b.Context, LongestContext: b.LongestContext,
 			WindowContext: b.WindowContext})
-		e.start(now)
-		if e.offload != nil {
+		if e.offload == nil {
+			e.start(now)
+		} else {
 			e.startWithTier(now)
 			if e.hasNext {
 				e.askAll(b, max(e.current.End, b.notBefore)+b.length)

@@ -329,9 +329,12 @@ func (e *Engine) Running() int { return len(e.individual) + e.decoding.Len() + l
 // Busy reports whether a step is in flight.
 func (e *Engine) Busy() bool { return e.inFlight }
 
-// Slow makes f give the length of each step that starts from now on, from the one that its batch has by itself. nil
-// ends that.
+// Slow makes f give the length of each step from its start and the length that its batch has by itself. It is also
+// asked for steps that start later. nil ends that.
 func (e *Engine) Slow(f func(start, length des.Time) des.Time) { e.slow = f }
+
+// Length returns how long the step in flight would take if nothing made it slow.
+func (e *Engine) Length() des.Time { return e.current.length }
 
 // Cache returns the replica's block cache.
 func (e *Engine) Cache() *kv.Cache { return e.cache }

@@ -223,8 +223,7 @@ func (e *Engine) dropWithTier(now des.Time) {
 		e.offload.ending = false
 	}
 	for _, s := range e.offload.late[:late] {
-		e.result.Aborted = append(e.result.Aborted, e.seqs[s].tag)
-		e.drop(s)
+		e.leave(s)
 	}
 	e.offload.late = slices.Delete(e.offload.late, 0, late)
 	e.dropFinished()
@@ -237,8 +236,7 @@ func (e *Engine) dropOrphans(now des.Time) {
 	o.orphans = slices.DeleteFunc(o.orphans, func(s int32) bool {
 		ended := o.uses[s].loadEnd <= now
 		if ended {
-			e.result.Aborted = append(e.result.Aborted, e.seqs[s].tag)
-			e.drop(s)
+			e.leave(s)
 		}
 		return ended
 	})

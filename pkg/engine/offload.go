@@ -214,6 +214,14 @@ func (e *Engine) TierUse() float64 {
 // Loading returns how many requests hold blocks for a load from the tier.
 func (e *Engine) Loading() int { return len(e.loaders) }
 
+// Orphans returns how many aborted requests, those that have moved included, keep blocks until their loads end.
+func (e *Engine) Orphans() int {
+	if e.offload == nil {
+		return 0
+	}
+	return len(e.offload.orphans)
+}
+
 // WaitsForTransfers reports whether requests may wait for transfers.
 func (e *Engine) WaitsForTransfers() bool { return e.offload != nil }
 
@@ -234,8 +242,7 @@ func (e *Engine) takes(p *pendingStore) bool {
 	return false
 }
 
-// startWithTier completes the start of the step in flight, which began at now: it waits for stores, and its own begin
-// when it ends.
+// startWithTier is start if there is a tier: the step waits for stores, and its own begin when it ends.
 func (e *Engine) startWithTier(now des.Time) {
 	e.start(max(now, e.current.notBefore))
 	e.askAll(e.current, e.current.End)
@@ -314,6 +321,9 @@ func (e *Engine) endUse(s int32) {
 		if x.end > e.now {
 			e.cache.Fence(q.kv, x.lo, x.hi, x.end)
 		}
+	}
+	if q.tag == noTag { // what has moved is of no use here any more
+		return
 	}
 	x := leaver{User: u.User, number: u.leaving, tag: q.tag}
 	if x.number == 0 {

@@ -40,19 +40,17 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 		e.current.Preempted = append(e.current.Preempted, e.earlierPreempted...)
 	}
 	e.current.EarlierVictims, e.lostVictims = e.lostVictims, 0
-	e.start(now)
 	if e.offload != nil {
 		e.startWithTier(now)
-	}
-	if e.slow != nil {
-		e.current.End = now + e.slow(now, e.current.length)
+	} else {
+		e.start(now)
 	}
 	if e.cfg.AsyncScheduling && e.Running()+e.Waiting() > 0 {
 		if e.hasNext = e.form(e.next); !e.hasNext {
 			e.lostVictims = len(e.next.Preempted)
 		}
 		if e.offload != nil {
-			e.askAll(e.next, max(e.current.End, e.next.notBefore)+e.next.length)
+			e.askAll(e.next, e.end(max(e.current.End, e.next.notBefore), e.next.length))
 		}
 	} else if e.offload != nil {
 		e.offerIdle()
@@ -63,7 +61,15 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 
 func (e *Engine) start(now des.Time) {
 	e.inFlight = true
-	e.current.Start, e.current.End = now, now+e.current.length
+	e.current.Start, e.current.End = now, e.end(now, e.current.length)
+}
+
+// end returns when a step ends that starts at a time and has this length by itself.
+func (e *Engine) end(start, length des.Time) des.Time {
+	if e.slow != nil {
+		length = e.slow(start, length)
+	}
+	return start + length
 }
 
 // form fills b and reports whether it holds any tokens. The sequences' counts then assume that it

@@ -6,6 +6,10 @@ func (c *Cache) Clear() {
 		c.groups.release(c.groups.take(nil, int(c.total)))
 		return
 	}
+	if c.fences != nil {
+		c.DropMarks()
+	}
 	c.takeFree(c.total)
 	c.freeUnhashed(c.total)
+	c.fenced = 0
 }

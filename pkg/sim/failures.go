@@ -54,6 +54,7 @@ type failing struct {
 	// downSince is when it went down, if it has not come back.
 	downSince des.Time
 	slow      slowSteps
+	pace      *pace
 	probes
 }
 
@@ -192,7 +193,12 @@ func (s *simulation) isQuiet() bool {
 		return false
 	}
 	for e := range s.events.queue.All() {
-		if e.Kind() < failure {
+		if e.Kind() < failure && e.Kind() != transferEnd { // requests that load or wait for stores are in replicas
+			return false
+		}
+	}
+	for i := range s.replicas {
+		if e := s.replicas[i].engine; e.Running()+e.Waiting() > 0 {
 			return false
 		}
 	}
@@ -268,6 +274,9 @@ func (s *simulation) crash(i int32, redirect bool) error {
 	s.telemetry.beforeChange(s, i, s.events.instantDone)
 	for _, tag := range s.replicas[i].engine.Crash(s.now) {
 		s.depart(tag)
+	}
+	if err := s.transfers.fail(s, i); err != nil {
+		return err
 	}
 	s.setSlow(i, nil, 0)
 	s.events.steps.Keep(func(e des.Event) bool { return e.Slot != i })

@@ -264,8 +264,16 @@ func (s *simulation) lose(slot int32) error {
 
 // settle ends a replica that drains when nothing is left there. f may be nil.
 func (f *fleet) settle(s *simulation, i int32) error {
-	if f == nil || f.members[i].phase != draining || s.telemetry.states[i].Inflight > 0 || s.replicas[i].engine.Busy() {
+	if f == nil || f.members[i].phase != draining || s.telemetry.states[i].Inflight > 0 {
 		return nil
+	}
+	e := s.replicas[i].engine
+	if e.Busy() || e.Orphans() > 0 {
+		return nil
+	}
+	e.FailTransfers(s.now)
+	if err := s.transfers.fail(s, i); err != nil {
+		return err
 	}
 	return s.setPhase(i, gone)
 }

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"blis/pkg/cluster"
 	"blis/pkg/des"
 	"blis/pkg/kv"
@@ -63,29 +65,59 @@ func (x *slowSteps) add(start, normal, actual des.Time) {
 	x.normalUS, x.actualUS = x.normalUS+normal, x.actualUS+actual
 }
 
-// setSlow sets the lengths of the steps of a replica: it warms up since a time, unless w is nil, and may be slow.
+// pace is what changes the lengths of the steps of a replica: it warms up since a time, unless warmup is nil, and may be
+// slow.
+type pace struct {
+	warmup *scale.Warmup
+	since  des.Time
+	events []slowEvent
+}
+
+// normal returns how long a step takes, in µs, where events do not count.
+func (p *pace) normal(start, length des.Time) float64 {
+	if p.warmup == nil {
+		return float64(length)
+	}
+	return float64(length) * p.warmup.At(start-p.since)
+}
+
+func (p *pace) length(start, length des.Time) des.Time {
+	us := p.normal(start, length)
+	for _, e := range p.events {
+		if e.contains(start) {
+			us = float64(us * e.factor)
+		}
+	}
+	return des.Micros(us)
+}
+
+func (e slowEvent) contains(start des.Time) bool { return e.from <= start && start < e.until }
+
+// setSlow sets the lengths of the steps of a replica.
 func (s *simulation) setSlow(i int32, w *scale.Warmup, since des.Time) {
-	events := s.failures.slowEvents(s, i)
-	if w == nil && len(events) == 0 {
+	p := &pace{w, since, s.failures.slowEvents(s, i)}
+	if s.failures != nil {
+		s.failures.replicas[i].pace = p
+	}
+	if w == nil && len(p.events) == 0 {
 		s.replicas[i].engine.Slow(nil)
 		return
 	}
-	s.replicas[i].engine.Slow(func(start, length des.Time) des.Time {
-		us := float64(length)
-		if w != nil {
-			us = float64(us * w.At(start-since))
-		}
-		normal := us
-		for _, e := range events {
-			if e.from <= start && start < e.until {
-				us = float64(us * e.factor)
-			}
-		}
-		if us != normal {
-			s.failures.replicas[i].slow.add(start, des.Micros(normal), des.Micros(us))
-		}
-		return des.Micros(us)
-	})
+	s.replicas[i].engine.Slow(p.length)
+}
+
+// countSlow notes the step that a replica has just started if events make it longer. f may be nil.
+func (f *failures) countSlow(s *simulation, i int32) {
+	if f == nil {
+		return
+	}
+	x, e := &f.replicas[i], s.replicas[i].engine
+	step := e.Step()
+	slows := func(e slowEvent) bool { return e.contains(step.Start) && e.factor != 1 }
+	if slices.ContainsFunc(x.pace.events, slows) {
+		normal := des.Micros(x.pace.normal(step.Start, e.Length()))
+		x.slow.add(step.Start, normal, step.End-step.Start)
+	}
 }
 
 // partition is what the telemetry knows of a replica whose reports are cut off: by how many failures, and until when

@@ -62,8 +62,7 @@ var brokenFlow = []rule{
 	{"the queue is tried before steps start", "sim/steps.go",
 		"\ts.router.flow.schedule(s)\n\ts.markReady(i)\n", "\ts.markReady(i)\n"},
 	{"and after they start", "sim/steps.go",
-		"\ts.events.ready = s.events.ready[:0]\n\ts.router.flow.schedule(s)\n",
-		"\ts.events.ready = s.events.ready[:0]\n"},
+		"\tif s.events.changed {", "\tif s.events.changed && s.now < 0 {"},
 	{"a run ends when the others wait for ever", "sim/sim.go",
 		"if next > s.horizon || next == noHorizon {", "if next > s.horizon {"},
 }

@@ -353,6 +353,7 @@ func TestMutations(t *testing.T) {
 		{brokenTenantLimits, []string{"^TestReferenceOnTenantLimits$"}},
 		{brokenPools, []string{"^TestReferenceOnPools$"}},
 		{brokenTiers, []string{"^TestStories$", "^TestReferenceOnTiers$", "^TestQuietStores$"}},
+		{brokenTierFleets, []string{"^TestStories$", "^TestReferenceOnTiersOfFleets$", "^TestQuietStoresOfFleets$"}},
 		{brokenGrowth, []string{"^TestQuietStores$"}},
 		{brokenRetries, []string{"^TestStories$", "^TestReferenceOnRetries$"}},
 		{brokenHandoffs, []string{"^TestStories$", "^TestReferenceOnDisaggregation$"}},

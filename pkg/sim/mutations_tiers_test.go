@@ -105,7 +105,7 @@ var brokenTiers = []rule{
 	{"blocks of an aborted load are free when it has ended", "engine/load.go",
 		"\t\tif known {\n", "\t\tif known || e.now >= 0 {\n"},
 	{"a transfer that ends wakes an idle replica", "sim/transfers.go",
-		"\ts.router.flow.schedule(s)\n\ts.markReady(i)\n", "\ts.router.flow.schedule(s)\n"},
+		"\t}\n\ts.wake(i)\n", "\t}\n"},
 	{"a block that is offered or loaded takes the request's rank", "tier/evict.go",
 		"case before.number <= u.number:", "case false:"},
 	{"if that is higher", "tier/evict.go",

@@ -13,33 +13,47 @@ import (
 func TestQuietStores(t *testing.T) {
 	for _, seed := range seeds(1000, 100, 324, 356, 834, 3674) {
 		c, requests := reference.RandomHosts(seed)
-		for i := range requests {
-			later := requests[i].ArrivalUS * int64(seed%3*seed%20)
-			requests[i].ArrivalUS += later
-			if requests[i].DeadlineUS > 0 {
-				requests[i].DeadlineUS += later
+		compareQuiet(t, seed, c, requests)
+	}
+}
+
+// TestQuietStoresOfFleets is TestQuietStores with an auto-scaler, replicas that fail, or both.
+func TestQuietStoresOfFleets(t *testing.T) {
+	for _, seed := range seeds(1000, 100) {
+		c, requests := reference.RandomHostFleets(seed)
+		compareQuiet(t, seed, c, requests)
+	}
+}
+
+// compareQuiet compares a run with all records of transfers with those without.
+func compareQuiet(t *testing.T, seed uint64, c reference.Config, requests []reference.Request) {
+	t.Helper()
+	for i := range requests {
+		later := requests[i].ArrivalUS * int64(seed%3*seed%20)
+		requests[i].ArrivalUS += later
+		if requests[i].DeadlineUS > 0 {
+			requests[i].DeadlineUS += later
+		}
+	}
+	run := func(trace string, check bool) (lines []string) {
+		o := testOptions(c)
+		o.Trace, o.Check = trace, check
+		var out bytes.Buffer
+		must(runCluster(t.Context(), clusterOf(c), testSpecs(c), bytes.NewReader(workloadOf(requests)), &out, o))
+		for line := range strings.Lines(out.String()) {
+			if strings.HasPrefix(line, `{"kind":"outcome"`) || strings.HasPrefix(line, `{"kind":"metrics"`) {
+				lines = append(lines, line)
 			}
 		}
-		run := func(trace string, check bool) (lines []string) {
-			o := testOptions(c)
-			o.Trace, o.Check = trace, check
-			var out bytes.Buffer
-			must(runCluster(t.Context(), clusterOf(c), testSpecs(c), bytes.NewReader(workloadOf(requests)), &out, o))
-			for line := range strings.Lines(out.String()) {
-				if strings.HasPrefix(line, `{"kind":"outcome"`) || strings.HasPrefix(line, `{"kind":"metrics"`) {
-					lines = append(lines, line)
-				}
-			}
-			if len(lines) < 1 {
-				t.Fatalf("seed %d: %s", seed, out.String())
-			}
-			return lines
+		if len(lines) < 1 {
+			t.Fatalf("seed %d: %s", seed, out.String())
 		}
-		full := run("full", false)
-		for _, check := range []bool{false, true} {
-			if diff := difference(full, run("decisions", check)); diff != "" {
-				t.Fatalf("seed %d, check %v: with (-) and without transfers (+):\n%s", seed, check, diff)
-			}
+		return lines
+	}
+	full := run("full", false)
+	for _, check := range []bool{false, true} {
+		if diff := difference(full, run("decisions", check)); diff != "" {
+			t.Fatalf("seed %d, check %v: with (-) and without transfers (+):\n%s", seed, check, diff)
 		}
 	}
 }

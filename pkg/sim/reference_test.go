@@ -311,7 +311,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	if c.Disaggregation != nil { // which pool had what is not known
 		return ""
 	}
-	return got.totals(want, c.NumBlocks-1)
+	return cmp.Or(got.totals(want, c.NumBlocks-1), got.tierTotals(want))
 }
 
 // difference is gocmp.Diff, which takes long also where nothing differs.

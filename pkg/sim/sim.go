@@ -110,6 +110,8 @@ type eventQueue struct {
 	steps des.Queue // the ends of steps
 	// ready are the idle replicas that may have work since this instant.
 	ready []int32
+	// changed: something came to an idle replica, or left one, since steps were started last.
+	changed bool
 	// instantDone: all events of this instant are done except the start of steps.
 	instantDone bool
 	// count is the number of events so far, limit their maximum.

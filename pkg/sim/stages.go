@@ -303,12 +303,15 @@ func (s *simulation) abort(slot int32, state, reason string) error {
 	at := r.replica
 	s.telemetry.beforeChange(s, at, s.events.instantDone)
 	e := s.replicas[at].engine
+	waiting := e.Waiting()
 	partial, removed := e.Abort(r.engineSeq)
 	r.recordResult(&partial)
 	s.telemetry.afterChange(s, at)
 	if e.WaitsForTransfers() { // others may have waited for its blocks
-		s.markReady(at)
-		s.router.flow.schedule(s) // it may have left the queue
+		s.wake(at)
+	}
+	if e.Waiting() < waiting || r.handoff.stage != noHandoff {
+		s.router.flow.schedule(s)
 	}
 	if err := s.finalize(slot, state, reason); err != nil || !removed {
 		return err // if it is not removed, it leaves when its step ends

@@ -10,13 +10,24 @@ import (
 	"blis/pkg/stream"
 )
 
-// markReady records that a replica may have work at this instant.
+// markReady records that a replica may have work at this instant, since something came to it or left it.
 func (s *simulation) markReady(i int32) {
+	if s.wake(i) {
+		s.events.changed = true
+	}
+}
+
+// wake records that a replica may have work at this instant, and reports whether no step is in flight there.
+func (s *simulation) wake(i int32) bool {
 	r := &s.replicas[i]
-	if !r.readyToStep && !r.engine.Busy() {
+	if r.engine.Busy() {
+		return false
+	}
+	if !r.readyToStep {
 		r.readyToStep = true
 		s.events.ready = append(s.events.ready, i)
 	}
+	return true
 }
 
 // startSteps starts a step on every idle replica with work.
@@ -43,10 +54,12 @@ func (s *simulation) startSteps() error {
 		if !started {
 			continue
 		}
+		s.events.changed = true
 		for _, step := range r.engine.Formed() {
 			s.recordBatch(i, step)
 		}
 		s.telemetry.afterChange(s, i)
+		s.failures.countSlow(s, i)
 		s.events.steps.Push(des.NewEvent(r.engine.Step().End, stepEnd, int64(i), i))
 		if err := s.observers.notify(s, onBatch, i); err != nil {
 			return err
@@ -56,7 +69,10 @@ func (s *simulation) startSteps() error {
 		}
 	}
 	s.events.ready = s.events.ready[:0]
-	s.router.flow.schedule(s)
+	if s.events.changed { // else replicas only wait for transfers
+		s.events.changed = false
+		s.router.flow.schedule(s)
+	}
 	return nil
 }
 

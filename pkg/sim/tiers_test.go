@@ -20,6 +20,11 @@ func TestReferenceOnTiers(t *testing.T) {
 	compareSeeds(t, 3000, 200, reference.RandomHosts, 2109, 3534, 6213, 6312)
 }
 
+// TestReferenceOnTiersOfFleets is TestReferenceOnTiers with an auto-scaler, replicas that fail, or both.
+func TestReferenceOnTiersOfFleets(t *testing.T) {
+	compareSeeds(t, 3000, 200, reference.RandomHostFleets)
+}
+
 // setTier sets the tier of the reference's configuration.
 func setTier(d *cluster.Deployment, c *reference.Config) {
 	h := c.Host
@@ -44,7 +49,35 @@ func loadedTokens(o *stream.Outcome) int {
 
 func transferOf(x *stream.Transfer) reference.Transfer {
 	return reference.Transfer{Load: x.Type != stream.TransferStore, Request: x.Request, Blocks: int(x.Blocks),
-		AskedUS: int64(x.AskedUS), StartedUS: int64(x.StartedUS), EndedUS: int64(x.EndedUS)}
+		AskedUS: int64(x.AskedUS), StartedUS: int64(x.StartedUS), EndedUS: int64(x.EndedUS),
+		Failed: x.Incomplete}
+}
+
+// tierTotals reports metrics of the tiers that are not the sums over all transfers.
+func (got *runFields) tierTotals(want reference.Result) string {
+	tiers := got.metrics.KV.Tiers
+	if tiers == nil {
+		return ""
+	}
+	var stored, loaded int64
+	for _, list := range want.Transfers {
+		for _, x := range list {
+			switch {
+			case x.Failed:
+			case x.Load:
+				loaded += int64(x.Blocks)
+			default:
+				stored += int64(x.Blocks)
+			}
+		}
+	}
+	h, t := want.Host, tiers.CPU
+	if t.StoredBlocks != stored || t.LoadedBlocks != loaded || t.EvictedBlocks != int64(h.Evicted) ||
+		t.RefusedBlocks != int64(h.Refused) {
+		return fmt.Sprintf("%d blocks stored, %d loaded, %d evicted and %d refused; the metrics are %+v", stored,
+			loaded, h.Evicted, h.Refused, t)
+	}
+	return ""
 }
 
 // diffTransfers compares the transfers of each replica. Of those that end at one instant any may be first.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,8 +24,8 @@ type transfer struct {
 	request string // id
 	// fromPrefill is the prefill replica that the blocks come from, or missing.
 	fromPrefill int32
-	// wakes: it is none, but the end of a store for which the replica waits.
-	wakes bool
+	// wakes: it is none, but the end of a store for which the replica waits. failed: one of its ends is lost.
+	wakes, failed bool
 }
 
 // transfers are the transfers under way; nil if no replica has a tier.
@@ -100,7 +101,7 @@ func (all *transfers) wake(s *simulation, i int32) {
 func (s *simulation) endTransfer(slot int32) error {
 	i := s.transfers.slots[slot].replica
 	if s.transfers.slots[slot].wakes {
-		s.markReady(i)
+		s.wake(i)
 		s.transfers.spare = append(s.transfers.spare, slot)
 		return nil
 	}
@@ -109,10 +110,45 @@ func (s *simulation) endTransfer(slot int32) error {
 		s.depart(tag)
 	}
 	s.telemetry.afterChange(s, i)
-	s.router.flow.schedule(s)
-	s.markReady(i)
+	if s.transfers.slots[slot].Load { // the end of a store changes nothing that the router sees
+		s.router.flow.schedule(s)
+	}
+	s.wake(i)
 	s.transfers.spare = append(s.transfers.spare, slot)
-	return s.observers.notify(s, onTransfer, slot)
+	if err := s.observers.notify(s, onTransfer, slot); err != nil {
+		return err
+	}
+	return s.fleet.settle(s, i)
+}
+
+// fail ends the transfers of replica i, which is down or gone, at this instant. Those that were to be asked for later
+// are none. all may be nil.
+func (all *transfers) fail(s *simulation, i int32) error {
+	if all == nil {
+		return nil
+	}
+	var failed []int32
+	s.events.queue.Keep(func(e des.Event) bool {
+		is := e.Kind() == transferEnd && all.slots[e.Slot].replica == i
+		if is {
+			failed = append(failed, e.Slot)
+		}
+		return !is
+	})
+	slices.SortFunc(failed, func(a, b int32) int { return cmp.Compare(all.slots[a].number, all.slots[b].number) })
+	for _, slot := range failed {
+		all.spare = append(all.spare, slot)
+		x := &all.slots[slot]
+		if x.wakes || x.Asked > s.now {
+			continue
+		}
+		x.failed = x.Ended > s.now // else it ends at this instant
+		x.Started, x.Ended = min(x.Started, s.now), s.now
+		if err := s.observers.notify(s, onTransfer, slot); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // start schedules the transfers for which replica i asked when it formed batches. If it has requests and no step
@@ -178,7 +214,8 @@ func (o *traceWriter) transfer(s *simulation, t *transfer) error {
 		Type: stream.TransferStore, From: stream.MemoryGPU, To: stream.MemoryCPU, Deployment: d.id, Replica: r.index,
 		PrefillReplica: stream.NoIndex,
 		Request:        t.request, Blocks: int64(t.Blocks), Bytes: int64(t.Blocks) * d.blockBytes,
-		AskedUS: stream.Micros(t.Asked), StartedUS: stream.Micros(t.Started), EndedUS: stream.Micros(t.Ended)}
+		AskedUS: stream.Micros(t.Asked), StartedUS: stream.Micros(t.Started), EndedUS: stream.Micros(t.Ended),
+		Incomplete: t.failed}
 	switch {
 	case t.fromPrefill != missing:
 		x.Type, x.To, x.PrefillReplica = stream.TransferPD, stream.MemoryGPU, s.replicas[t.fromPrefill].index

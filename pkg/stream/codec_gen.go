@@ -218,8 +218,9 @@ var objectTransfer = describe[Transfer]("transfer", "A movement of KV blocks bet
 	Field{Name: "from", Doc: "Memory that the blocks come from.", Required: true, OneOf: memories},
 	Field{Name: "to", Doc: "Memory that the blocks go to.", Required: true, OneOf: memories},
 	Field{Name: "asked_us", Doc: "When the transfer was asked for, in µs since the workload's origin.", Required: true, Max: maxExact},
-	Field{Name: "started_us", Doc: "When its link began with it, in µs since the workload's origin.", Required: true, Max: maxExact},
+	Field{Name: "started_us", Doc: "When its link began with it, in µs since the workload's origin. If it failed before that: when it failed.", Required: true, Max: maxExact},
 	Field{Name: "ended_us", Doc: "When it ended, in µs since the workload's origin.", Required: true, Max: maxExact},
+	Field{Name: "incomplete", Doc: "Whether it did not complete, since a replica at one of its ends went down or is gone."},
 )
 
 var objectStep = describe[Step]("step", "One engine iteration of one replica, written at trace level full when it ends.",

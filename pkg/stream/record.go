@@ -166,10 +166,12 @@ type Transfer struct {
 	To string `json:"to" wire:"oneof=memories"`
 	// When the transfer was asked for, in µs since the workload's origin.
 	AskedUS Micros `json:"asked_us"`
-	// When its link began with it, in µs since the workload's origin.
+	// When its link began with it, in µs since the workload's origin. If it failed before that: when it failed.
 	StartedUS Micros `json:"started_us"`
 	// When it ended, in µs since the workload's origin.
 	EndedUS Micros `json:"ended_us"`
+	// Whether it did not complete, since a replica at one of its ends went down or is gone.
+	Incomplete bool `json:"incomplete,omitempty"`
 }
 
 // Types of transfers and the memories between which they move blocks.

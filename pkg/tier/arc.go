@@ -109,6 +109,8 @@ func (a *adaptive) finish(s *Store, u *User, path kv.Path, blockSize int32) {
 	}
 }
 
+func (a *adaptive) clear() { a.ghosts.clear() }
+
 func (a *adaptive) clone(tree *kv.Tree) eviction {
 	return &adaptive{a.target, a.ghosts.clone(tree)}
 }

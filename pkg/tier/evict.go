@@ -20,6 +20,8 @@ type eviction interface {
 	evict(s *Store, n int32)
 	insert(s *Store, u *User, list []Extent)
 	finish(s *Store, u *User, path kv.Path, blockSize int32)
+	// clear removes all blocks that the eviction itself has.
+	clear()
 	clone(tree *kv.Tree) eviction
 }
 
@@ -47,6 +49,8 @@ type byKey struct {
 }
 
 func (*byKey) missed(*Store, *User, []Extent) {}
+
+func (*byKey) clear() {}
 
 // list returns the list with a key.
 func (e *byKey) list(s *Store, key float64) int32 {

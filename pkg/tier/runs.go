@@ -43,6 +43,16 @@ func (s *table) clone(tree *kv.Tree) table {
 		slices.Clone(s.ranks), slices.Clone(s.spareRanks), nil}
 }
 
+// clear removes all blocks and lists.
+func (s *table) clear() {
+	for i := range s.ends {
+		for r := s.ends[i].first - 1; r != none; r = s.runs[r].following {
+			s.tree.Unref(s.runs[r].Node)
+		}
+	}
+	*s = newTable(s.tree)
+}
+
 // head returns the first run of a node, or none.
 func (s *table) head(n kv.Node) int32 {
 	if int(n) < len(s.ends) {

@@ -46,6 +46,7 @@ type Store struct {
 	scratch     []Extent
 	spareLists  [][]Extent
 	stats       Stats
+	policy      string
 	lru         bool
 }
 
@@ -64,7 +65,7 @@ func (s *Store) Stats() Stats {
 
 // NewStore returns an empty tier with this many blocks, which evicts by the policy of a name in Evictions.
 func NewStore(tree *kv.Tree, blocks int, policy string) *Store {
-	s := &Store{table: newTable(tree), total: int32(blocks), lru: policy == Evictions[0]}
+	s := &Store{table: newTable(tree), total: int32(blocks), policy: policy, lru: policy == Evictions[0]}
 	s.eviction = newEviction(s, policy)
 	return s
 }
@@ -272,6 +273,14 @@ func (s *Store) Stored(list []Extent) {
 	}
 	s.idle += Blocks(list)
 	s.spareLists = append(s.spareLists, list[:0])
+}
+
+// Clear removes all blocks. No transfer may be under way and no user may use the store afterwards.
+func (s *Store) Clear() {
+	s.eviction.clear()
+	s.table.clear()
+	s.eviction = newEviction(s, s.policy)
+	s.used, s.idle = 0, 0
 }
 
 // Finish ends the use by u, whose request has ended.

@@ -179,11 +179,12 @@ func (s *simulation) fail(f Failure, now int64) {
 	if f.Redirect {
 		s.redirectAll(f.Replica, now)
 	}
-	for _, q := range r.aborted {
+	for _, q := range r.leaving() {
 		if !q.ghost {
 			s.router.inflight[f.Replica]--
 		}
 	}
+	r.loseHost(now)
 	empty := newCache(s.config.usable(), s.config.UnhashedFirst)
 	empty.duplicates, empty.evictions = r.cache.duplicates, r.cache.evictions
 	r.cache, r.step, r.ahead, r.aborted, r.running, r.waiting, r.fresh = empty, nil, nil, nil, nil, nil, nil
@@ -192,6 +193,16 @@ func (s *simulation) fail(f Failure, now int64) {
 	if drained {
 		s.enter(f.Replica, "gone", now)
 	}
+}
+
+// loseHost empties the memory of the host of a replica that goes down.
+func (r *replica) loseHost(now int64) {
+	if r.host == nil {
+		return
+	}
+	r.failTransfers(now)
+	r.host = &host{Host: r.host.Host, counts: r.host.counts, done: r.host.done}
+	r.loading, r.orphans = nil, nil
 }
 
 func (q *request) refuse(replica int, now int64) {

@@ -102,15 +102,15 @@ func (r *replica) start(now int64) {
 		r.step.Shares = append(r.step.Shares, Share{p.request.ID, p.tokens})
 	}
 	r.step.StartUS = max(now, r.step.notBefore)
-	us := r.config.starts().warm(&r.life, r.step.StartUS, r.config.stepTime(r.step.Batch))
-	r.step.EndUS = r.step.StartUS + roundHalfUp(r.config.slow(r.index, r.step.StartUS, us))
+	r.step.EndUS = r.endOf(r.step)
 	r.askStores(r.step, r.step.EndUS)
 	if !r.config.Async {
 		return
 	}
 	ahead := r.form(now)
 	if len(ahead.entries) > 0 {
-		r.askStores(ahead, max(r.step.EndUS, ahead.notBefore)+r.config.stepTime(ahead.Batch))
+		ahead.StartUS = max(r.step.EndUS, ahead.notBefore)
+		r.askStores(ahead, r.endOf(ahead))
 		r.ahead = ahead
 		return
 	}
@@ -120,6 +120,12 @@ func (r *replica) start(now int64) {
 	if slices.ContainsFunc(slices.Concat(r.running, r.waiting), func(q *request) bool { return !q.draining() }) {
 		r.async.DroppedBatches++
 	}
+}
+
+// endOf is when a batch ends that starts at its StartUS.
+func (r *replica) endOf(b *batch) int64 {
+	us := r.config.starts().warm(&r.life, b.StartUS, r.config.stepTime(b.Batch))
+	return b.StartUS + roundHalfUp(r.config.slow(r.index, b.StartUS, us))
 }
 
 // finish ends the step in progress at now. Tokens become visible, then aborted requests leave, then

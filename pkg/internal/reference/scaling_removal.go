@@ -8,9 +8,9 @@ import "slices"
 func (s *simulation) changeReplicas(now int64) {
 	c := s.config.Scaling
 	for len(s.present()) < s.scaler.desired {
-		s.replicas = append(s.replicas, &replica{config: &s.config, index: len(s.replicas),
-			cache: newCache(s.config.usable(), s.config.UnhashedFirst),
-			life:  life{nextAt: now + c.ProvisionUS, killAt: Never, warmFrom: Never}})
+		r := newReplica(&s.config)
+		r.index, r.life = len(s.replicas), life{nextAt: now + c.ProvisionUS, killAt: Never, warmFrom: Never}
+		s.replicas = append(s.replicas, r)
 		s.router.inflight = append(s.router.inflight, 0)
 		s.router.indexes, s.router.blocks = append(s.router.indexes, nil), append(s.router.blocks, nil)
 		s.enter(len(s.replicas)-1, "provisioning", now)
@@ -79,13 +79,22 @@ func (s *simulation) redirectAll(i int, now int64) {
 		case q.stage == stageQueued:
 			r.leave(q)
 			r.replace(q, ghostOf(q))
-		case q.stage == stageRunning && r.step == nil:
-			r.leave(q)
+		case q.stage == stageLoading:
+			g := ghostOf(q)
+			r.replace(q, g)
+			r.abortLoad(g, now)
+			r.host.counts.Moved++
 		case q.stage == stageRunning:
 			g := ghostOf(q)
 			r.replace(q, g)
-			r.aborted = append(r.aborted, g)
+			switch {
+			case r.step != nil:
+				r.aborted = append(r.aborted, g)
+			case r.host == nil || !r.keepsBlocks(g):
+				r.leave(g)
+			}
 		}
+		q.host = hostUse{}
 		q.tables, q.lastState, q.computed, q.inFlight, q.junction = nil, nil, 0, 0, 0
 		q.outcome.Redirects++
 		q.stage, q.until, q.reported = stageRouting, now, false
@@ -114,16 +123,26 @@ func (r *replica) replace(q, ghost *request) {
 			}
 		}
 	}
-	if k := slices.Index(r.running, q); k >= 0 {
-		r.running[k] = ghost
+	for _, list := range [][]*request{r.running, r.loading} {
+		if k := slices.Index(list, q); k >= 0 {
+			list[k] = ghost
+		}
+	}
+	if r.host != nil {
+		for _, t := range r.host.transfers {
+			if t.request == q {
+				t.request = ghost
+			}
+		}
 	}
 }
 
 // bury ends a replica that drains and has nothing left.
 func (s *simulation) bury(i int, now int64) {
 	r := s.replicas[i]
-	if r.life.state == "draining" && r.step == nil && s.router.inflight[i] == 0 {
+	if r.life.state == "draining" && r.step == nil && s.router.inflight[i] == 0 && len(r.orphans) == 0 {
 		r.ahead = nil
+		r.failTransfers(now)
 		s.enter(i, "gone", now)
 	}
 }

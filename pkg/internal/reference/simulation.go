@@ -216,7 +216,7 @@ func (s *simulation) run() {
 			s.readReports(now)
 		}
 		s.router.settled = true
-		for s.tryFlow(now) || s.startSteps(now) {
+		for s.isOpen() && (s.tryFlow(now) || s.startSteps(now)) {
 			s.dispatchAll(now)
 		}
 	}
@@ -258,7 +258,7 @@ func (s *simulation) startSteps(now int64) (changed bool) {
 			r.start(now)
 			s.startPulls(i, now)
 			r.changed = r.changed || r.step != nil // else its requests wait for transfers
-		case r.host != nil:
+		case r.host != nil && r.life.state != "gone":
 			r.offerIdle(now)
 		}
 		changed, r.changed = changed || r.changed, false
@@ -295,14 +295,18 @@ func (s *simulation) dispatch(now int64) bool {
 			return true
 		}
 	}
-	for _, r := range s.replicas {
+	for i, r := range s.replicas {
 		if r.host == nil {
 			continue
 		}
-		if ended, left := r.endTransfer(now); ended {
+		if t, left := r.endTransfer(now); t != nil {
+			s.flow.due = s.flow.due || t.Load
 			for _, q := range left {
-				s.router.inflight[q.outcome.Replica]--
+				if !q.ghost {
+					s.router.inflight[q.outcome.Replica]--
+				}
 			}
+			s.bury(i, now)
 			return true
 		}
 	}
@@ -341,7 +345,7 @@ func (s *simulation) nextTime() (at int64, ok bool) {
 			times = append(times, q.DeadlineUS)
 		}
 	}
-	if !slices.ContainsFunc(s.requests, func(q *request) bool { return !q.final() && q.stage != stageBlocked }) {
+	if !s.isOpen() {
 		return 0, false
 	}
 	for _, r := range s.replicas {
@@ -382,6 +386,11 @@ func (s *simulation) nextTime() (at int64, ok bool) {
 	}
 	s.last, s.snapshotRead = at, false
 	return at, true
+}
+
+// isOpen reports whether any request that was issued is not final.
+func (s *simulation) isOpen() bool {
+	return slices.ContainsFunc(s.requests, func(q *request) bool { return !q.final() && q.stage != stageBlocked })
 }
 
 // result collects the outcomes; requests that are not final were cut by the horizon.

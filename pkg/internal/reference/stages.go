@@ -148,6 +148,7 @@ func (s *simulation) abort(q *request, now int64, state, reason string) {
 func (s *simulation) abortAt(r *replica, q *request, now int64) bool {
 	switch {
 	case q.stage == stageLoading:
+		s.flow.due = true
 		return r.abortLoad(q, now)
 	case q.stage == stageQueued:
 		if r.host != nil {

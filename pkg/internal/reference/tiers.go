@@ -29,6 +29,7 @@ type Transfer struct {
 	Request                     string
 	Blocks                      int
 	AskedUS, StartedUS, EndedUS int64
+	Failed                      bool
 }
 
 func (t Transfer) text(replica int) string {
@@ -36,8 +37,12 @@ func (t Transfer) text(replica int) string {
 	if t.Load {
 		kind = "load"
 	}
-	return fmt.Sprintf("replica %d: %s %s %d blocks asked=%d started=%d ended=%d", replica, kind, t.Request, t.Blocks,
-		t.AskedUS, t.StartedUS, t.EndedUS)
+	end := "ended"
+	if t.Failed {
+		end = "failed"
+	}
+	return fmt.Sprintf("replica %d: %s %s %d blocks asked=%d started=%d %s=%d", replica, kind, t.Request, t.Blocks,
+		t.AskedUS, t.StartedUS, end, t.EndedUS)
 }
 
 // setHost sets a key of the host in a story.
@@ -85,6 +90,8 @@ type HostCounts struct {
 	Stuck, Late, Last, Flushed int
 	// Closed counts offers that are not made, since too little of the cache is in use.
 	Closed int
+	// Failed counts transfers of replicas that went down or are gone, Moved loads of requests that went elsewhere.
+	Failed, Moved int
 	// Grown and Shrunk count adaptations of the target of arc.
 	Grown, Shrunk int
 }
@@ -107,6 +114,8 @@ func (h *HostCounts) add(b HostCounts) {
 	h.Closed += b.Closed
 	h.Grown += b.Grown
 	h.Shrunk += b.Shrunk
+	h.Failed += b.Failed
+	h.Moved += b.Moved
 }
 
 // host is the memory of a replica's host.

@@ -6,6 +6,10 @@ import "slices"
 
 // leaveHost ends the use of the host by a request that still has its blocks, if it has any.
 func (r *replica) leaveHost(q *request) {
+	if q.ghost {
+		q.host = hostUse{}
+		return
+	}
 	r.host.number(q)
 	x := leaver{request: q, use: q.host, offered: q.host.offered}
 	if slices.Contains(r.running, q) {
@@ -96,11 +100,11 @@ func (r *replica) freeOrphans(now int64) (freed []*request) {
 	return freed
 }
 
-// endTransfer ends a transfer at now and returns the requests that leave then.
-func (r *replica) endTransfer(now int64) (ended bool, left []*request) {
+// endTransfer ends a transfer at now and returns it, nil if there is none, and the requests that leave then.
+func (r *replica) endTransfer(now int64) (ended *transfer, left []*request) {
 	i := slices.IndexFunc(r.host.transfers, func(t *transfer) bool { return t.EndedUS == now })
 	if i < 0 {
-		return false, nil
+		return nil, nil
 	}
 	t := r.host.transfers[i]
 	r.host.transfers = slices.Delete(r.host.transfers, i, i+1)
@@ -111,7 +115,25 @@ func (r *replica) endTransfer(now int64) (ended bool, left []*request) {
 	if r.step == nil {
 		left = r.freeOrphans(now)
 	}
-	return true, left
+	return t, left
+}
+
+// failTransfers ends all transfers of a replica that is down or gone.
+func (r *replica) failTransfers(now int64) {
+	if r.host == nil {
+		return
+	}
+	for _, t := range r.host.transfers {
+		if t.AskedUS <= now {
+			t.Failed = t.EndedUS > now
+			t.StartedUS, t.EndedUS = min(t.StartedUS, now), now
+			r.host.done = append(r.host.done, t.Transfer)
+			if t.Failed {
+				r.host.counts.Failed++
+			}
+		}
+	}
+	r.host.transfers = nil
 }
 
 // free frees the blocks of a request.

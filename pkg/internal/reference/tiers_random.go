@@ -6,6 +6,27 @@ import "math/rand/v2"
 // host's memory too.
 func RandomHosts(seed uint64) (Config, []Request) {
 	c, requests := Random(seed)
+	c = withHosts(c, requests, seed)
+	if a := (&generator{Rand: rand.New(rand.NewPCG(seed, 0x61747472))}); c.Replicas > 1 && a.percent(30) {
+		c.Routing, c.Scorers, c.Picker = "attribute", nil, ""
+		c.Named.Attribute, c.Named.Sign = pick(a, "kv_util_cpu", "loading"), pick(a, 1, -1.0)
+		c.Tie = pick(a, "random", "first")
+	}
+	return c, requests
+}
+
+// RandomHostFleets is RandomHosts with an auto-scaler, replicas that fail, or both.
+func RandomHostFleets(seed uint64) (Config, []Request) {
+	draw := RandomFailures
+	if (&generator{Rand: rand.New(rand.NewPCG(seed, 0x666c6565))}).percent(40) {
+		draw = RandomScaling
+	}
+	c, requests := draw(seed)
+	return withHosts(c, requests, seed), requests
+}
+
+// withHosts gives c memory of the hosts, and some requests prompts that were there before.
+func withHosts(c Config, requests []Request, seed uint64) Config {
 	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0x686f7374))}
 	c.Groups, c.States, c.HashAll, c.Sparse, c.Interval = nil, States{}, false, false, 0
 	c.KeepUntilComputed, c.ReserveWindow = false, false
@@ -32,11 +53,6 @@ func RandomHosts(seed uint64) (Config, []Request) {
 		c.Scheduler = "fcfs"
 		e.assignPriorities(requests)
 	}
-	if a := (&generator{Rand: rand.New(rand.NewPCG(seed, 0x61747472))}); c.Replicas > 1 && a.percent(30) {
-		c.Routing, c.Scorers, c.Picker = "attribute", nil, ""
-		c.Named.Attribute, c.Named.Sign = pick(a, "kv_util_cpu", "loading"), pick(a, 1, -1.0)
-		c.Tie = pick(a, "random", "first")
-	}
 	for i := range requests {
 		r := &requests[i]
 		if i > 0 && d.percent(30) { // a prompt that was there before
@@ -48,7 +64,7 @@ func RandomHosts(seed uint64) (Config, []Request) {
 			r.Input = max(r.Input, named)
 		}
 	}
-	return c, requests
+	return c
 }
 
 // link draws a link on which a block takes less or more than a step of this many µs.
