@@ -65,8 +65,8 @@ func (x *slowSteps) add(start, normal, actual des.Time) {
 	x.normalUS, x.actualUS = x.normalUS+normal, x.actualUS+actual
 }
 
-// pace is what changes the lengths of the steps of a replica: it warms up since a time, unless warmup is nil, and may be
-// slow.
+// pace is what changes the lengths of the steps of a replica: it warms up since a time, unless warmup is nil, and may
+// be slow.
 type pace struct {
 	warmup *scale.Warmup
 	since  des.Time
