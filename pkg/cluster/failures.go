@@ -24,7 +24,7 @@ type Failure struct {
 	// partition (the router's snapshots of it do not change, while requests and probes reach it).
 	At   scale.Duration `yaml:"at" json:"at"`
 	Kind string         `yaml:"kind" json:"kind"`
-	// Deployment may be left out if there is only one.
+	// Deployment may be left out if there is only one. A prefill pool has the id of its deployment with .prefill.
 	Deployment string `yaml:"deployment" json:"deployment"`
 	Replica    int    `yaml:"replica" json:"replica"`
 	// For is how long it lasts, for one that is down until it begins to load; "" is for good.
@@ -145,11 +145,8 @@ func (c *Config) validateFailures(errorf strictyaml.Errorf) error {
 	if !c.Fails() {
 		return nil
 	}
-	for i := range c.Deployments {
-		d := &c.Deployments[i]
-		if d.Disaggregates() {
-			return errorf(failuresPath, "is not supported with a disaggregated deployment, %s", d.ID)
-		}
+	pools := c.Pools()
+	for _, d := range pools {
 		if _, err := c.RestartPlan(d); err != nil {
 			if invalid, ok := errors.AsType[*scale.Error](err); ok && !c.Scales(d) {
 				return errorf(failuresPath+".restart."+invalid.Path, "%s", invalid.Msg)
@@ -158,7 +155,7 @@ func (c *Config) validateFailures(errorf strictyaml.Errorf) error {
 		}
 	}
 	for i := range c.Failures.Events {
-		if err := c.validateFailure(&c.Failures.Events[i], fmt.Sprintf("%s.events[%d]", failuresPath, i),
+		if err := c.validateFailure(&c.Failures.Events[i], pools, fmt.Sprintf("%s.events[%d]", failuresPath, i),
 			errorf); err != nil {
 			return err
 		}
@@ -167,10 +164,10 @@ func (c *Config) validateFailures(errorf strictyaml.Errorf) error {
 }
 
 // validateFailure checks one event.
-func (c *Config) validateFailure(f *Failure, path string, errorf strictyaml.Errorf) error {
-	ids := make([]string, len(c.Deployments))
-	for i := range c.Deployments {
-		ids[i] = c.Deployments[i].ID
+func (c *Config) validateFailure(f *Failure, pools []*Deployment, path string, errorf strictyaml.Errorf) error {
+	ids := make([]string, len(pools))
+	for i, d := range pools {
+		ids[i] = d.ID
 	}
 	at := slices.Index(ids, f.Deployment)
 	switch {
@@ -203,7 +200,7 @@ func (c *Config) validateFailure(f *Failure, path string, errorf strictyaml.Erro
 			return errorf(path+".for", "must be above 0; without it the replica does not come back")
 		}
 	}
-	d := &c.Deployments[at]
+	d := pools[at]
 	if last := d.Replicas - 1; f.Replica < 0 || !c.Scales(d) && f.Replica > last {
 		return errorf(path+".replica", "must be between 0 and %d, is %d", last, f.Replica)
 	}

@@ -46,6 +46,24 @@ func TestFailureErrors(t *testing.T) {
 	}
 }
 
+// TestFailuresOfPools: a prefill pool has an id of its own, and its own number of replicas.
+func TestFailuresOfPools(t *testing.T) {
+	const pools = "architecture: disaggregated, prefill: {replicas: 3}, "
+	for _, c := range []struct{ event, want string }{
+		{"deployment: main.prefill, replica: 2", ""},
+		{"replica: 1", ""}, // of the decode pool
+		{"replica: 2", "failures.events[0].replica: must be between 0 and 1, is 2"},
+		{"deployment: main.prefill, replica: 3", "failures.events[0].replica: must be between 0 and 2, is 3"},
+		{"deployment: main.decode", `unknown deployment "main.decode"`},
+	} {
+		events := "failures: {restart: {load: 1s}, events: [{at: 1s, kind: down, for: 1s, " + c.event + "}]}"
+		_, err := parse(failingCluster(pools, events), Options{})
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: error %v, want %q", c.event, err, c.want)
+		}
+	}
+}
+
 func TestFailureWarnings(t *testing.T) {
 	for _, c := range []struct{ failures, want string }{
 		{"failures: {events: []}", "failures has no effect: it has no events and no random"},

@@ -17,10 +17,11 @@ import (
 // if the prompt does not fit into the cache together with what prompts in chunks and other transfers still need.
 func (e *Engine) pull(s, hit int32) bool {
 	o, q := e.offload, &e.seqs[s]
-	if !e.holdForLoad(q, int(q.input)) {
+	tokens := q.input + q.generated
+	if !e.holdForLoad(q, int(tokens)) {
 		return false
 	}
-	n := (q.input+o.blockSize-1)/o.blockSize - hit
+	n := (tokens+o.blockSize-1)/o.blockSize - hit
 	q.remote, q.pulled = false, true
 	e.startLoading(s, hit, underWay{Transfer: Transfer{Transfer: link.Transfer{Asked: e.now, Started: e.now,
 		Ended: math.MaxInt64}, Load: true, Tag: q.tag, Blocks: n}, seq: s})
@@ -48,7 +49,12 @@ func (e *Engine) Release(s int32) {
 }
 
 // Held returns how many requests that have all their output keep their blocks.
-func (e *Engine) Held() int { return e.offload.held }
+func (e *Engine) Held() int {
+	if e.offload == nil {
+		return 0
+	}
+	return e.offload.held
+}
 
 // Pulling returns how many transfers from other replicas are under way.
 func (e *Engine) Pulling() int { return len(e.offload.loading) }

@@ -60,12 +60,7 @@ func (w *flow) next() des.Time {
 // Advance moves bytes until now, which is at most Next, and returns the transfers that end then, in the order in which
 // they were asked for.
 func (f *Fair) Advance(now des.Time) (ended []int32) {
-	for i := range f.flows {
-		if w := &f.flows[i]; w.moving {
-			w.left -= float64(f.rate(w) * float64(now-f.now))
-		}
-	}
-	f.now = now
+	f.move(now)
 	kept := f.flows[:0]
 	for _, w := range f.flows {
 		switch {
@@ -80,12 +75,47 @@ func (f *Fair) Advance(now des.Time) (ended []int32) {
 		kept = append(kept, w)
 	}
 	f.flows = kept
+	f.setEnds()
+	return ended
+}
+
+// Cancel ends those transfers at now, which is at most Next, for which is returns true, and returns them in the order
+// in which they were asked for.
+func (f *Fair) Cancel(now des.Time, is func(id int32) bool) (canceled []int32) {
+	f.move(now)
+	kept := f.flows[:0]
+	for _, w := range f.flows {
+		if !is(w.id) {
+			kept = append(kept, w)
+			continue
+		}
+		if w.moving {
+			f.count(&w, -1)
+		}
+		canceled = append(canceled, w.id)
+	}
+	f.flows = kept
+	f.setEnds()
+	return canceled
+}
+
+// move moves bytes until now.
+func (f *Fair) move(now des.Time) {
 	for i := range f.flows {
 		if w := &f.flows[i]; w.moving {
-			w.ends = max(w.asked+1, now+des.Time(math.Ceil(w.left/f.rate(w)-roundingSlack)))
+			w.left -= float64(f.rate(w) * float64(now-f.now))
 		}
 	}
-	return ended
+	f.now = now
+}
+
+// setEnds sets when the transfers in progress end from now on.
+func (f *Fair) setEnds() {
+	for i := range f.flows {
+		if w := &f.flows[i]; w.moving {
+			w.ends = max(w.asked+1, f.now+des.Time(math.Ceil(w.left/f.rate(w)-roundingSlack)))
+		}
+	}
 }
 
 // roundingSlack is the part of a µs by which the rounding of a transfer's bytes may exceed a whole µs.

@@ -44,17 +44,18 @@ func featuresText(config tree, deployments []tree) string {
 			parts = append(parts, short(text, maxSetupPart))
 		}
 	}
-	several := len(config.list("deployments")) > 1
+	several, pools := len(config.list("deployments")) > 1, false
 	for _, d := range deployments {
 		of := ""
 		if several {
 			of = " of " + name(fmt.Sprint(d["id"]))
 		}
+		pools = pools || d["prefill"] != nil
 		add(poolsText(d, of))
 		add(tiersText(d, of))
 	}
 	add(scalingText(config.at("policies").at("autoscale")))
-	add(failuresText(config.at("failures"), several))
+	add(failuresText(config.at("failures"), several || pools))
 	if h := config.at("control_plane").at("health_check"); h != nil {
 		add(fmt.Sprintf("health checks every %v, a replica is out after %v failed", h["interval"],
 			h["failures"]))

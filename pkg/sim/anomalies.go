@@ -69,8 +69,8 @@ func (l *anomalyMonitor) observe(s *simulation, h hook, i int32) error {
 	case onBatch:
 		l.batchFormed(s, i, s.replicas[i].engine)
 	case onMove:
-		if r := s.request(i); r.engineSeq != missing && r.out.ScheduledUS.IsZero() {
-			l.notify(s, anomaly.Event{Kind: anomaly.Dequeued, Replica: r.replica, Tag: i})
+		if at, queued := s.request(i).queuedAt(); queued {
+			l.notify(s, anomaly.Event{Kind: anomaly.Dequeued, Replica: at, Tag: i})
 		}
 	case onScale:
 		l.scaled(s, i)

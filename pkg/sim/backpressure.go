@@ -50,7 +50,7 @@ func (s *simulation) openAmong(candidates []policy.Replica) []policy.Replica {
 
 // holdsBack reports whether no replica is open for a request, which is about to be sent.
 func (s *simulation) holdsBack(r *request) bool {
-	if s.backpressure == nil {
+	if s.backpressure == nil || !s.reaches(r) { // then it fails
 		return false
 	}
 	if len(s.openAmong(s.router.views.reachable(s, r, 0))) > 0 {

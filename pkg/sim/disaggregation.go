@@ -23,12 +23,15 @@ type handoff struct {
 	stage        handoffStage
 	replica, seq int32
 	leaseEnd     des.Time // never if no such event is pending
+	transfer     int32    // its slot in simulation.transfers, while it runs
+	scheduled    bool     // it was in a batch of the prefill replica
 }
 
 type handoffStage uint8
 
 const (
 	noHandoff    handoffStage = iota
+	returning                 // a prefill replica is chosen again, at this instant
 	prefilling                // on the way to the prefill replica or there
 	atPrefill                 // its prompt is computed; its blocks are at the prefill replica
 	lapsed                    // they were freed, since the request has not come to the decode replica in time
@@ -86,17 +89,32 @@ func (s *simulation) rejectReason(d *deployment, r *request) string {
 // for its first batch.
 func (r *request) queuedAt() (replica int32, queued bool) {
 	if r.handoff.stage == prefilling {
-		return r.handoff.replica, r.handoff.seq != missing && r.out.PrefillScheduledUS.IsZero()
+		return r.handoff.replica, r.handoff.seq != missing && !r.handoff.scheduled
 	}
 	return r.replica, r.engineSeq != missing && r.out.ScheduledUS.IsZero()
+}
+
+// tokens is the number of tokens of a request that are computed before its next one: the prompt and those that it has.
+func (r *request) tokens() int {
+	n := int(r.out.InputTokens)
+	if r.moved != nil {
+		n += r.moved.Generated
+	}
+	return n
+}
+
+// disaggregates reports whether a prefill replica computes the prompt of a request that was routed to a replica of d.
+func (s *simulation) disaggregates(d *deployment, r *request) bool {
+	return d.pool != nil && d.pool.decider.Disaggregates(int64(r.tokens()), r.out.ExpectedCachedTokens) &&
+		s.deployments[d.pool.prefill].limits.rejectReason(int64(r.tokens()), 1) == "" &&
+		len(s.router.views.prefillCandidates(s, r, d, 0)) > 0
 }
 
 // sendToPrefill chooses the prefill replica of a request that was routed to a replica of d.
 func (s *simulation) sendToPrefill(slot int32, d *deployment) error {
 	r, p := s.request(slot), &s.deployments[d.pool.prefill]
 	needs := s.router.needs.prefill
-	s.telemetry.refreshAll(s, p.first, p.end, needs)
-	v := s.router.views.viewOf(s, r, needs, s.telemetry.states[p.first:p.end])
+	v := s.router.views.viewOf(s, r, needs, s.router.views.prefillCandidates(s, r, d, needs))
 	if err := s.observers.notify(s, onRouting, slot); err != nil {
 		return err
 	}
@@ -105,9 +123,11 @@ func (s *simulation) sendToPrefill(slot int32, d *deployment) error {
 	target := &s.replicas[chosen.Index]
 	s.router.prefixes.recordRouting(s, r, &chosen, needs)
 	target.requests++
-	r.handoff = handoff{prefilling, chosen.Index, missing, never}
+	r.handoff = handoff{stage: prefilling, replica: chosen.Index, seq: missing, leaseEnd: never}
 	s.await(r)
-	r.out.PrefillReplica = target.index
+	if r.isFirstWay() {
+		r.out.PrefillReplica = target.index
+	}
 	decision := s.decisions.next(stream.StagePrefillRouting)
 	decision.view, decision.choice = v, choice
 	if err := s.observers.notify(s, onDecision, slot); err != nil {
@@ -115,22 +135,42 @@ func (s *simulation) sendToPrefill(slot int32, d *deployment) error {
 	}
 	s.router.countSent(s, r, &chosen)
 	s.router.flow.recordSend(chosen.Index)
+	if s.failures != nil && !s.accepts(chosen.Index) {
+		return s.refuseSent(slot, chosen.Index)
+	}
 	return s.schedule(p.model.Queueing(r.out.InputTokens), enqueue, slot)
+}
+
+// isFirstWay reports whether a request has not been in the queue of a decode replica. Outcomes have the prefill replica
+// and the times there of the way to that queue only.
+func (r *request) isFirstWay() bool { return r.out.EnqueuedUS.IsZero() }
+
+// recordPrefill sets a time of this way, unless it is set.
+func (r *request) recordPrefill(at *stream.Micros, now des.Time) {
+	if r.isFirstWay() && at.IsZero() {
+		*at = stream.Micros(now)
+	}
+}
+
+// recordsTransfer reports whether the transfer of a request comes before its first batch of a decode replica, and after
+// the prefill that its outcome has.
+func (r *request) recordsTransfer() bool {
+	return r.out.ScheduledUS.IsZero() && !r.out.PrefilledUS.IsZero()
 }
 
 // enqueuePrefill hands a request to its prefill replica, for the first of its tokens.
 func (s *simulation) enqueuePrefill(slot int32) error {
 	r := s.request(slot)
 	at := r.handoff.replica
-	s.telemetry.beforeChange(s, at, s.events.instantDone)
-	r.out.PrefillEnqueuedUS = stream.Micros(s.now)
+	s.telemetry.beforeChange(s, at, s.instantDone())
+	r.recordPrefill(&r.out.PrefillEnqueuedUS, s.now)
 	s.router.flow.recordEnqueue(r, at)
 	order := 0.0
 	if !s.router.needs.fcfs {
 		order = s.router.policies.Scheduler.Order(s.router.views.local(s, r, at))
 	}
-	r.handoff.seq = s.replicas[at].engine.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: int(r.out.InputTokens),
-		Output: 1, Order: order, Hold: true})
+	r.handoff.seq = s.replicas[at].engine.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: r.tokens(), Output: 1,
+		Order: order, Hold: true})
 	if err := s.observers.notify(s, onEnqueue, slot); err != nil {
 		return err
 	}
@@ -146,7 +186,8 @@ func (s *simulation) prefilled(slot int32) {
 	s.router.countLeftReplica(s, r.handoff.replica)
 	s.router.flow.recordDeparture(r)
 	s.router.flow.recordSend(r.replica)
-	r.handoff.stage, r.out.PrefilledUS = atPrefill, stream.Micros(s.now)
+	r.handoff.stage = atPrefill
+	r.recordPrefill(&r.out.PrefilledUS, s.now)
 	s.replicas[r.replica].awaited.computed++
 	d := &s.deployments[s.replicas[r.replica].deployment]
 	at := s.now + d.pool.hopUS + d.model.Queueing(r.out.InputTokens)
@@ -160,7 +201,7 @@ func (s *simulation) prefilled(slot int32) {
 // endLease frees the blocks of a request that has not come to its decode replica in time.
 func (s *simulation) endLease(slot int32) {
 	r := s.request(slot)
-	s.releaseHeld(r)
+	s.releaseHeld(r.handoff.replica, r.handoff.seq)
 	s.stopAwaiting(r)
 	r.handoff.stage, r.handoff.leaseEnd = lapsed, never
 	s.transfers.expired++
@@ -171,8 +212,11 @@ func (s *simulation) startPull(slot int32, p *pool) {
 	x := &s.transfers.slots[slot]
 	r := s.request(x.Tag)
 	s.stopAwaiting(r)
-	r.handoff.stage, x.fromPrefill = transferring, r.handoff.replica
-	r.out.TransferBlocks = int64(x.Blocks)
+	r.handoff.stage, r.handoff.transfer = transferring, slot
+	x.fromPrefill, x.heldSeq, x.pullSeq, x.pulls = r.handoff.replica, r.handoff.seq, r.engineSeq, true
+	if r.recordsTransfer() {
+		r.out.TransferBlocks = int64(x.Blocks)
+	}
 	to := &s.replicas[x.replica]
 	bytes := float64(x.Blocks) * float64(s.deployments[to.deployment].blockBytes)
 	s.transfers.links[p.link].fair.Ask(s.now, slot, int32(s.replicas[x.fromPrefill].index), int32(to.index), bytes)
@@ -207,84 +251,6 @@ func (s *simulation) changeLink(i int32) error {
 	return nil
 }
 
-// endPull ends the transfer in a slot. Both replicas may then have work.
-func (s *simulation) endPull(slot int32) error {
-	x := &s.transfers.slots[slot]
-	x.Ended = s.now
-	r := s.request(x.Tag)
-	r.handoff.stage = atDecode
-	if !r.isFinal {
-		r.out.TransferredUS = stream.Micros(s.now)
-	}
-	s.releaseHeld(r)
-	s.telemetry.beforeChange(s, x.replica, s.events.instantDone)
-	for _, tag := range s.replicas[x.replica].engine.EndPull(r.engineSeq, s.now) {
-		s.depart(tag)
-	}
-	s.telemetry.afterChange(s, x.replica)
-	s.markReady(x.replica)
-	s.transfers.spare = append(s.transfers.spare, slot)
-	return s.observers.notify(s, onTransfer, slot)
-}
-
-// releaseHeld frees the blocks of a request at its prefill replica.
-func (s *simulation) releaseHeld(r *request) {
-	at := r.handoff.replica
-	s.telemetry.beforeChange(s, at, s.events.instantDone)
-	s.replicas[at].engine.Release(r.handoff.seq)
-	s.telemetry.afterChange(s, at)
-	s.router.flow.schedule(s)
-	s.markReady(at)
-}
-
-// expireHandoff ends a request at its deadline before its prompt has arrived at the decode replica. Blocks in a
-// transfer stay until that ends.
-func (s *simulation) expireHandoff(slot int32) error {
-	r := s.request(slot)
-	at := r.handoff.replica
-	switch {
-	case r.handoff.stage == transferring:
-		return s.abort(slot, stream.StateTimedOut, stream.ReasonDeadline)
-	case r.handoff.stage == atPrefill:
-		s.releaseHeld(r)
-		s.stopAwaiting(r)
-		r.handoff.stage = atDecode
-		if r.engineSeq != missing {
-			return s.abort(slot, stream.StateTimedOut, stream.ReasonDeadline)
-		}
-	case r.handoff.stage == lapsed:
-	case r.handoff.seq != missing:
-		return s.abortPrefill(slot)
-	default:
-		s.stopAwaiting(r)
-		s.router.countLeftReplica(s, at)
-	}
-	s.events.stale++ // it does not enter the queue
-	s.leaveOnTheWay(slot)
-	return s.drop(slot, stream.StateTimedOut, stream.ReasonDeadline)
-}
-
-// abortPrefill ends a request that a prefill replica holds.
-func (s *simulation) abortPrefill(slot int32) error {
-	r := s.request(slot)
-	at := r.handoff.replica
-	s.stopAwaiting(r)
-	s.telemetry.beforeChange(s, at, s.events.instantDone)
-	_, removed := s.replicas[at].engine.Abort(r.handoff.seq)
-	s.telemetry.afterChange(s, at)
-	s.markReady(at)
-	if err := s.finalize(slot, stream.StateTimedOut, stream.ReasonDeadline); err != nil {
-		return err
-	}
-	s.router.countLeft(s, r)
-	s.router.flow.schedule(s)
-	s.router.countInflight(r, -1)
-	if removed { // else it leaves when its step ends
-		s.depart(slot)
-	}
-	return nil
-}
-
 // checkHandoffs checks that the blocks of each request are where its stage says: until its transfer ends the prefill
 // replica holds them, and while it runs the decode replica, too.
 func (s *simulation) checkHandoffs(r *replica) error {
@@ -299,6 +265,18 @@ func (s *simulation) checkHandoffs(r *replica) error {
 			held++
 		}
 		if &s.replicas[q.replica] == r && q.handoff.stage == transferring {
+			pulled++
+		}
+	}
+	for i := range s.transfers.slots {
+		x := &s.transfers.slots[i]
+		if !x.pulls || !x.moved {
+			continue
+		}
+		if &s.replicas[x.fromPrefill] == r {
+			held++
+		}
+		if &s.replicas[x.replica] == r {
 			pulled++
 		}
 	}

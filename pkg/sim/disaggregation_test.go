@@ -15,6 +15,11 @@ func TestReferenceOnDisaggregation(t *testing.T) {
 	compareSeeds(t, 400, 100, reference.RandomDisaggregation, 1460, 3576)
 }
 
+// TestReferenceOnDisaggregationFailures is TestReferenceOnDisaggregation with replicas of both pools that fail.
+func TestReferenceOnDisaggregationFailures(t *testing.T) {
+	compareSeeds(t, 2000, 200, reference.RandomDisaggregationFailures, 7384)
+}
+
 // handoffFields are what only outcomes with a prefill replica have.
 type handoffFields struct {
 	Replica, Blocks, Cached int

@@ -85,8 +85,8 @@ func (s *simulation) setUpFailures(c *cluster.Config, seed uint64) error {
 			return dist.NewStream(seed, "failures/"+deployment+"/"+strconv.FormatInt(index, 10))
 		}}
 	s.failures = f
-	for i := range c.Deployments {
-		plan, err := c.RestartPlan(&c.Deployments[i])
+	for _, d := range c.Pools() {
+		plan, err := c.RestartPlan(d)
 		if err != nil {
 			return err
 		}
@@ -257,7 +257,7 @@ func (s *simulation) crash(i int32, redirect bool) error {
 	if err := s.setPhase(i, failed); err != nil {
 		return err
 	}
-	for _, slot := range s.requestsOf(i) {
+	for _, slot := range s.requestsOf(i, true) {
 		if r := s.request(slot); redirect && r.out.Redirects < maxRedirects {
 			s.failures.stats.redirected++
 			s.failures.refuse(s, r.position, i)
@@ -268,10 +268,13 @@ func (s *simulation) crash(i int32, redirect bool) error {
 			return err
 		}
 	}
-	if err := s.redirectRequests(i); err != nil { // the others
+	if err := s.redirectRequests(i, s.requestsOf(i, true)); err != nil { // the others
 		return err
 	}
-	s.telemetry.beforeChange(s, i, s.events.instantDone)
+	if err := s.transfers.failPulls(s, i); err != nil {
+		return err
+	}
+	s.telemetry.beforeChange(s, i, s.instantDone())
 	for _, tag := range s.replicas[i].engine.Crash(s.now) {
 		s.depart(tag)
 	}
@@ -388,17 +391,28 @@ func (s *simulation) someReplica(r *request, is func(int32) bool) bool {
 }
 
 // refuseSent ends the way of a request to a replica that does not accept it: it fails, or goes back to routing.
-func (s *simulation) refuseSent(slot int32) error {
+func (s *simulation) refuseSent(slot, i int32) error {
 	r := s.request(slot)
-	f, i := s.failures, r.replica
+	f, prefills := s.failures, r.handoff.stage == prefilling
 	f.stats.refused++
 	if !f.replicas[i].redirect || r.out.Redirects >= maxRedirects {
 		f.stats.lost++
+		decode := r.replica
+		if prefills {
+			s.stopAwaiting(r)
+			s.router.countLeftReplica(s, i)
+		}
 		s.leaveOnTheWay(slot)
-		return s.drop(slot, stream.StateFailed, stream.ReasonReplicaLost)
+		if err := s.drop(slot, stream.StateFailed, stream.ReasonReplicaLost); err != nil {
+			return err
+		}
+		return s.fleet.settle(s, decode)
 	}
 	f.stats.redirected++
 	f.refuse(s, r.position, i)
+	if prefills {
+		return s.returnToPrefill(slot)
+	}
 	return s.moveAway(slot)
 }
 

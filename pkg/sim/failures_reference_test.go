@@ -35,6 +35,9 @@ func setFailures(c *cluster.Config, f *reference.Failures) {
 		case e.Cut:
 			x.Kind, x.Inflight = cluster.FailurePartition, ""
 		}
+		if e.Prefill {
+			x.Deployment = "main.prefill"
+		}
 		if e.ForUS != reference.Never {
 			x.For = us(e.ForUS)
 		}

@@ -182,7 +182,7 @@ func (s *simulation) removeReplica(i int32) error {
 	case plan.Drain == scale.DrainImmediate:
 		return s.loseRequests(i)
 	case plan.Drain == scale.DrainRedirect:
-		return s.redirectRequests(i)
+		return s.redirectRequests(i, s.requestsOf(i, false))
 	case plan.DrainTimeoutUS > 0:
 		s.scheduleReplica(plan.DrainTimeoutUS, drainTimeout, i)
 	}
@@ -194,7 +194,7 @@ func (s *simulation) loseRequests(i int32) error {
 	if s.fleet.members[i].phase == gone {
 		return nil
 	}
-	for _, slot := range s.requestsOf(i) {
+	for _, slot := range s.requestsOf(i, false) {
 		if err := s.lose(slot); err != nil {
 			return err
 		}
@@ -202,10 +202,17 @@ func (s *simulation) loseRequests(i int32) error {
 	return s.fleet.settle(s, i)
 }
 
-// requestsOf returns the slots of the requests of a replica that are not final, in the order of the stream.
-func (s *simulation) requestsOf(i int32) (slots []int32) {
+// requestsOf returns the slots of the requests of a replica that are not final, in the order of the stream. Those of a
+// prefill replica are the ones whose prompts it computes and, if it is down, whose blocks it still has.
+func (s *simulation) requestsOf(i int32, isDown bool) (slots []int32) {
 	for slot := range s.requests.slots {
-		if r := &s.requests.slots[slot]; r.position >= 0 && r.replica == i && !r.isFinal {
+		r := &s.requests.slots[slot]
+		if r.position < 0 || r.isFinal {
+			continue
+		}
+		h := &r.handoff
+		prefills := h.stage == prefilling || isDown && (h.stage == atPrefill || h.stage == transferring)
+		if r.replica == i || prefills && h.replica == i {
 			slots = append(slots, int32(slot))
 		}
 	}
@@ -213,15 +220,19 @@ func (s *simulation) requestsOf(i int32) (slots []int32) {
 	return slots
 }
 
-// redirectRequests sends all requests of a replica back to routing.
-func (s *simulation) redirectRequests(i int32) error {
-	slots := s.requestsOf(i)
+// redirectRequests sends requests of a replica back to routing, or those of a prefill replica to the choice of another
+// one.
+func (s *simulation) redirectRequests(i int32, slots []int32) error {
 	s.events.queue.Keep(func(e des.Event) bool { // those on the way do not arrive
 		return e.Kind() != enqueue || !slices.Contains(slots, e.Slot)
 	})
-	s.telemetry.beforeChange(s, i, s.events.instantDone)
+	s.telemetry.beforeChange(s, i, s.instantDone())
+	move := s.moveAway
+	if s.deployments[s.replicas[i].deployment].prefills {
+		move = s.returnToPrefill
+	}
 	for _, slot := range slots {
-		if err := s.moveAway(slot); err != nil {
+		if err := move(slot); err != nil {
 			return err
 		}
 	}
@@ -238,23 +249,23 @@ func (s *simulation) moveAway(slot int32) error {
 	s.events.queue.Push(des.NewEvent(s.now, routing, r.position, slot))
 	s.router.countLeft(s, r)
 	s.router.flow.recordDeparture(r)
-	if r.engineSeq != missing {
-		r.moved = s.replicas[r.replica].engine.Move(r.engineSeq)
-		r.recordResult(&r.moved.Result)
-		r.endPreemption(s.now)
-	}
+	s.leaveEngine(r)
+	left := s.leavePrefill(slot)
 	if r.flowTimeout >= s.now { // flow control may queue it again, for as long as at first
 		s.events.queue.Keep(func(e des.Event) bool { return e.Kind() != flowTimeout || e.Slot != slot })
 		r.flowTimeout = never
 	}
-	r.replica, r.engineSeq = missing, missing
+	r.replica = missing
 	r.out.Redirects++
-	return nil
+	return s.settleBoth(missing, left)
 }
 
 // lose ends a request whose replica goes.
 func (s *simulation) lose(slot int32) error {
-	if s.request(slot).engineSeq != missing {
+	switch r := s.request(slot); {
+	case r.handoff.stage != noHandoff && r.handoff.stage != atDecode:
+		return s.endHandoff(slot, stream.StateFailed, stream.ReasonReplicaLost)
+	case r.engineSeq != missing:
 		return s.abort(slot, stream.StateFailed, stream.ReasonReplicaLost)
 	}
 	s.events.stale++ // it does not enter the queue
@@ -268,7 +279,7 @@ func (f *fleet) settle(s *simulation, i int32) error {
 		return nil
 	}
 	e := s.replicas[i].engine
-	if e.Busy() || e.Orphans() > 0 {
+	if e.Busy() || e.Orphans()+e.Held() > 0 {
 		return nil
 	}
 	e.FailTransfers(s.now)

@@ -39,10 +39,13 @@ type flowStats struct{ queued, peak, rejected, expired int64 }
 // enqueue queues a request until it can be sent, which may be at once. A request that would have to
 // wait in a full queue is rejected and counts as never admitted.
 func (f *flowControl) enqueue(s *simulation, slot int32) error {
-	if len(f.queues) == 0 {
+	r := s.request(slot)
+	switch {
+	case r.handoff.stage == returning:
+		return s.chooseAgain(slot)
+	case len(f.queues) == 0:
 		return s.sendWhenOpen(slot)
 	}
-	r := s.request(slot)
 	model := r.model
 	queue := f.queues[model]
 	queue.Push(slot, s.router.views.policyRequest(r), s.now)
@@ -162,7 +165,7 @@ func (f *flowControl) recordDeparture(r *request) {
 
 // schedule drains the queues after the other events of this instant.
 func (f *flowControl) schedule(s *simulation) {
-	if len(f.queues) > 0 {
+	if len(f.queues) > 0 || s.backpressure != nil {
 		f.scheduleAt(s, s.now)
 	}
 }
@@ -180,7 +183,7 @@ func (f *flowControl) scheduleAtRefresh(s *simulation, v *policy.View) {
 	next := noHorizon
 	for _, t := range s.telemetry.periodic {
 		if at := s.now - s.now%t.us; f.awaits(s, v.Replicas, t.field) {
-			if at < s.now || s.events.instantDone {
+			if at < s.now || s.instantDone() {
 				at += t.us
 			}
 			next = min(next, at)
@@ -209,11 +212,11 @@ func (f *flowControl) awaits(s *simulation, replicas []policy.Replica, field pol
 
 // drainAll drains all queues.
 func (f *flowControl) drainAll(s *simulation) error {
-	s.events.instantDone, f.drainAt = true, -1
+	s.endInstant()
+	f.drainAt = -1
 	if f.refreshAt == s.now {
 		f.refreshAt = -1
 	}
-	defer func() { s.events.instantDone = false }()
 	for model := range f.queues {
 		if err := f.drain(s, model); err != nil {
 			return err

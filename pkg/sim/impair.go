@@ -147,7 +147,7 @@ func (s *simulation) cutOff(i int32, begins bool) {
 		return
 	}
 	if x.failures == 0 {
-		o.beforeChange(s, i, s.events.instantDone)
+		o.beforeChange(s, i, s.instantDone())
 		for _, f := range o.late {
 			o.sample(s, i, f, s.now)
 		}

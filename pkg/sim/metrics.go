@@ -31,7 +31,7 @@ func (m *metricsSink) observe(s *simulation, h hook, i int32) error {
 		}
 		m.ExtendTo(stream.Micros(s.now))
 	case onTransfer:
-		if t := &s.transfers.slots[i]; t.fromPrefill != missing {
+		if t := &s.transfers.slots[i]; t.fromPrefill != missing && !t.failed {
 			m.AddTransfer(t.Ended-t.Started, int64(t.Blocks)*s.deployments[s.replicas[t.replica].deployment].blockBytes)
 		}
 	case onSessionEnd:

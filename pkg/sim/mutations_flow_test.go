@@ -55,7 +55,7 @@ var brokenFlow = []rule{
 	{"what is sent at one instant reaches its queue in the order of the stream", "sim/flow.go",
 		"\tf.draining = true\n", ""},
 	{"reports follow the other events of an instant", "sim/flow.go",
-		"if at < s.now || s.events.instantDone {", "if at <= s.now {"},
+		"if at < s.now || s.instantDone() {", "if at <= s.now {"},
 	{"a request may wait as long as ttl_us", "sim/flow.go", "s.now + f.config.TTLUS", "s.now + 2*f.config.TTLUS"},
 	{"a request that a full queue rejects was not admitted", "sim/flow.go",
 		"\t\tr.out.AdmittedUS = stream.Never\n", ""},

@@ -357,6 +357,7 @@ func TestMutations(t *testing.T) {
 		{brokenGrowth, []string{"^TestQuietStores$"}},
 		{brokenRetries, []string{"^TestStories$", "^TestReferenceOnRetries$"}},
 		{brokenHandoffs, []string{"^TestStories$", "^TestReferenceOnDisaggregation$"}},
+		{brokenPoolFailures, []string{"^TestStories$", "^TestReferenceOnDisaggregationFailures$"}},
 		{brokenScaling, []string{"^TestStories$", "^TestReferenceOnScaling$"}},
 	} {
 		for _, b := range part.rules {

@@ -18,7 +18,7 @@ var brokenTierFleets = []rule{
 	{"one that ends then has not failed", "sim/transfers.go",
 		"x.failed = x.Ended > s.now", "x.failed = x.Ended >= s.now"},
 	{"a replica is gone when loads of requests that moved have ended", "sim/fleet.go",
-		"e.Busy() || e.Orphans() > 0", "e.Busy()"},
+		"e.Busy() || e.Orphans()+e.Held() > 0", "e.Busy() || e.Held() > 0"},
 	{"which the end of a load shows", "sim/transfers.go", "\treturn s.fleet.settle(s, i)\n", "\treturn nil\n"},
 	{"stores of a slow step begin when it ends", "engine/step.go",
 		"e.end(max(e.current.End, e.next.notBefore), e.next.length)",

@@ -94,7 +94,11 @@ func readFleet(t *testing.T, r *stream.Reader) string {
 		if err := r.Decode(&x); err != nil {
 			t.Fatal(err)
 		}
-		return fmt.Sprintf("%d replica %d %s with %d", x.AtUS, x.Replica, x.State, x.Inflight)
+		name := "replica"
+		if x.Deployment == "main.prefill" {
+			name = "prefill replica"
+		}
+		return fmt.Sprintf("%d %s %d %s with %d", x.AtUS, name, x.Replica, x.State, x.Inflight)
 	}
 	return ""
 }

@@ -112,8 +112,8 @@ type eventQueue struct {
 	ready []int32
 	// changed: something came to an idle replica, or left one, since steps were started last.
 	changed bool
-	// instantDone: all events of this instant are done except the start of steps.
-	instantDone bool
+	// done is 1 µs after the last instant of which all events were done except the start of steps.
+	done des.Time
 	// count is the number of events so far, limit their maximum.
 	count, limit int64
 	// stale is the number of pending events of requests that are gone.
@@ -399,6 +399,13 @@ func (s *simulation) run(stop func() error) error {
 	}
 	return nil
 }
+
+// instantDone reports whether all events of this instant were done once, except the start of steps. What follows may
+// cause others, but the snapshots of this instant have been taken.
+func (s *simulation) instantDone() bool { return s.events.done == s.now+1 }
+
+// endInstant notes that all events of this instant are done, except the start of steps.
+func (s *simulation) endInstant() { s.events.done = s.now + 1 }
 
 // dispatch processes an event.
 func (s *simulation) dispatch(e des.Event) error {

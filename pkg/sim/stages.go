@@ -197,15 +197,16 @@ func (s *simulation) send(slot int32) error {
 		return err
 	}
 	s.router.countSent(s, r, &chosen) // after the policy's view was recorded
-	disaggregates := d.pool != nil && d.pool.decider.Disaggregates(r.out.InputTokens, r.out.ExpectedCachedTokens)
+	refused := s.failures != nil && !s.accepts(chosen.Index)
+	disaggregates := !refused && s.disaggregates(d, r)
 	if !disaggregates { // else it is sent to a prefill replica first
 		s.router.flow.recordSend(chosen.Index)
 	}
 	if err := s.observers.notify(s, onSend, slot); err != nil {
 		return err
 	}
-	if s.failures != nil && !s.accepts(chosen.Index) {
-		return s.refuseSent(slot)
+	if refused {
+		return s.refuseSent(slot, chosen.Index)
 	}
 	if disaggregates {
 		return s.sendToPrefill(slot, d)
@@ -226,7 +227,7 @@ func (s *simulation) enqueue(slot int32) error {
 		}
 	}
 	r.handoff.leaseEnd = never
-	s.telemetry.beforeChange(s, r.replica, s.events.instantDone)
+	s.telemetry.beforeChange(s, r.replica, s.instantDone())
 	e := s.replicas[r.replica].engine
 	if r.out.EnqueuedUS.IsZero() {
 		r.out.EnqueuedUS = stream.Micros(s.now)
@@ -265,7 +266,7 @@ func (s *simulation) expire(slot int32) error {
 	case r.isFinal: // lost; the step with it has not ended
 		return nil
 	case r.handoff.stage != noHandoff && r.handoff.stage != atDecode:
-		return s.expireHandoff(slot)
+		return s.endHandoff(slot, stream.StateTimedOut, reason)
 	case r.engineSeq != missing:
 		return s.abort(slot, stream.StateTimedOut, reason)
 	case r.inFlowQueue:
@@ -301,7 +302,7 @@ func (s *simulation) leaveOnTheWay(slot int32) {
 func (s *simulation) abort(slot int32, state, reason string) error {
 	r := s.request(slot)
 	at := r.replica
-	s.telemetry.beforeChange(s, at, s.events.instantDone)
+	s.telemetry.beforeChange(s, at, s.instantDone())
 	e := s.replicas[at].engine
 	waiting := e.Waiting()
 	partial, removed := e.Abort(r.engineSeq)

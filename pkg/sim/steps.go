@@ -32,6 +32,7 @@ func (s *simulation) wake(i int32) bool {
 
 // startSteps starts a step on every idle replica with work.
 func (s *simulation) startSteps() error {
+	s.endInstant()
 	if len(s.events.ready) > 1 {
 		slices.Sort(s.events.ready)
 	}
@@ -81,11 +82,13 @@ func (s *simulation) recordBatch(i int32, step *engine.Step) {
 	for _, a := range step.Admitted {
 		r := s.request(a.Tag)
 		o := &r.out
-		switch r.handoff.stage {
-		case noHandoff:
+		switch {
+		case r.handoff.stage == prefilling:
+			if r.handoff.scheduled = true; r.isFirstWay() && o.PrefillScheduledUS.IsZero() {
+				o.PrefillScheduledUS, o.CachedTokens = stream.Micros(s.now), int64(a.Cached)
+			}
+		case o.PrefillScheduledUS.IsZero():
 			o.ScheduledUS, o.CachedTokens = stream.Micros(s.now), int64(a.Cached)
-		case prefilling:
-			o.PrefillScheduledUS, o.CachedTokens = stream.Micros(s.now), int64(a.Cached)
 		default:
 			o.ScheduledUS, o.DecodeCachedTokens = stream.Micros(s.now), int64(a.Cached)
 		}
@@ -146,7 +149,7 @@ func (s *simulation) coasts() bool {
 // finishStep applies the results of a replica's step.
 func (s *simulation) finishStep(i int32) error {
 	r := &s.replicas[i]
-	s.telemetry.beforeChange(s, i, s.events.instantDone)
+	s.telemetry.beforeChange(s, i, s.instantDone())
 	result, err := r.engine.Finish(s.now)
 	if err != nil {
 		return s.describeStuck(err)

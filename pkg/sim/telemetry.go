@@ -186,7 +186,7 @@ func (o *telemetry) refreshAll(s *simulation, first, end int, needs policy.Needs
 
 // refresh updates the fields of replica i that are in needs for a view, and counts their ages.
 func (o *telemetry) refresh(s *simulation, i int32, needs policy.Needs) {
-	o.beforeChange(s, i, s.events.instantDone)
+	o.beforeChange(s, i, s.instantDone())
 	cut := len(o.cut) > 0 && o.isCut(i)
 	for _, f := range o.late {
 		if needs.Has(f) && !cut {

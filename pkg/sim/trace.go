@@ -82,7 +82,8 @@ func (o *traceWriter) decision(s *simulation, r *request, d *decision) error {
 			x.Deployment, x.Replica = r.out.Deployment, r.out.Replica
 		} else {
 			o.needs = s.router.needs.prefill
-			x.Deployment, x.Replica = s.deployments[s.replicas[r.handoff.replica].deployment].id, r.out.PrefillReplica
+			target := &s.replicas[r.handoff.replica]
+			x.Deployment, x.Replica = s.deployments[target.deployment].id, target.index
 		}
 		x.Candidates, x.ExpectedCachedTokens = int64(len(d.view.Replicas)), r.out.ExpectedCachedTokens
 		x.Tied, x.Reason, x.Rule = int64(d.choice.Tied), d.choice.Reason, d.choice.Rule

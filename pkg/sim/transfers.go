@@ -22,8 +22,10 @@ type transfer struct {
 	number  int64
 	replica int32
 	request string // id
-	// fromPrefill is the prefill replica that the blocks come from, or missing.
-	fromPrefill int32
+	// fromPrefill is the prefill replica that the blocks come from, or missing. heldSeq is the number of the request in
+	// its engine, pullSeq that at the decode replica. pulls: it runs. moved: the request goes on elsewhere.
+	fromPrefill, heldSeq, pullSeq int32
+	pulls, moved                  bool
 	// wakes: it is none, but the end of a store for which the replica waits. failed: one of its ends is lost.
 	wakes, failed bool
 }
@@ -105,7 +107,7 @@ func (s *simulation) endTransfer(slot int32) error {
 		s.transfers.spare = append(s.transfers.spare, slot)
 		return nil
 	}
-	s.telemetry.beforeChange(s, i, s.events.instantDone)
+	s.telemetry.beforeChange(s, i, s.instantDone())
 	for _, tag := range s.replicas[i].engine.EndTransfers(s.now) {
 		s.depart(tag)
 	}

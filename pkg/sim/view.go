@@ -15,6 +15,7 @@ type views struct {
 	scheduler  policy.Local
 	candidates []policy.Replica
 	gate       []policy.Replica
+	prefill    []policy.Replica
 }
 
 // view returns the policies' view of a request and its candidates, filled in as needs says.
@@ -71,9 +72,7 @@ func (w *views) gated(s *simulation, q *request, needs policy.Needs) *policy.Vie
 		if p == nil || s.rejectReason(&s.deployments[i], q) != "" {
 			continue
 		}
-		d := &s.deployments[p.prefill]
-		s.telemetry.refreshAll(s, d.first, d.end, needs)
-		w.gate = append(append(w.gate[:0], candidates...), s.telemetry.states[d.first:d.end]...)
+		w.gate = append(append(w.gate[:0], candidates...), w.prefillCandidates(s, q, &s.deployments[i], needs)...)
 		candidates = w.gate
 	}
 	return w.viewOf(s, q, needs, candidates)

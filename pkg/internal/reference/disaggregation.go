@@ -43,7 +43,7 @@ func (d *Disaggregation) prefills(q *request, expected int) bool {
 	if d.Decider == "always" || d.never() {
 		return d.Decider == "always"
 	}
-	return q.Input >= d.PromptTokens && q.Input-expected >= d.NonCached
+	return q.visible() >= d.PromptTokens && q.visible()-expected >= d.NonCached
 }
 
 // needsIndexes reports whether any choice depends on what the router expects in caches.
@@ -78,13 +78,15 @@ type disaggregation struct {
 
 // addPrefillReplicas adds the prefill replicas to the others.
 func (s *simulation) addPrefillReplicas() {
-	d := s.config.Disaggregation
-	pool := &d.Pool
+	pool := &s.config.Disaggregation.Pool
 	s.prefill.router = newRouter(pool)
 	s.prefill.router.indexed = s.config.needsIndexes()
+	pool.Failures = s.config.Failures.ofPrefill()
 	for i := range pool.Replicas {
 		s.prefill.router.among = append(s.prefill.router.among, s.config.Replicas+i)
-		s.replicas = append(s.replicas, newReplica(pool))
+		r := newReplica(pool)
+		r.prefills, r.index = true, i
+		s.replicas = append(s.replicas, r)
 	}
 	for _, r := range s.replicas {
 		r.host = &host{} // it has no blocks
@@ -92,21 +94,37 @@ func (s *simulation) addPrefillReplicas() {
 }
 
 // decodeReplicas are all replicas but the prefill ones.
-func (s *simulation) decodeReplicas() []*replica {
-	if s.config.Disaggregation == nil {
-		return s.replicas
-	}
-	return s.replicas[:s.config.Replicas]
-}
+func (s *simulation) decodeReplicas() []*replica { return s.pool(false) }
 
-func (s *simulation) prefillReplicas() []*replica { return s.replicas[s.config.Replicas:] }
+func (s *simulation) prefillReplicas() []*replica { return s.pool(true) }
+
+func (s *simulation) pool(prefills bool) (all []*replica) {
+	for _, r := range s.replicas {
+		if r.prefills == prefills {
+			all = append(all, r)
+		}
+	}
+	return all
+}
 
 // routerOf is the router that chooses replica i, and the number that the replica has there.
 func (s *simulation) routerOf(i int) (*router, int) {
-	if d := s.config.Disaggregation; d != nil && i >= s.config.Replicas {
-		return &s.prefill.router, i - s.config.Replicas
+	r := s.replicas[i]
+	if r.prefills {
+		return &s.prefill.router, r.index
 	}
-	return &s.router, i
+	return &s.router, r.index
+}
+
+// inflight is how many requests the router counts at replica i, and count adds n to it.
+func (s *simulation) inflight(i int) int {
+	of, k := s.routerOf(i)
+	return of.inflight[k]
+}
+
+func (s *simulation) count(i, n int) {
+	of, k := s.routerOf(i)
+	of.inflight[k] += n
 }
 
 // readReports makes the routers read what the replicas report.
@@ -117,6 +135,13 @@ func (s *simulation) readReports(now int64) {
 	}
 }
 
+// goesToPrefill reports whether a prefill replica computes the prompt of a request.
+func (s *simulation) goesToPrefill(q *request, now int64) bool {
+	d := s.config.Disaggregation
+	return d != nil && d.prefills(q, q.outcome.ExpectedCached) && d.Pool.tooLong(q.visible(), 1) == "" &&
+		len(s.candidatesOf(true, q, now)) > 0
+}
+
 // sendToPrefill chooses the prefill replica of a request.
 func (s *simulation) sendToPrefill(q *request, now int64) {
 	x := &s.prefill.router
@@ -124,18 +149,55 @@ func (s *simulation) sendToPrefill(q *request, now int64) {
 	if s.config.SnapshotUS == 0 {
 		x.readReports(s.prefillReplicas(), now)
 	}
-	chosen, expected := x.choose(q, s.prefillReplicas())
-	q.outcome.ExpectedCached, q.outcome.PrefillReplica = expected, chosen
+	var chosen, expected int
+	if s.config.hasFleet() {
+		chosen, expected = s.chooseServing(x, q, s.candidatesOf(true, q, now))
+	} else {
+		chosen, expected = x.choose(q, s.prefillReplicas())
+		chosen += s.config.Replicas
+	}
+	q.outcome.ExpectedCached = expected
 	short := q.Request
-	short.Output = 1
+	short.Input, short.Output = q.visible(), 1
 	q.twin = &request{Request: short, sequence: q.sequence, main: q, preemptedAt: Never,
-		outcome: Outcome{ID: q.ID, EnqueuedUS: Never, ScheduledUS: Never, Replica: s.config.Replicas + chosen}}
+		firstWay: q.outcome.EnqueuedUS == Never,
+		outcome:  Outcome{ID: q.ID, EnqueuedUS: Never, ScheduledUS: Never, Replica: chosen}}
+	if q.twin.firstWay {
+		q.outcome.PrefillReplica = s.replicas[chosen].index
+	}
 	q.stage, q.until = stagePrefillDelay, now+s.config.Disaggregation.Pool.queueDelay(q.Input)
+	if s.config.Failures != nil && !s.accepts(chosen) {
+		s.refuseSent(q, chosen, now)
+	}
+}
+
+// chooseAgain chooses another prefill replica, or lets the decode replica compute the prompt if there is none.
+func (s *simulation) chooseAgain(q *request, now int64) {
+	q.returns = false
+	s.router.position = s.rank(q)
+	if len(s.candidatesOf(true, q, now)) > 0 {
+		s.sendToPrefill(q, now)
+		return
+	}
+	q.stage, q.until = stageDelay, now+s.config.queueDelay(q.Input)
+}
+
+// recordsTransfer: the transfer is before the first batch of a decode replica, and after the prefill of the outcome.
+func (q *request) recordsTransfer() bool {
+	return q.outcome.ScheduledUS == Never && q.outcome.PrefilledUS != Never
+}
+
+// note sets a time of the way to the first queue of a decode replica, unless it is set.
+func (q *request) note(at *int64, now int64) {
+	if q.twin.firstWay && *at == Never {
+		*at = now
+	}
 }
 
 func (s *simulation) enqueueTwin(q *request, now int64) {
 	t := q.twin
-	q.outcome.PrefillEnqueuedUS, q.stage, q.until = now, stagePrefill, Never
+	q.note(&q.outcome.PrefillEnqueuedUS, now)
+	q.stage, q.until = stagePrefill, Never
 	t.outcome.EnqueuedUS, t.stage, t.stoppedAt = now, stageQueued, now
 	r := s.replicas[t.outcome.Replica]
 	r.insert(t)
@@ -146,14 +208,14 @@ func (s *simulation) enqueueTwin(q *request, now int64) {
 func (s *simulation) leftReplica(q *request, now int64) {
 	main := q.main
 	if main == nil {
-		s.router.inflight[q.outcome.Replica]--
+		s.count(q.outcome.Replica, -1)
 		return
 	}
-	s.prefill.router.inflight[main.outcome.PrefillReplica]--
+	s.count(q.outcome.Replica, -1)
 	if main.final() {
 		return
 	}
-	main.outcome.PrefilledUS = now
+	main.note(&main.outcome.PrefilledUS, now)
 	d := s.config.Disaggregation
 	main.stage, main.until = stageDelay, now+d.HopUS+s.config.queueDelay(main.Input)
 	if d.LeaseUS > 0 && main.until > now+d.LeaseUS {
@@ -177,28 +239,31 @@ func (s *simulation) endLeases(now int64) bool {
 func (s *simulation) onTheWay(i int) int {
 	n := 0
 	for _, q := range s.requests {
-		if q.outcome.Replica == i && q.twin != nil && !q.final() && !q.lapsed && q.outcome.TransferBlocks == 0 {
+		if q.outcome.Replica == i && q.twin != nil && !q.final() && !q.lapsed && !q.pulled {
 			n++
 		}
 	}
 	return n
 }
 
-// open are the replicas that may get another request.
-func (s *simulation) open() (among []int) {
+// open are those of the replicas that may get another request.
+func (s *simulation) open(among []int) []int {
 	d := s.config.Disaggregation
-	for i := range s.decodeReplicas() {
-		if d == nil || d.MaxWaiting == 0 || s.onTheWay(i) < d.MaxWaiting {
-			among = append(among, i)
-		}
-	}
-	return among
+	return slices.DeleteFunc(slices.Clone(among), func(i int) bool {
+		return d != nil && d.MaxWaiting > 0 && s.onTheWay(i) >= d.MaxWaiting
+	})
+}
+
+// isHeldBack reports whether a request must wait for an open replica.
+func (s *simulation) isHeldBack(q *request, now int64) bool {
+	among := s.candidates(q, now)
+	return len(among) > 0 && len(s.open(among)) == 0
 }
 
 // holdBack lets a request wait for an open replica, or behind others that do, and reports whether it does.
-func (s *simulation) holdBack(q *request) bool {
+func (s *simulation) holdBack(q *request, now int64) bool {
 	x := &s.prefill
-	if len(x.heldBack) == 0 && len(s.open()) > 0 {
+	if len(x.heldBack) == 0 && !s.isHeldBack(q, now) {
 		return false
 	}
 	x.heldBack = append(x.heldBack, q)
@@ -214,7 +279,7 @@ func (s *simulation) sendHeldBack(now int64) bool {
 		return false
 	}
 	s.flow.due = false
-	for len(x.heldBack) > 0 && len(s.open()) > 0 {
+	for len(x.heldBack) > 0 && !s.isHeldBack(x.heldBack[0], now) {
 		q := x.heldBack[0]
 		x.heldBack = x.heldBack[1:]
 		s.send(q, now)
@@ -239,15 +304,18 @@ func (r *replica) keep(q *request) {
 // pull gives a waiting request the blocks for a prompt that a prefill replica has computed, or returns false if there
 // is no room for them.
 func (r *replica) pull(q *request, hits hit) bool {
-	if !r.fits(q, hits, q.Input) {
+	if !r.fits(q, hits, q.length()) {
 		return false
 	}
-	r.take(q, hits, q.Input)
+	r.take(q, hits, q.length())
 	t := &transfer{request: q}
 	t.Load, t.Blocks, t.Request, t.EndedUS = true, len(q.tables[0])-hits.tokens/r.config.BlockSize, q.ID, math.MaxInt64
 	t.AskedUS, t.StartedUS = r.host.formed, r.host.formed
 	q.host.hit, q.host.loaded, q.host.reached, q.host.loadEnd = hits.tokens/r.config.BlockSize, 0, false, math.MaxInt64
-	q.outcome.TransferBlocks = t.Blocks
+	q.pulled = true
+	if q.recordsTransfer() {
+		q.outcome.TransferBlocks = t.Blocks
+	}
 	r.host.transfers = append(r.host.transfers, t)
 	r.asked = append(r.asked, t)
 	r.park(q)
@@ -260,7 +328,7 @@ func (s *simulation) startPulls(i int, now int64) {
 	for _, t := range s.replicas[i].asked {
 		s.flow.due = true // its request is not on its way any more
 		s.settle(now)
-		s.prefill.pulls = append(s.prefill.pulls, &pull{transfer: t, from: t.request.outcome.PrefillReplica, to: i,
+		s.prefill.pulls = append(s.prefill.pulls, &pull{transfer: t, from: t.request.twin.outcome.Replica, to: i,
 			left: float64(t.Blocks * d.BlockBytes), movesAt: now + d.LatencyUS})
 		if d.LatencyUS == 0 {
 			s.settle(now)
@@ -312,13 +380,35 @@ func (s *simulation) endPull(p *pull, now int64) {
 	q, r := p.request, s.replicas[p.to]
 	s.releaseTwin(q)
 	p.EndedUS, q.host.loadEnd = now, now
-	if !q.final() {
+	if !q.final() && q.recordsTransfer() {
 		q.outcome.TransferredUS = now
 	}
 	_, left := r.endTransfer(now)
 	for _, q := range left {
-		s.router.inflight[q.outcome.Replica]--
+		if !q.ghost {
+			s.count(q.outcome.Replica, -1)
+		}
 	}
+	s.bury(p.to, now)
+	s.bury(p.from, now)
+}
+
+// failPulls ends the transfers from and to a replica that is down.
+func (s *simulation) failPulls(i int, now int64) {
+	if s.config.Disaggregation == nil {
+		return
+	}
+	s.settle(now)
+	x := &s.prefill
+	for _, p := range slices.Clone(x.pulls) {
+		if p.from != i && p.to != i {
+			continue
+		}
+		x.pulls = slices.DeleteFunc(x.pulls, func(other *pull) bool { return other == p })
+		p.Failed = true
+		s.endPull(p, now)
+	}
+	s.settle(now)
 }
 
 // changeLinks performs what happens on the links at now and reports whether anything does.
@@ -351,18 +441,18 @@ func (s *simulation) abortHandoff(q *request, now int64, state string) bool {
 	s.flow.due = true
 	switch q.stage {
 	case stagePrefillDelay:
-		s.prefill.router.inflight[q.outcome.PrefillReplica]--
-		s.router.inflight[q.outcome.Replica]--
+		s.count(t.outcome.Replica, -1)
+		s.count(q.outcome.Replica, -1)
 	case stagePrefill:
-		s.router.inflight[q.outcome.Replica]--
+		s.count(q.outcome.Replica, -1)
 		t.endPreemption(now)
 		t.countStopped(s.replicas[t.outcome.Replica].stopped, now)
 		t.outcome.State = state
 		if s.abortAt(s.replicas[t.outcome.Replica], t, now) {
-			s.prefill.router.inflight[q.outcome.PrefillReplica]--
+			s.count(t.outcome.Replica, -1)
 		}
 	case stageDelay, stageQueued:
-		if slices.Contains(s.replicas[t.outcome.Replica].held, t) {
+		if s.isHeld(q) {
 			s.releaseTwin(q)
 		}
 		return false
@@ -372,23 +462,38 @@ func (s *simulation) abortHandoff(q *request, now int64, state string) bool {
 	return true
 }
 
-// addTwin adds to the outcome of a request what happened to it at its prefill replica.
+// isHeld reports whether a prefill replica has the blocks of the prompt of a request.
+func (s *simulation) isHeld(q *request) bool {
+	return q.twin != nil && slices.Contains(s.replicas[q.twin.outcome.Replica].held, q.twin)
+}
+
+// addTwin adds to the outcome of a request what happened to it at prefill replicas.
 func (s *simulation) addTwin(q *request) {
 	t, o := q.twin, &q.outcome
-	if t == nil {
-		return
+	if t != nil {
+		if q.stage == stagePrefill && o.State == Unfinished {
+			t.endPreemption(s.config.HorizonUS)
+			t.countStopped(s.replicas[t.outcome.Replica].stopped, s.config.HorizonUS)
+		}
+		q.foldTwin()
 	}
-	if q.stage == stagePrefill && o.State == Unfinished {
-		t.endPreemption(s.config.HorizonUS)
-		t.countStopped(s.replicas[t.outcome.Replica].stopped, s.config.HorizonUS)
+	if o.PrefillScheduledUS != Never {
+		o.DecodeCached, o.Cached = o.Cached, q.prefillCached
 	}
-	o.PrefillScheduledUS = t.outcome.ScheduledUS
-	o.DecodeCached, o.Cached = o.Cached, t.outcome.Cached
+}
+
+// foldTwin adds the outcome of the twin to that of the request.
+func (q *request) foldTwin() {
+	t, o := q.twin, &q.outcome
 	o.Preemptions += t.outcome.Preemptions
 	o.PreemptedUS += t.outcome.PreemptedUS
 	for i, us := range t.outcome.StoppedUS {
 		o.StoppedUS[i] += us
 	}
+	if t.firstWay && o.PrefillScheduledUS == Never && t.outcome.ScheduledUS != Never {
+		o.PrefillScheduledUS, q.prefillCached = t.outcome.ScheduledUS, t.outcome.Cached
+	}
+	q.twin = nil
 }
 
 // setDisaggregation sets a key of the pools command of a story.

@@ -74,3 +74,28 @@ func (d *generator) setFlow(c *Config, requests []Request, step int64) {
 	c.Flow = f
 	d.assignTenants(requests, step)
 }
+
+// RandomDisaggregationFailures is RandomDisaggregation with replicas of both pools that fail.
+func RandomDisaggregationFailures(seed uint64) (Config, []Request) {
+	c, requests := RandomDisaggregation(seed)
+	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0x70666169))}
+	step := c.stepTime(batchOf(min(c.MaxNumBatchedTokens, 20), 2, 20))
+	steps := func(of ...int64) int64 { return step*pick(d, of...) + int64(pick(d, 0, 0, 0, 1)) }
+	f := defaultFailures()
+	f.Start = Scaling{LoadUS: steps(0, 1, 4), WarmupUS: steps(0, 3, 10),
+		Curve: pick(d, "linear", "exponential", "step"), Factor: pick(d, 1.5, 2, 4), WarmingWaits: d.percent(30)}
+	d.drawEvents(f, requests, step, func(e *Failure) int {
+		if e.Prefill = d.percent(50); e.Prefill {
+			return d.IntN(c.Disaggregation.Pool.Replicas)
+		}
+		return d.IntN(c.Replicas)
+	})
+	if d.percent(60) {
+		f.ProbeUS, f.Probes = max(1, steps(1, 2, 5, 10)), d.between(1, 3)
+	}
+	if c.Flow != nil && c.Flow.Detector != nil && c.Flow.Detector.Name == "utilization-detector" {
+		c.Flow.Detector = nil // it judges the age of reports, which partitions change
+	}
+	c.Failures = f
+	return c, requests
+}

@@ -24,8 +24,32 @@ type Failure struct {
 	Cut         bool
 	AtUS, ForUS int64
 	Replica     int
+	Prefill     bool // it is a prefill replica
 	// Redirect: its requests, and those sent to it while it is down, go to other replicas. Otherwise they fail.
 	Redirect bool
+}
+
+// ofPrefill are the failures of prefill replicas.
+func (f *Failures) ofPrefill() *Failures {
+	if f == nil {
+		return nil
+	}
+	x := *f
+	x.Events = nil
+	for _, e := range f.Events {
+		if e.Prefill {
+			e.Prefill = false
+			x.Events = append(x.Events, e)
+		}
+	}
+	return &x
+}
+
+// positionOf is the number of the replica of a failure, Never if there is none.
+func (s *simulation) positionOf(f Failure) int {
+	return slices.IndexFunc(s.replicas, func(r *replica) bool {
+		return r.prefills == f.Prefill && r.index == f.Replica
+	})
 }
 
 // health is what a replica that may fail has.
@@ -56,7 +80,7 @@ func (c *Config) slow(i int, now int64, us float64) float64 {
 		return us
 	}
 	for _, f := range c.Failures.Events {
-		if f.Factor > 0 && f.Replica == i && f.AtUS <= now && (f.ForUS == Never || now < f.AtUS+f.ForUS) {
+		if f.Factor > 0 && !f.Prefill && f.Replica == i && f.AtUS <= now && (f.ForUS == Never || now < f.AtUS+f.ForUS) {
 			us = float64(us * f.Factor)
 		}
 	}
@@ -88,10 +112,12 @@ func (s *simulation) accepts(i int) bool {
 }
 
 // candidates lists the replicas to which the router may send a request.
-func (s *simulation) candidates(q *request, now int64) (all []int) {
+func (s *simulation) candidates(q *request, now int64) []int { return s.candidatesOf(false, q, now) }
+
+func (s *simulation) candidatesOf(prefills bool, q *request, now int64) (all []int) {
 	for i, r := range s.replicas {
 		refused := q.refusedAt == now && slices.Contains(q.refusedBy, i)
-		if r.life.known && !r.life.unhealthy && !refused {
+		if r.prefills == prefills && r.life.known && !r.life.unhealthy && !refused {
 			all = append(all, i)
 		}
 	}
@@ -103,7 +129,7 @@ func (s *simulation) hopes(q *request, now int64) bool {
 	if q.refusedAt == now && len(q.refusedBy) > 0 {
 		return false
 	}
-	return s.config.Scaling != nil || slices.ContainsFunc(s.replicas, func(r *replica) bool {
+	return s.config.Scaling != nil || slices.ContainsFunc(s.decodeReplicas(), func(r *replica) bool {
 		return r.life.state != "failed" || r.life.isDown()
 	})
 }
@@ -119,7 +145,7 @@ func (s *simulation) dispatchFailures(now int64) bool {
 			continue
 		case f.Cut && f.AtUS+f.ForUS == now && !s.healed[k]:
 			s.healed[k] = true
-			r := s.replicas[f.Replica]
+			r := s.replicas[s.positionOf(f)]
 			r.cuts--
 			s.flow.due = s.flow.due || r.cuts == 0
 			return true
@@ -129,18 +155,18 @@ func (s *simulation) dispatchFailures(now int64) bool {
 		}
 		s.failed[k] = true
 		switch {
-		case f.Cut && f.Replica >= len(s.replicas): // nothing has been cut off that it could restore
+		case f.Cut && s.positionOf(f) < 0: // nothing has been cut off that it could restore
 			s.healed[k] = true
 			return true
 		case f.Cut:
 			if s.config.SnapshotUS == 0 {
-				s.router.readReports(s.replicas, now)
+				s.readReports(now)
 			}
-			s.replicas[f.Replica].cuts++
+			s.replicas[s.positionOf(f)].cuts++
 			return true
 		}
-		if f.Replica < len(s.replicas) {
-			s.fail(f, now)
+		if i := s.positionOf(f); i >= 0 {
+			s.fail(i, f, now)
 		}
 		return true
 	}
@@ -148,8 +174,8 @@ func (s *simulation) dispatchFailures(now int64) bool {
 }
 
 // fail takes a replica down.
-func (s *simulation) fail(f Failure, now int64) {
-	r := s.replicas[f.Replica]
+func (s *simulation) fail(i int, f Failure, now int64) {
+	r := s.replicas[i]
 	l := &r.life
 	until := int64(Never)
 	if f.ForUS != Never {
@@ -165,33 +191,35 @@ func (s *simulation) fail(f Failure, now int64) {
 		return
 	}
 	drained := l.state == "draining"
-	s.enter(f.Replica, "failed", now)
+	s.enter(i, "failed", now)
 	l.nextAt, l.redirect, l.warmFrom = until, f.Redirect, Never
 	for _, q := range s.requests {
-		if !q.final() && q.stage >= stageDelay && q.outcome.Replica == f.Replica {
+		if !q.final() && s.isAt(q, i, true) {
 			if f.Redirect && q.outcome.Redirects < maxRedirects {
-				q.refuse(f.Replica, now)
+				q.refuse(i, now)
 			} else {
 				s.abort(q, now, failed, "replica_lost")
 			}
 		}
 	}
 	if f.Redirect {
-		s.redirectAll(f.Replica, now)
+		s.redirectAll(i, now, true)
 	}
+	s.failPulls(i, now)
 	for _, q := range r.leaving() {
 		if !q.ghost {
-			s.router.inflight[f.Replica]--
+			s.count(i, -1)
 		}
 	}
 	r.loseHost(now)
-	empty := newCache(s.config.usable(), s.config.UnhashedFirst)
+	empty := newCache(r.config.usable(), r.config.UnhashedFirst)
 	empty.duplicates, empty.evictions = r.cache.duplicates, r.cache.evictions
 	r.cache, r.step, r.ahead, r.aborted, r.running, r.waiting, r.fresh = empty, nil, nil, nil, nil, nil, nil
+	r.held = nil
 	r.victims = 0
 	s.flow.due = true
 	if drained {
-		s.enter(f.Replica, "gone", now)
+		s.enter(i, "gone", now)
 	}
 }
 
@@ -213,15 +241,20 @@ func (q *request) refuse(replica int, now int64) {
 }
 
 // refuseSent ends the way of a request to a replica that does not accept it.
-func (s *simulation) refuseSent(q *request, now int64) {
-	i := q.outcome.Replica
+func (s *simulation) refuseSent(q *request, i int, now int64) {
 	if !s.replicas[i].life.redirect || q.outcome.Redirects >= maxRedirects {
-		q.stage = stageDelay
+		if !s.replicas[i].prefills {
+			q.stage = stageDelay
+		}
 		s.abort(q, now, failed, "replica_lost")
 		return
 	}
-	s.router.inflight[i]--
 	q.refuse(i, now)
+	if s.replicas[i].prefills {
+		s.returnToPrefill(q, now)
+		return
+	}
+	s.count(i, -1)
 	q.outcome.Redirects++
 	q.stage, q.until = stageRouting, now
 }

@@ -24,17 +24,41 @@ func RandomFailures(seed uint64) (Config, []Request) {
 			d.assignTenants(requests, step)
 		}
 	}
+	d.drawEvents(f, requests, step, func(*Failure) int {
+		if replica := d.IntN(c.Replicas); c.Scaling == nil || !d.percent(30) {
+			return replica
+		}
+		return d.IntN(c.Scaling.Max + 2)
+	})
+	if d.percent(60) {
+		f.ProbeUS, f.Probes = max(1, steps(1, 2, 5, 10)), d.between(1, 3)
+	}
+	if d.percent(30) {
+		for i := range requests {
+			if r := &requests[i]; d.percent(60) && !r.Tool {
+				r.On = []string{failed}
+				for range d.between(1, 3) {
+					r.BackoffUS = append(r.BackoffUS, int64(pick(d, 0, 1, step, 5*step)))
+				}
+			}
+		}
+	}
+	c.Failures = f
+	return c, requests
+}
+
+// drawEvents adds failures of replicas that replica draws.
+func (d *generator) drawEvents(f *Failures, requests []Request, step int64, replica func(*Failure) int) {
+	steps := func(of ...int64) int64 { return step*pick(d, of...) + int64(pick(d, 0, 0, 0, 1)) }
 	last := int64(0)
 	for _, r := range requests {
 		last = max(last, r.ArrivalUS)
 	}
 	last += 10 * step
 	for range pick(d, 1, 2, 4, 8) {
-		e := Failure{AtUS: d.Int64N(last + 1), ForUS: steps(1, 3, 10, 30), Replica: d.IntN(c.Replicas),
-			Redirect: d.percent(50)}
-		if c.Scaling != nil && d.percent(30) {
-			e.Replica = d.IntN(c.Scaling.Max + 2)
-		}
+		e := Failure{AtUS: max(1, d.Int64N(last+1)), ForUS: steps(1, 3, 10, 30)}
+		e.Replica = replica(&e)
+		e.Redirect = d.percent(50)
 		if d.percent(15) {
 			e.ForUS = Never
 		}
@@ -51,19 +75,4 @@ func RandomFailures(seed uint64) (Config, []Request) {
 		f.Events = append(f.Events, e)
 	}
 	slices.SortStableFunc(f.Events, func(a, b Failure) int { return int(a.AtUS - b.AtUS) })
-	if d.percent(60) {
-		f.ProbeUS, f.Probes = max(1, steps(1, 2, 5, 10)), d.between(1, 3)
-	}
-	if d.percent(30) {
-		for i := range requests {
-			if r := &requests[i]; d.percent(60) && !r.Tool {
-				r.On = []string{failed}
-				for range d.between(1, 3) {
-					r.BackoffUS = append(r.BackoffUS, int64(pick(d, 0, 1, step, 5*step)))
-				}
-			}
-		}
-	}
-	c.Failures = f
-	return c, requests
 }

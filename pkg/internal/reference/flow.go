@@ -110,11 +110,14 @@ func (s *simulation) drain(now int64) {
 	c, f := s.config.Flow, &s.flow
 	for len(f.waiting) > 0 {
 		among := s.replicas
-		if len(s.open()) == 0 {
+		first := f.waiting[0]
+		if s.config.hasFleet() {
+			first = f.next(c, math.Inf(-1))
+		}
+		if s.isHeldBack(first, now) {
 			return
 		}
 		if s.config.hasFleet() {
-			first := f.next(c, math.Inf(-1))
 			candidates := s.candidates(first, now)
 			if len(candidates) == 0 && s.hopes(first, now) {
 				return
@@ -125,7 +128,7 @@ func (s *simulation) drain(now int64) {
 				continue
 			}
 			among = nil
-			for _, i := range candidates {
+			for _, i := range append(candidates, s.candidatesOf(true, first, now)...) {
 				among = append(among, s.replicas[i])
 			}
 		}

@@ -257,7 +257,7 @@ func (r *replica) allocate(q *request, hits hit, n int) {
 // uncomputed token of a sequence with output, in flight included, is a decode. Choice: a request
 // admitted with all but one token cached has those cached tokens as context.
 func (r *replica) schedule(b *batch, q *request, n int) {
-	past, decodes := q.computed, (q.length() > q.Input || q.outcome.TransferBlocks > 0) && q.length()-q.computed == 1
+	past, decodes := q.computed, (q.length() > q.Input || q.pulled) && q.length()-q.computed == 1
 	if decodes {
 		b.decode(q.computed, r.config.Window)
 	} else {

@@ -4,11 +4,13 @@ import "slices"
 
 // replica is one engine: its queue, its batches and its KV cache.
 type replica struct {
-	config  *Config
-	index   int
-	cuts    int // by which its reports do not reach the router
-	cache   cache
-	waiting []*request // head first
+	config *Config
+	index  int // in its pool
+	// prefills: it is a prefill replica.
+	prefills bool
+	cuts     int // by which its reports do not reach the router
+	cache    cache
+	waiting  []*request // head first
 	// stopped is the limit that stopped the queue when the last batch was formed.
 	stopped stop
 	// tooLarge is the request that did not fit into it, if the replica has a host.

@@ -6,6 +6,10 @@ import "slices"
 type router struct {
 	config *Config
 	turn   int
+	// turns counts the turns of round-robin in a cluster whose replicas come and go, lastTurns has the last one of
+	// each.
+	turns     int
+	lastTurns []int
 	// ties and draws are the random numbers for ties and for everything else. Each request has its own
 	// part of them, by its position in the workload.
 	ties, draws numberStream

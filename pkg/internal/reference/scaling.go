@@ -60,12 +60,11 @@ type scaler struct {
 	heldAt int64
 	looks  []numberAt
 	// act: the number of replicas is to become desired.
-	act           bool
-	desired       int
-	advised       []numberAt // recommendations
-	changed       []numberAt // changes of the number of replicas
-	lastTurns     []int      // of round-robin, by replica
-	turn, lastAct int64
+	act     bool
+	desired int
+	advised []numberAt // recommendations
+	changed []numberAt // changes of the number of replicas
+	lastAct int64
 }
 
 type numberAt struct {
@@ -123,7 +122,11 @@ func (s *simulation) inStates(states ...string) (all []int) {
 func (s *simulation) enter(i int, state string, now int64) {
 	l := &s.replicas[i].life
 	l.state = state
-	s.fleet = append(s.fleet, fmt.Sprintf("%d replica %d %s with %d", now, i, state, s.router.inflight[i]))
+	name := "replica"
+	if s.replicas[i].prefills {
+		name = "prefill replica"
+	}
+	s.fleet = append(s.fleet, fmt.Sprintf("%d %s %d %s with %d", now, name, s.replicas[i].index, state, s.inflight(i)))
 	if state == "ready" || state == "warming" && !s.config.starts().WarmingWaits {
 		l.known, s.flow.due = true, true
 	}
@@ -255,7 +258,7 @@ func (s *simulation) fromZero(current, advice int) int {
 	}
 	left := waiting
 	for _, i := range s.inStates("warming", "ready") {
-		left += s.router.inflight[i]
+		left += s.inflight(i)
 	}
 	if current == 0 || left > 0 {
 		return max(advice, 1)
@@ -340,7 +343,7 @@ func (s *simulation) advice(current int, now int64) int {
 	case "average-value":
 		inflight, usage, waiting := 0.0, 0.0, float64(len(s.flow.waiting))
 		for _, i := range running {
-			inflight += float64(s.router.inflight[i])
+			inflight += float64(s.inflight(i))
 			usage += s.report(i).usage
 		}
 		return max(c.share(inflight, c.Target, current), c.share(usage, 0.3, current), c.share(waiting, 2, current))
@@ -439,51 +442,50 @@ func (s *simulation) signal(i int) float64 {
 	case "running":
 		return float64(r.running)
 	}
-	return float64(s.router.inflight[i])
+	return float64(s.inflight(i))
 }
 
-// chooseServing lets the router choose among the replicas that serve.
-func (s *simulation) chooseServing(q *request, among []int) (chosen, expected int) {
-	if s.config.Routing == "round-robin" {
-		if chosen = s.nextTurn(among); s.router.hasIndexes() {
-			expected = s.router.remember(q, chosen)
+// chooseServing lets a router choose among replicas that serve.
+func (s *simulation) chooseServing(all *router, q *request, among []int) (chosen, expected int) {
+	if all.config.Routing == "round-robin" {
+		if chosen = s.nextTurn(all, among); all.hasIndexes() {
+			expected = all.remember(q, s.replicas[chosen].index)
 		}
 		return chosen, expected
 	}
 	if s.config.SnapshotUS == 0 {
-		s.router.readReports(s.decodeReplicas(), s.router.now)
+		all.readReports(s.pool(s.replicas[among[0]].prefills), all.now)
 	}
-	all := s.router
-	sub := s.router
+	sub := *all
 	sub.inflight, sub.indexes, sub.blocks, sub.reports, sub.among = nil, nil, nil, reports{}, among
 	var replicas []*replica
 	for _, i := range among {
-		sub.inflight, sub.indexes = append(sub.inflight, all.inflight[i]), append(sub.indexes, all.indexes[i])
-		sub.reports.keep(&all.reports, i)
+		k := s.replicas[i].index
+		sub.inflight, sub.indexes = append(sub.inflight, all.inflight[k]), append(sub.indexes, all.indexes[k])
+		sub.reports.keep(&all.reports, k)
 		replicas = append(replicas, s.replicas[i])
 	}
 	at, expected := sub.choose(q, replicas)
 	chosen = among[at]
-	s.router.tieDraws = sub.tieDraws
-	s.router.inflight[chosen]++
-	s.router.indexes[chosen] = sub.indexes[at]
+	all.tieDraws = sub.tieDraws
+	s.count(chosen, 1)
+	all.indexes[s.replicas[chosen].index] = sub.indexes[at]
 	return chosen, expected
 }
 
 // nextTurn is the replica whose last turn is longest ago.
-func (s *simulation) nextTurn(among []int) int {
-	x := &s.scaler
-	for len(x.lastTurns) < len(s.replicas) {
-		x.lastTurns = append(x.lastTurns, 0)
+func (s *simulation) nextTurn(of *router, among []int) int {
+	for len(of.lastTurns) < len(s.replicas) {
+		of.lastTurns = append(of.lastTurns, 0)
 	}
 	chosen := among[0]
 	for _, i := range among {
-		if x.lastTurns[i] < x.lastTurns[chosen] {
+		if of.lastTurns[i] < of.lastTurns[chosen] {
 			chosen = i
 		}
 	}
-	x.turn++
-	x.lastTurns[chosen] = int(x.turn)
-	s.router.inflight[chosen]++
+	of.turns++
+	of.lastTurns[chosen] = of.turns
+	s.count(chosen, 1)
 	return chosen
 }

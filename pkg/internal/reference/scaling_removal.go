@@ -24,7 +24,7 @@ func (s *simulation) changeReplicas(now int64) {
 		}
 		fewest := running[0]
 		for _, i := range running {
-			if s.router.inflight[i] <= s.router.inflight[fewest] {
+			if s.inflight(i) <= s.inflight(fewest) {
 				fewest = i
 			}
 		}
@@ -45,7 +45,7 @@ func (s *simulation) remove(i int, now int64) {
 		return
 	}
 	if c.Redirect {
-		s.redirectAll(i, now)
+		s.redirectAll(i, now, false)
 		return
 	}
 	if c.TimeoutUS > 0 {
@@ -57,50 +57,103 @@ func (s *simulation) remove(i int, now int64) {
 // loseAll ends all requests of a replica.
 func (s *simulation) loseAll(i int, now int64) {
 	for _, q := range s.requests {
-		if !q.final() && q.stage >= stageDelay && q.outcome.Replica == i {
+		if !q.final() && s.isAt(q, i, false) {
 			s.abort(q, now, failed, "replica_lost")
 		}
 	}
 	s.bury(i, now)
 }
 
-// redirectAll sends all requests of a replica back to routing. What it holds of those in a step stays as ghosts until
-// the step ends.
-func (s *simulation) redirectAll(i int, now int64) {
-	r := s.replicas[i]
+// isAt reports whether a request is at a replica, or on its way there. Those of a prefill replica are the ones whose
+// prompts it computes and, if it is down, whose blocks it still has.
+func (s *simulation) isAt(q *request, i int, isDown bool) bool {
+	prefills := q.stage == stagePrefillDelay || q.stage == stagePrefill
+	if s.replicas[i].prefills {
+		return q.twin != nil && q.twin.outcome.Replica == i && (prefills || isDown && s.isHeld(q))
+	}
+	return q.stage >= stagePrefillDelay && q.outcome.Replica == i
+}
+
+// redirectAll sends all requests of a replica back to routing, or those of a prefill replica to the choice of another
+// one. What a replica holds of those in a step stays as ghosts until the step ends.
+func (s *simulation) redirectAll(i int, now int64, isDown bool) {
 	for _, q := range s.requests {
-		if q.final() || q.stage < stageDelay || q.outcome.Replica != i {
-			continue
-		}
-		s.router.inflight[i]--
-		s.countStopped(q, now)
-		q.endPreemption(now)
 		switch {
-		case q.stage == stageQueued:
-			r.leave(q)
-			r.replace(q, ghostOf(q))
-		case q.stage == stageLoading:
-			g := ghostOf(q)
-			r.replace(q, g)
-			r.abortLoad(g, now)
-			r.host.counts.Moved++
-		case q.stage == stageRunning:
-			g := ghostOf(q)
-			r.replace(q, g)
-			switch {
-			case r.step != nil:
-				r.aborted = append(r.aborted, g)
-			case r.host == nil || !r.keepsBlocks(g):
-				r.leave(g)
-			}
+		case q.final() || !s.isAt(q, i, isDown):
+		case s.replicas[i].prefills:
+			s.returnToPrefill(q, now)
+		default:
+			s.count(i, -1)
+			s.takeAway(q, now)
+			q.outcome.Redirects++
+			q.stage, q.until = stageRouting, now
 		}
-		q.host = hostUse{}
-		q.tables, q.lastState, q.computed, q.inFlight, q.junction = nil, nil, 0, 0, 0
-		q.outcome.Redirects++
-		q.stage, q.until, q.reported = stageRouting, now, false
 	}
 	s.flow.due = true
 	s.bury(i, now)
+}
+
+// returnToPrefill sends a request, whose prefill replica goes, back to the choice of one.
+func (s *simulation) returnToPrefill(q *request, now int64) {
+	s.takeAway(q, now)
+	q.outcome.Redirects++
+	q.stage, q.until, q.returns = stageRouting, now, true
+	s.flow.due = true
+	s.bury(q.outcome.Replica, now)
+}
+
+// takeAway takes a request from its replica and its prefill replica, or from the way there.
+func (s *simulation) takeAway(q *request, now int64) {
+	s.countStopped(q, now)
+	q.endPreemption(now)
+	t := q.twin
+	transferring := q.stage == stageLoading && q.pulled && q.host.loadEnd > now
+	if q.stage >= stageQueued {
+		s.replicas[q.outcome.Replica].takeAway(q, now)
+	}
+	if t != nil {
+		r := s.replicas[t.outcome.Replica]
+		switch {
+		case q.stage == stagePrefillDelay:
+			s.count(t.outcome.Replica, -1)
+		case q.stage == stagePrefill:
+			s.count(t.outcome.Replica, -1)
+			t.countStopped(r.stopped, now)
+			t.endPreemption(now)
+			r.takeAway(t, now)
+			r.changed = r.changed || r.step == nil
+		case s.isHeld(q) && !transferring:
+			s.releaseTwin(q)
+		}
+		q.foldTwin()
+		s.bury(t.outcome.Replica, now)
+	}
+	q.host = hostUse{}
+	q.tables, q.lastState, q.computed, q.inFlight, q.junction = nil, nil, 0, 0, 0
+	q.reported, q.pulled, q.lapsed, q.leaseEnd = false, false, false, Never
+}
+
+// takeAway takes a request, which goes on elsewhere, from a replica.
+func (r *replica) takeAway(q *request, now int64) {
+	g := ghostOf(q)
+	switch q.stage {
+	case stageQueued:
+		r.leave(q)
+		r.replace(q, g)
+	case stageLoading:
+		r.replace(q, g)
+		r.abortLoad(g, now)
+		r.host.counts.Moved++
+	case stageRunning:
+		r.replace(q, g)
+		switch {
+		case r.step != nil:
+			r.aborted = append(r.aborted, g)
+		case r.host == nil || !r.keepsBlocks(g):
+			r.leave(g)
+		}
+	}
+	r.changed = r.changed || r.step == nil
 }
 
 // ghostOf is what a replica keeps of a request that has gone to another one.
@@ -140,7 +193,7 @@ func (r *replica) replace(q, ghost *request) {
 // bury ends a replica that drains and has nothing left.
 func (s *simulation) bury(i int, now int64) {
 	r := s.replicas[i]
-	if r.life.state == "draining" && r.step == nil && s.router.inflight[i] == 0 && len(r.orphans) == 0 {
+	if r.life.state == "draining" && r.step == nil && s.inflight(i) == 0 && len(r.orphans)+len(r.held) == 0 {
 		r.ahead = nil
 		r.failTransfers(now)
 		s.enter(i, "gone", now)

@@ -112,7 +112,7 @@ func (s *simulation) deployment(now int64) deployment {
 	for _, i := range running {
 		r := s.report(i)
 		d.queueDepth += float64(r.queued)
-		d.inflight += float64(s.router.inflight[i])
+		d.inflight += float64(s.inflight(i))
 		d.kvUtil += r.usage
 		d.utilization += float64(r.running) / float64(s.config.MaxNumSeqs)
 	}

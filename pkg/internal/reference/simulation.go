@@ -48,6 +48,11 @@ type request struct {
 	ghost bool
 	// twin is the request at its prefill replica, whose main request it is.
 	twin, main *request
+	// firstWay: the twin is on the way to the first queue of a decode replica. prefillCached are its hits there.
+	firstWay      bool
+	prefillCached int
+	// pulled: its prompt comes from a prefill replica. returns: it is on its way back to the choice of one.
+	pulled, returns bool
 	// leaseEnd is when the blocks of its prompt are freed unless it has come to its replica, or Never; then it lapsed.
 	leaseEnd int64
 	lapsed   bool
@@ -132,6 +137,8 @@ func newSimulation(c Config, requests []Request) *simulation {
 	}
 	s.router = newRouter(&s.config)
 	if c.Disaggregation != nil {
+		d := *c.Disaggregation
+		s.config.Disaggregation = &d
 		s.router.indexed = c.needsIndexes()
 		s.addPrefillReplicas()
 	}
@@ -303,7 +310,7 @@ func (s *simulation) dispatch(now int64) bool {
 			s.flow.due = s.flow.due || t.Load
 			for _, q := range left {
 				if !q.ghost {
-					s.router.inflight[q.outcome.Replica]--
+					s.count(q.outcome.Replica, -1)
 				}
 			}
 			s.bury(i, now)

@@ -51,11 +51,15 @@ func (s *simulation) admit(q *request, now int64) {
 }
 
 func (s *simulation) route(q *request, now int64) {
+	if q.returns {
+		s.chooseAgain(q, now)
+		return
+	}
 	if s.config.Flow != nil {
 		s.queueUp(q, now)
 		return
 	}
-	if d := s.config.Disaggregation; d != nil && d.MaxWaiting > 0 && s.holdBack(q) {
+	if d := s.config.Disaggregation; d != nil && d.MaxWaiting > 0 && s.holdBack(q, now) {
 		return
 	}
 	s.send(q, now)
@@ -71,10 +75,9 @@ func (s *simulation) send(q *request, now int64) {
 		q.outcome.RoutedUS = now
 	}
 	s.router.now, s.router.position, s.router.requests = now, s.rank(q), s.requests
-	if s.config.hasFleet() {
-		q.outcome.Replica, q.outcome.ExpectedCached = s.chooseServing(q, s.candidates(q, now))
-	} else if d := s.config.Disaggregation; d != nil && d.MaxWaiting > 0 {
-		q.outcome.Replica, q.outcome.ExpectedCached = s.chooseServing(q, s.open())
+	if d := s.config.Disaggregation; s.config.hasFleet() || d != nil && d.MaxWaiting > 0 {
+		among := s.open(s.candidates(q, now))
+		q.outcome.Replica, q.outcome.ExpectedCached = s.chooseServing(&s.router, q, among)
 	} else if !s.config.isFlowIndexed() {
 		q.outcome.Replica, q.outcome.ExpectedCached = s.router.choose(q, s.decodeReplicas())
 	} else {
@@ -84,10 +87,10 @@ func (s *simulation) send(q *request, now int64) {
 		s.router.count(q, hashes, matches[q.outcome.Replica])
 	}
 	if s.config.Failures != nil && !s.accepts(q.outcome.Replica) {
-		s.refuseSent(q, now)
+		s.refuseSent(q, q.outcome.Replica, now)
 		return
 	}
-	if d := s.config.Disaggregation; d != nil && d.prefills(q, q.outcome.ExpectedCached) {
+	if s.goesToPrefill(q, now) {
 		s.sendToPrefill(q, now)
 		return
 	}
@@ -102,7 +105,7 @@ func (s *simulation) enqueue(q *request, now int64) {
 	q.leaseEnd = Never
 	if q.lapsed && !s.config.Disaggregation.Recompute {
 		q.outcome.State, q.outcome.Reason = failed, "transfer_timeout"
-		s.router.inflight[q.outcome.Replica]--
+		s.count(q.outcome.Replica, -1)
 		s.flow.due = true
 		return
 	}
@@ -136,12 +139,17 @@ func (s *simulation) abort(q *request, now int64, state, reason string) {
 	case q.stage == stageFlow:
 		s.flow.remove(s.config.Flow, q)
 	}
-	if s.abortHandoff(q, now, state) || q.stage < stageDelay || !s.abortAt(s.replicas[q.outcome.Replica], q, now) {
-		return
+	if !s.abortHandoff(q, now, state) && q.stage >= stageDelay &&
+		s.abortAt(s.replicas[q.outcome.Replica], q, now) {
+		s.count(q.outcome.Replica, -1)
+		s.flow.due = true
 	}
-	s.router.inflight[q.outcome.Replica]--
-	s.flow.due = true
-	s.bury(q.outcome.Replica, now)
+	if q.stage >= stagePrefillDelay {
+		s.bury(q.outcome.Replica, now)
+	}
+	if q.twin != nil {
+		s.bury(q.twin.outcome.Replica, now)
+	}
 }
 
 // abortAt ends a request at its replica, or on the way there, and reports whether it has left it.

@@ -27,7 +27,7 @@ func (f *Failures) set(key, value string) (err error) {
 }
 
 // set sets a key of the fail command: at and for in µs (default: for good), replica=0, inflight=fail (or redirect),
-// kind=down (or slow, with a factor, or partition, with for).
+// pool=decode (or prefill), kind=down (or slow, with a factor, or partition, with for).
 func (f *Failure) set(key, value string) (err error) {
 	switch key {
 	case "at":
@@ -40,6 +40,8 @@ func (f *Failure) set(key, value string) (err error) {
 		f.Factor, err = strconv.ParseFloat(value, 64)
 	case "kind":
 		f.Cut, err = value == "partition", oneOf(value, "down", "slow", "partition")
+	case "pool":
+		f.Prefill, err = value == "prefill", oneOf(value, "prefill", "decode")
 	case "inflight":
 		f.Redirect, err = value == "redirect", oneOf(value, "fail", "redirect")
 	default:

@@ -27,7 +27,7 @@ func (r *replica) scheduleWithHost(b *batch, now int64) (tooLarge *request) {
 			continue
 		}
 		hits := r.hits(q)
-		if q.stage == stageQueued && q.twin != nil && q.outcome.TransferBlocks == 0 && !q.lapsed {
+		if q.stage == stageQueued && q.twin != nil && !q.pulled && !q.lapsed {
 			if !r.pull(q, hits) {
 				return q
 			}
@@ -86,8 +86,8 @@ func (r *replica) admitLoaded(b *batch, q *request, now int64) bool {
 	if !q.host.reached {
 		q.host.reached = true
 		q.computed = (q.host.hit + q.host.loaded) * r.config.BlockSize
-		if q.twin != nil {
-			q.computed = q.Input
+		if q.pulled {
+			q.computed = q.length()
 		}
 		r.register(q, q.computed)
 		if q.computed == q.length() {
