@@ -19,10 +19,17 @@ func (c *Config) ScalePlan(d *Deployment) (*scale.Plan, error) {
 
 // completeBounds sets the lower bounds that are not set.
 func (c *Config) completeBounds() {
+	one := func(most int, least **int) {
+		if most > 0 && *least == nil {
+			*least = new(int)
+			**least = 1
+		}
+	}
 	for i := range c.Deployments {
-		if d := &c.Deployments[i]; d.MaxReplicas > 0 && d.MinReplicas == nil {
-			d.MinReplicas = new(int)
-			*d.MinReplicas = 1
+		d := &c.Deployments[i]
+		one(d.MaxReplicas, &d.MinReplicas)
+		if d.Prefill != nil {
+			one(d.Prefill.MaxReplicas, &d.Prefill.MinReplicas)
 		}
 	}
 }
@@ -46,18 +53,26 @@ func (d *Deployment) validateBounds(path string, errorf strictyaml.Errorf) error
 // validateScaling checks policies.autoscale for all deployments, which must be complete.
 func (c *Config) validateScaling(errorf strictyaml.Errorf) error {
 	for i := range c.Deployments {
-		d := &c.Deployments[i]
-		if !c.Scales(d) {
-			continue
+		if err := c.Deployments[i].eachPool(deploymentPath(i), func(d *Deployment, at string) error {
+			return c.validateScalingOf(d, at, errorf)
+		}); err != nil {
+			return err
 		}
-		if *d.MinReplicas == 0 && c.ControlPlane.FlowControl == nil {
-			return errorf(deploymentPath(i)+".min_replicas", "0 needs control_plane.flow_control, where requests wait "+
-				"for a replica")
-		}
-		_, err := c.ScalePlan(d)
-		if invalid, ok := errors.AsType[*scale.Error](err); ok {
-			return errorf(autoscalePath+"."+invalid.Path, "%s", invalid.Msg)
-		}
+	}
+	return nil
+}
+
+// validateScalingOf checks it for a pool at a path.
+func (c *Config) validateScalingOf(d *Deployment, at string, errorf strictyaml.Errorf) error {
+	switch {
+	case !c.Scales(d):
+		return nil
+	case *d.MinReplicas == 0 && c.ControlPlane.FlowControl == nil:
+		return errorf(at+".min_replicas", "0 needs control_plane.flow_control, where requests wait for a replica")
+	}
+	_, err := c.ScalePlan(d)
+	if invalid, ok := errors.AsType[*scale.Error](err); ok {
+		return errorf(autoscalePath+"."+invalid.Path, "%s", invalid.Msg)
 	}
 	return nil
 }
@@ -65,8 +80,7 @@ func (c *Config) validateScaling(errorf strictyaml.Errorf) error {
 // warnUnusedScaling reports bounds and a policy that have no effect.
 func (c *Config) warnUnusedScaling(report func(path, why string)) {
 	used := false
-	for i := range c.Deployments {
-		d := &c.Deployments[i]
+	for _, d := range c.Pools() {
 		if used = used || c.Scales(d); d.MaxReplicas > 0 && !c.Scales(d) {
 			report("deployments."+d.ID+".max_replicas", "there is no policies.autoscale")
 		}

@@ -15,13 +15,15 @@ const Disaggregated = "disaggregated"
 // Pool are the replicas of a disaggregated deployment that compute prompts, or those that decode. A file states what
 // differs from the deployment.
 type Pool struct {
-	GPU      string         `yaml:"gpu" json:"gpu,omitempty"`
-	Replicas int            `yaml:"replicas" json:"replicas"`
-	Engine   Engine         `yaml:"engine" json:"engine"`
-	Latency  Latency        `yaml:"latency" json:"latency"`
-	Derived  *Derived       `yaml:"derived" json:"derived,omitempty"`
-	Computed *Computed      `yaml:"-" json:"computed,omitempty"`
-	Printed  map[string]any `yaml:"computed" json:"-"`
+	GPU         string         `yaml:"gpu" json:"gpu,omitempty"`
+	Replicas    int            `yaml:"replicas" json:"replicas"`
+	MinReplicas *int           `yaml:"min_replicas" json:"min_replicas,omitempty"`
+	MaxReplicas int            `yaml:"max_replicas" json:"max_replicas,omitempty"`
+	Engine      Engine         `yaml:"engine" json:"engine"`
+	Latency     Latency        `yaml:"latency" json:"latency"`
+	Derived     *Derived       `yaml:"derived" json:"derived,omitempty"`
+	Computed    *Computed      `yaml:"-" json:"computed,omitempty"`
+	Printed     map[string]any `yaml:"computed" json:"-"`
 }
 
 // UnmarshalYAML decodes a pool over the defaults.
@@ -164,8 +166,8 @@ func (c *Config) Pools() (all []*Deployment) {
 func (d *Deployment) prefillPool() *Deployment {
 	p := d.Prefill
 	return &Deployment{ID: d.ID + ".prefill", Model: d.Model, ModelConfig: d.ModelConfig, Architecture: d.Architecture,
-		GPU: p.GPU, Replicas: p.Replicas, Engine: p.Engine, Latency: p.Latency, Derived: p.Derived,
-		Computed: p.Computed, Printed: p.Printed}
+		GPU: p.GPU, Replicas: p.Replicas, MinReplicas: p.MinReplicas, MaxReplicas: p.MaxReplicas, Engine: p.Engine,
+		Latency: p.Latency, Derived: p.Derived, Computed: p.Computed, Printed: p.Printed}
 }
 
 // eachPool calls f for d, at path at, and for its prefill pool as a deployment of its own.
@@ -175,13 +177,13 @@ func (d *Deployment) eachPool(at string, f func(d *Deployment, at string) error)
 	}
 	p := d.prefillPool()
 	err := f(p, at+".prefill")
-	*d.Prefill = Pool{GPU: p.GPU, Replicas: p.Replicas, Engine: p.Engine, Latency: p.Latency, Derived: p.Derived,
-		Computed: p.Computed, Printed: p.Printed}
+	*d.Prefill = Pool{GPU: p.GPU, Replicas: p.Replicas, MinReplicas: p.MinReplicas, MaxReplicas: p.MaxReplicas,
+		Engine: p.Engine, Latency: p.Latency, Derived: p.Derived, Computed: p.Computed, Printed: p.Printed}
 	return err
 }
 
 // poolKeys are what a pool may state.
-var poolKeys = []string{"gpu", "replicas", "engine", "latency"}
+var poolKeys = []string{"gpu", "replicas", "min_replicas", "max_replicas", "engine", "latency"}
 
 // splitPools completes the pools of disaggregated deployments by what the deployment states, and moves the decode pool
 // into the deployment. It reports whether it changed the document. A prefill pool that --print-config has written is
@@ -257,10 +259,8 @@ func (d *Deployment) validatePool(path string, errorf strictyaml.Errorf) error {
 		return errorf(path+".decider.type", "must be one of %q, is %q", deciders, d.Decider.Type)
 	case len(d.KVTiers) > 0:
 		return errorf(path+".kv_tiers", "are not supported for a disaggregated deployment")
-	case d.MaxReplicas > 0:
-		return errorf(path+".max_replicas", "is not supported for a disaggregated deployment")
 	}
-	return cmp.Or(
+	return cmp.Or(d.prefillPool().validateBounds(path+".prefill", errorf),
 		between("transfer.latency_us", d.Transfer.LatencyUS, 0, maxLatencyUS),
 		between("transfer.hop_us", d.Transfer.HopUS, 0, maxLatencyUS),
 		strictyaml.Between[float64](errorf, path)(".transfer.lease_s", d.Transfer.LeaseS, 1e-6, maxLatencyUS/1e6),

@@ -31,6 +31,22 @@ func TestPools(t *testing.T) {
 	}
 }
 
+// TestPoolBounds: each pool has bounds of its own, by default those of the deployment.
+func TestPoolBounds(t *testing.T) {
+	const text = pools + ", replicas: 2, max_replicas: 4, prefill: {min_replicas: 2, max_replicas: 5}, " +
+		"decode: {replicas: 3}"
+	d, _, err := parseDeployment(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := d.Prefill
+	if d.Replicas != 3 || *d.MinReplicas != 1 || d.MaxReplicas != 4 || p.Replicas != 2 || *p.MinReplicas != 2 ||
+		p.MaxReplicas != 5 {
+		t.Errorf("decode %d of %d to %d, prefill %d of %d to %d", d.Replicas, *d.MinReplicas, d.MaxReplicas, p.Replicas,
+			*p.MinReplicas, p.MaxReplicas)
+	}
+}
+
 func TestPoolErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"model: meta-llama/Llama-3.1-8B, gpu: H100, prefill: {replicas: 2}",
@@ -47,7 +63,8 @@ func TestPoolErrors(t *testing.T) {
 			"prefill.engine.block_size: must be that of the decode pool, 16"},
 		{pools + ", prefill: {engine: {kv_cache_dtype: fp8}}",
 			"must have KV blocks as large as those of the decode pool"},
-		{pools + ", max_replicas: 3", "max_replicas: is not supported for a disaggregated deployment"},
+		{pools + ", prefill: {replicas: 2, max_replicas: 1}", "prefill.max_replicas: must be between replicas, 2, and"},
+		{pools + ", prefill: {min_replicas: 1}", "prefill.min_replicas: has no effect without max_replicas"},
 		{pools + ", " + oneTier, "kv_tiers: are not supported for a disaggregated deployment"},
 		{"model: google/gemma-3-12b-it, gpu: H100, architecture: disaggregated", "several KV cache groups"},
 		{"model: x, architecture: disaggregated, engine: {num_gpu_blocks_override: 9}, latency: {beta_us: [1, 1, 1]}",

@@ -297,10 +297,12 @@ func (c *Config) Plane(seed func(stream string) uint64) (*policy.Plane, error) {
 		env.Candidates += max(c.Deployments[i].Replicas, c.Deployments[i].MaxReplicas)
 		if p := c.Deployments[i].Prefill; p != nil {
 			env.PrefillReplicas += p.Replicas
+			env.PrefillCandidates += max(p.Replicas, p.MaxReplicas)
 		}
 	}
 	if c.Failures != nil { // replicas that are down for good remain candidates, and an auto-scaler replaces them
 		env.Candidates += len(c.Failures.Events)
+		env.PrefillCandidates += len(c.Failures.Events)
 	}
 	p, err := policy.Build(&c.Policies, env)
 	if err != nil {

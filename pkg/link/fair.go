@@ -35,10 +35,19 @@ func NewFair(latency des.Time, outGBPerS, inGBPerS float64, senders, receivers i
 
 // Ask begins a transfer at now, with its latency.
 func (f *Fair) Ask(now des.Time, id, from, to int32, bytes float64) {
+	f.sending, f.reaching = extended(f.sending, from), extended(f.reaching, to)
 	f.flows = append(f.flows, flow{id: id, from: from, to: to, asked: now, starts: now + f.latency, left: bytes})
 	if f.latency == 0 {
 		f.Advance(now)
 	}
+}
+
+// extended returns counts that are long enough for an index.
+func extended(counts []int32, i int32) []int32 {
+	for int(i) >= len(counts) {
+		counts = append(counts, 0)
+	}
+	return counts
 }
 
 // Next returns when the next transfer starts to move bytes or ends, math.MaxInt64 without transfers.

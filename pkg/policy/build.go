@@ -18,8 +18,9 @@ type Env struct {
 	Models []string
 	// Replicas is the number of replicas at the start, Candidates the most among which a router chooses.
 	Replicas, Candidates int
-	// PrefillReplicas is the number of replicas that only compute prompts, among which a second router chooses.
-	PrefillReplicas int
+	// PrefillReplicas is the number of replicas that only compute prompts, at the start, PrefillCandidates the most
+	// among which a second router chooses.
+	PrefillReplicas, PrefillCandidates int
 	// Seed returns the seed of the named random stream.
 	Seed func(stream string) uint64
 }
@@ -137,7 +138,7 @@ func Build(b *Bundle, env Env) (p *Plane, err error) {
 	p.Scheduler = build(x, &b.Scheduler, "scheduler", "scheduler", schedulers())
 	p.Preemption = build(x, &b.Preemption, "preemption", "preemption policy", preemptors())
 	if r := b.prefillRouting(); env.PrefillReplicas > 0 {
-		x.env.Replicas, x.env.Candidates = env.PrefillReplicas, env.PrefillReplicas
+		x.env.Replicas, x.env.Candidates = env.PrefillReplicas, env.PrefillCandidates
 		p.PrefillRouting = build(x, r, "prefill_routing", "routing policy", routers())
 		x.env = env
 	} else if b.PrefillRouting != nil {

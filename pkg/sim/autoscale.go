@@ -36,9 +36,11 @@ type elastic struct {
 	idleLooks         int          // see waitsForever
 	looks             int64        // so far
 	overrides         []forcedLook // of a run that is simulated again
-	model             int          // its index in simulation.models
-	seen              policy.Fleet // by the policy
-	stats             scaleStats
+	// model is its index in simulation.models, id that of the deployment, of a prefill pool, too.
+	model int
+	id    string
+	seen  policy.Fleet // by the policy
+	stats scaleStats
 }
 
 // scaleStats counts actions. lastAction is the time of the last one, and lastUp whether it added replicas.
@@ -61,7 +63,7 @@ type look struct {
 
 // scalingContradiction reports options that need a constant number of replicas.
 func scalingContradiction(c *cluster.Config, o *Options) error {
-	scales := slices.ContainsFunc(c.Deployments, func(d cluster.Deployment) bool { return c.Scales(&d) })
+	scales := slices.ContainsFunc(c.Pools(), c.Scales)
 	switch {
 	case scales && o.Counterfactual.enabled():
 		return errors.New("--counterfactual needs a constant number of replicas; remove policies.autoscale, " +

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"blis/pkg/cluster"
 	"blis/pkg/des"
@@ -285,6 +286,15 @@ func (s *simulation) checkHandoffs(r *replica) error {
 			r.engine.Held(), r.engine.Pulling(), held, pulled)
 	}
 	return nil
+}
+
+// routedPool returns the decode pool of deployment i, if that is a prefill pool, else i.
+func (s *simulation) routedPool(i int) int {
+	of := func(d deployment) bool { return d.pool != nil && d.pool.prefill == i }
+	if at := slices.IndexFunc(s.deployments, of); s.deployments[i].prefills {
+		return at
+	}
+	return i
 }
 
 // isPool reports whether d is a pool of a disaggregated deployment.

@@ -20,6 +20,12 @@ func TestReferenceOnDisaggregationFailures(t *testing.T) {
 	compareSeeds(t, 2000, 200, reference.RandomDisaggregationFailures, 7384)
 }
 
+// TestReferenceOnDisaggregationFleets is TestReferenceOnDisaggregation with an auto-scaler of one pool or both, and
+// with replicas that fail.
+func TestReferenceOnDisaggregationFleets(t *testing.T) {
+	compareSeeds(t, 2000, 200, reference.RandomDisaggregationFleets, 5551)
+}
+
 // handoffFields are what only outcomes with a prefill replica have.
 type handoffFields struct {
 	Replica, Blocks, Cached int

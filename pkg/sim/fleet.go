@@ -51,7 +51,9 @@ func (s *simulation) setUpFleet(f *fleet) {
 		if d.elastic == nil {
 			continue
 		}
-		served := func(m servedModel) bool { return slices.Contains(m.deployments, i) }
+		of := s.routedPool(i)
+		d.elastic.id = s.deployments[of].id
+		served := func(m servedModel) bool { return slices.Contains(m.deployments, of) }
 		d.elastic.model = slices.IndexFunc(s.models, served)
 		for k := d.first; k < d.end; k++ {
 			d.elastic.present = append(d.elastic.present, int32(k))

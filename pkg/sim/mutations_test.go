@@ -358,6 +358,7 @@ func TestMutations(t *testing.T) {
 		{brokenRetries, []string{"^TestStories$", "^TestReferenceOnRetries$"}},
 		{brokenHandoffs, []string{"^TestStories$", "^TestReferenceOnDisaggregation$"}},
 		{brokenPoolFailures, []string{"^TestStories$", "^TestReferenceOnDisaggregationFailures$"}},
+		{brokenPoolScaling, []string{"^TestStories$", "^TestReferenceOnDisaggregationFleets$"}},
 		{brokenScaling, []string{"^TestStories$", "^TestReferenceOnScaling$"}},
 	} {
 		for _, b := range part.rules {

@@ -256,7 +256,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 		o); err != nil {
 		t.Fatalf("%v\n%+v\n%+v", err, c, requests)
 	}
-	got := readRun(t, out.Bytes(), len(want.Steps), c.Replicas)
+	got := readRun(t, out.Bytes(), len(want.Steps), want.Decode)
 	plain := []outcomeFields{}
 	var beyond, retries int64
 	for i, w := range want.Outcomes {
@@ -526,7 +526,7 @@ func clusterOf(c reference.Config) *cluster.Config {
 	}
 	setNamedRouter(one, &c)
 	setFlow(one, c.Flow)
-	setScaling(one, c.Scaling)
+	setScaling(one, &c)
 	setFailures(one, c.Failures)
 	if a := c.Admission; a != nil {
 		one.Policies.Admission = policy.Spec{Type: "probabilistic-admitter", Params: map[string]any{

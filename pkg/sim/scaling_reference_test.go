@@ -16,12 +16,19 @@ func TestReferenceOnScaling(t *testing.T) {
 	compareSeeds(t, 3000, 300, reference.RandomScaling, 1620)
 }
 
-// setScaling converts the auto-scaler of the reference.
-func setScaling(c *cluster.Config, s *reference.Scaling) {
+// setScaling converts the auto-scaler of the reference. Both pools have the same one, with bounds of their own.
+func setScaling(c *cluster.Config, of *reference.Config) {
+	d, s := &c.Deployments[0], of.Scaling
+	if s != nil {
+		d.MinReplicas, d.MaxReplicas = &s.Min, s.Max
+	}
+	if x := of.Disaggregation; x != nil && x.Pool.Scaling != nil {
+		s = x.Pool.Scaling
+		d.Prefill.MinReplicas, d.Prefill.MaxReplicas = &s.Min, s.Max
+	}
 	if s == nil {
 		return
 	}
-	c.Deployments[0].MinReplicas, c.Deployments[0].MaxReplicas = &s.Min, s.Max
 	us := func(n int64) scale.Duration { return scale.Duration(fmt.Sprintf("%dus", n)) }
 	constant := func(n int64) scale.Delay {
 		return scale.Delay{Type: "constant", Params: map[string]any{"value": n}}

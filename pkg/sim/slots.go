@@ -42,7 +42,7 @@ func (s *simulation) addRequest(in *stream.Request, position int64) int32 {
 	slot := s.requests.newSlot()
 	s.fill(slot, in, position)
 	if r := s.request(slot); r.rejectReason == "" {
-		r.path = s.requests.resolvePrompt(s.tree, r.path[:0], in, s.failures != nil)
+		r.path = s.requests.resolvePrompt(s.tree, r.path[:0], in, s.meetsItself())
 	}
 	return slot
 }
@@ -67,6 +67,11 @@ func (s *simulation) fill(slot int32, in *stream.Request, position int64) {
 	r.rejectReason = s.infeasible(r)
 	s.router.enrich(r, in)
 	s.events.queue.Push(des.NewEvent(des.Time(in.ArrivalUS), arrival, r.position, slot))
+}
+
+// meetsItself reports whether a request may come again to a replica that has computed its prompt.
+func (s *simulation) meetsItself() bool {
+	return s.failures != nil || s.fleet != nil && len(s.transfers.pools()) > 0
 }
 
 // uniquePrefix precedes the id of a request in the name of the unique part of its prompt. Ids do not begin with it.

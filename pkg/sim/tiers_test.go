@@ -22,7 +22,7 @@ func TestReferenceOnTiers(t *testing.T) {
 
 // TestReferenceOnTiersOfFleets is TestReferenceOnTiers with an auto-scaler, replicas that fail, or both.
 func TestReferenceOnTiersOfFleets(t *testing.T) {
-	compareSeeds(t, 3000, 200, reference.RandomHostFleets)
+	compareSeeds(t, 3000, 200, reference.RandomHostFleets, 3488)
 }
 
 // setTier sets the tier of the reference's configuration.

@@ -20,9 +20,8 @@ func (s *simulation) countTraffic(r *request) {
 func (s *simulation) countEnded(r *request) {
 	o := &r.out
 	for i := range s.deployments {
-		d := &s.deployments[i]
-		e := d.elastic
-		if e == nil || e.traffic == nil || e.model != r.model || o.Deployment != "" && o.Deployment != d.id {
+		e := s.deployments[i].elastic
+		if e == nil || e.traffic == nil || e.model != r.model || o.Deployment != "" && o.Deployment != e.id {
 			continue
 		}
 		x := policy.Ended{AtUS: s.now, Class: r.class.Name, HasTargets: o.SLOMet != nil,

@@ -185,6 +185,14 @@ func (all *transfers) clone() *transfers {
 		left:    maps.Clone(all.left), quiet: all.quiet}
 }
 
+// pools returns the links between pools. all may be nil.
+func (all *transfers) pools() []poolLink {
+	if all == nil {
+		return nil
+	}
+	return all.links
+}
+
 // pending returns how many events of transfers may be pending.
 func (all *transfers) pending() int {
 	if all == nil {

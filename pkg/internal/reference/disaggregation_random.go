@@ -99,3 +99,37 @@ func RandomDisaggregationFailures(seed uint64) (Config, []Request) {
 	c.Failures = f
 	return c, requests
 }
+
+// RandomDisaggregationFleets is RandomDisaggregation with an auto-scaler of one pool or both, sometimes with replicas
+// that fail.
+func RandomDisaggregationFleets(seed uint64) (Config, []Request) {
+	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0x70736361))}
+	draw := RandomDisaggregation
+	if d.percent(40) {
+		draw = RandomDisaggregationFailures
+	}
+	c, requests := draw(seed)
+	other, targets := RandomScaling(seed)
+	for i := range requests {
+		requests[i].TTFTTargetMS = targets[i].TTFTTargetMS
+	}
+	if c.Flow != nil && c.Flow.Detector != nil && c.Flow.Detector.Name == "utilization-detector" {
+		c.Flow.Detector = nil // it judges the age of reports, which new replicas do not have
+	}
+	scaled := func(replicas int) *Scaling {
+		s := *other.Scaling
+		s.Min, s.Max = d.between(1, replicas), replicas+d.between(0, 3)
+		if c.Flow != nil && d.percent(30) {
+			s.Min = 0
+		}
+		return &s
+	}
+	which := d.IntN(3)
+	if which != 0 {
+		c.Scaling = scaled(c.Replicas)
+	}
+	if which != 1 {
+		c.Disaggregation.Pool.Scaling = scaled(c.Disaggregation.Pool.Replicas)
+	}
+	return c, requests
+}

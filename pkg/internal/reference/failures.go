@@ -72,7 +72,9 @@ func (c *Config) starts() *Scaling {
 }
 
 // hasFleet reports whether replicas come, go or fail.
-func (c *Config) hasFleet() bool { return c.starts() != nil }
+func (c *Config) hasFleet() bool {
+	return c.starts() != nil || c.Disaggregation != nil && c.Disaggregation.Pool.Scaling != nil
+}
 
 // slow is the length of a step of replica i that starts at now and would take us.
 func (c *Config) slow(i int, now int64, us float64) float64 {
@@ -88,8 +90,11 @@ func (c *Config) slow(i int, now int64, us float64) float64 {
 }
 
 // present lists the replicas that count for an auto-scaler.
-func (s *simulation) present() (all []int) {
+func (s *simulation) present(x *scaler) (all []int) {
 	for i, r := range s.replicas {
+		if r.prefills != x.prefills {
+			continue
+		}
 		if r.life.isStarting() || r.life.state == "ready" {
 			all = append(all, i)
 		}
@@ -108,7 +113,7 @@ func (l *life) isStarting() bool {
 // accepts reports whether a replica takes requests.
 func (s *simulation) accepts(i int) bool {
 	state := s.replicas[i].life.state
-	return state == "ready" || state == "draining" || state == "warming" && !s.config.starts().WarmingWaits
+	return state == "ready" || state == "draining" || state == "warming" && !s.replicas[i].config.starts().WarmingWaits
 }
 
 // candidates lists the replicas to which the router may send a request.

@@ -264,10 +264,8 @@ func (s *simulation) saturation(now int64, among []*replica) float64 {
 	}
 	s.router.now, s.router.requests = now, s.requests
 	p, sum := s.config.Flow.Detector, 0.0
-	for i, x := range s.replicas {
-		if !slices.Contains(among, x) {
-			continue
-		}
+	for _, x := range among {
+		i := slices.Index(s.replicas, x)
 		tokens, _ := s.router.load(i, x)
 		of, k := s.routerOf(i)
 		switch {

@@ -253,6 +253,8 @@ type Result struct {
 	Outcomes []Outcome
 	Requests []Request // of these outcomes
 	Steps    [][]Step
+	// Decode is the number of replicas that are no prefill replicas. They come first.
+	Decode int
 	// Fleet are the looks of the auto-scaler and the changes of the states of replicas.
 	Fleet []string
 	// Duplicates counts blocks registered with the hash of another block. Evictions counts blocks

@@ -50,9 +50,11 @@ type ScaleLimit struct {
 	PeriodUS int64
 }
 
-// scaler is the state of an auto-scaler.
+// scaler is the state of an auto-scaler, of the prefill replicas or the others.
 type scaler struct {
-	checkAt int64
+	config   *Scaling
+	prefills bool
+	checkAt  int64
 	// idle is the number of looks since which nothing has happened; see waitsForever.
 	idle int
 	// heldAt is since when the trigger's condition has held, or Never. looks are those so far, with the number of
@@ -109,9 +111,9 @@ func (c *Scaling) warm(l *life, now, us int64) float64 {
 }
 
 // inStates lists the replicas in these states.
-func (s *simulation) inStates(states ...string) (all []int) {
+func (s *simulation) inStates(x *scaler, states ...string) (all []int) {
 	for i, r := range s.replicas {
-		if slices.Contains(states, r.life.state) {
+		if r.prefills == x.prefills && slices.Contains(states, r.life.state) {
 			all = append(all, i)
 		}
 	}
@@ -127,7 +129,7 @@ func (s *simulation) enter(i int, state string, now int64) {
 		name = "prefill replica"
 	}
 	s.fleet = append(s.fleet, fmt.Sprintf("%d %s %d %s with %d", now, name, s.replicas[i].index, state, s.inflight(i)))
-	if state == "ready" || state == "warming" && !s.config.starts().WarmingWaits {
+	if state == "ready" || state == "warming" && !s.replicas[i].config.starts().WarmingWaits {
 		l.known, s.flow.due = true, true
 	}
 	if state == "draining" || state == "gone" {
@@ -137,19 +139,23 @@ func (s *simulation) enter(i int, state string, now int64) {
 
 // dispatchScaling performs the first pending event of auto-scaling and reports whether there was one.
 func (s *simulation) dispatchScaling(now int64) bool {
-	c := s.config.Scaling
-	if c != nil && s.scaler.checkAt == now {
-		s.scaler.checkAt += c.IntervalUS
-		if s.waitsForever() {
-			s.scaler.checkAt = Never
+	for _, x := range s.scalers {
+		if x.checkAt != now {
+			continue
 		}
-		s.checkScale(now)
+		x.checkAt += x.config.IntervalUS
+		if s.waitsForever(x) {
+			x.checkAt = Never
+		}
+		s.checkScale(x, now)
 		return true
 	}
-	if s.scaler.act {
-		s.scaler.act = false
-		s.changeReplicas(now)
-		return true
+	for _, x := range s.scalers {
+		if x.act {
+			x.act = false
+			s.changeReplicas(x, now)
+			return true
+		}
 	}
 	for i, r := range s.replicas {
 		if r.life.state == "draining" && r.life.killAt == now {
@@ -168,7 +174,7 @@ func (s *simulation) dispatchScaling(now int64) bool {
 }
 
 func (s *simulation) advance(i int, now int64) {
-	c, l := s.config.starts(), &s.replicas[i].life
+	c, l := s.replicas[i].config.starts(), &s.replicas[i].life
 	switch {
 	case l.state == "provisioning" || l.state == "failed":
 		l.nextAt = now + c.LoadUS
@@ -185,10 +191,9 @@ func (s *simulation) advance(i int, now int64) {
 const maxIdle = 1000
 
 // waitsForever reports whether requests wait in flow control for a replica that the auto-scaler will not add.
-func (s *simulation) waitsForever() bool {
-	x := &s.scaler
+func (s *simulation) waitsForever(x *scaler) bool {
 	x.idle++
-	if len(s.present())+len(s.inStates("draining")) > 0 || slices.ContainsFunc(s.requests, func(q *request) bool {
+	if len(s.present(x))+len(s.inStates(x, "draining")) > 0 || slices.ContainsFunc(s.requests, func(q *request) bool {
 		waits := q.stage == stageBlocked || q.stage == stageFlow && q.until == Never && q.DeadlineUS == Never
 		return !q.final() && !waits
 	}) {
@@ -198,17 +203,17 @@ func (s *simulation) waitsForever() bool {
 }
 
 // checkScale looks at the cluster.
-func (s *simulation) checkScale(now int64) {
-	c, x := s.config.Scaling, &s.scaler
+func (s *simulation) checkScale(x *scaler, now int64) {
+	c := x.config
 	if s.config.SnapshotUS == 0 {
-		s.router.readReports(s.replicas, now)
+		s.readReports(now)
 	}
-	if !s.triggered(now) {
+	if !s.triggered(x, now) {
 		return
 	}
 	x.looks = append(x.looks, numberAt{now, s.arrivals(-1, now)})
-	current := len(s.present())
-	advice := s.fromZero(current, s.advice(current, now))
+	current := len(s.present(x))
+	advice := s.fromZero(x, current, s.advice(x, current, now))
 	if len(x.advised) == 0 {
 		x.advised = append(x.advised, numberAt{now, current})
 	}
@@ -232,9 +237,9 @@ func (s *simulation) checkScale(now int64) {
 		n = current
 	}
 	if n > current {
-		n = max(current, min(n, s.limit(c.UpLimits, current, now, 1)))
+		n = max(current, min(n, s.limit(x, c.UpLimits, current, now, 1)))
 	} else if n < current {
-		n = min(current, max(n, s.limit(c.DownLimits, current, now, -1)))
+		n = min(current, max(n, s.limit(x, c.DownLimits, current, now, -1)))
 	}
 	if current == 0 && advice > 0 {
 		n = max(n, 1)
@@ -248,8 +253,8 @@ func (s *simulation) checkScale(now int64) {
 }
 
 // fromZero is the advice for a deployment that may have no replicas.
-func (s *simulation) fromZero(current, advice int) int {
-	c, waiting := s.config.Scaling, len(s.flow.waiting)
+func (s *simulation) fromZero(x *scaler, current, advice int) int {
+	c, waiting := x.config, len(s.flow.waiting)
 	if c.Min > 0 {
 		return advice
 	}
@@ -257,7 +262,7 @@ func (s *simulation) fromZero(current, advice int) int {
 		return 0
 	}
 	left := waiting
-	for _, i := range s.inStates("warming", "ready") {
+	for _, i := range s.inStates(x, "warming", "ready") {
 		left += s.inflight(i)
 	}
 	if current == 0 || left > 0 {
@@ -267,8 +272,8 @@ func (s *simulation) fromZero(current, advice int) int {
 }
 
 // limit is the number of replicas that the limits of one direction allow.
-func (s *simulation) limit(limits []ScaleLimit, current int, now int64, sign int) int {
-	if s.config.Scaling.Select == "disabled" {
+func (s *simulation) limit(x *scaler, limits []ScaleLimit, current int, now int64, sign int) int {
+	if x.config.Select == "disabled" {
 		return current
 	}
 	if len(limits) == 0 {
@@ -277,7 +282,7 @@ func (s *simulation) limit(limits []ScaleLimit, current int, now int64, sign int
 	var most, least int
 	for i, l := range limits {
 		start := current
-		for _, x := range s.scaler.changed {
+		for _, x := range x.changed {
 			if x.at > now-l.PeriodUS {
 				start -= x.n
 			}
@@ -294,20 +299,20 @@ func (s *simulation) limit(limits []ScaleLimit, current int, now int64, sign int
 		}
 		most, least = max(most, change), min(least, change)
 	}
-	if s.config.Scaling.Select == "min" {
+	if x.config.Select == "min" {
 		return current + sign*least
 	}
 	return current + sign*most
 }
 
 // advice is the number of replicas that the policy recommends.
-func (s *simulation) advice(current int, now int64) int {
-	c := s.config.Scaling
-	running := s.inStates("warming", "ready")
+func (s *simulation) advice(x *scaler, current int, now int64) int {
+	c := x.config
+	running := s.inStates(x, "warming", "ready")
 	var values []float64
 	sum := 0.0
 	for _, i := range running {
-		values = append(values, s.signal(i))
+		values = append(values, s.signal(x, i))
 		sum += values[len(values)-1]
 	}
 	mean := sum / float64(max(1, len(values)))
@@ -316,14 +321,14 @@ func (s *simulation) advice(current int, now int64) int {
 	}
 	switch c.Policy {
 	case "expression", "tree":
-		return roundUp(max(0, Formulas[c.Formula].of(s.deployment(now))))
+		return roundUp(max(0, Formulas[c.Formula].of(s.deployment(x, now))))
 	case "oscillator":
-		if len(s.scaler.looks)%2 == 1 {
+		if len(x.looks)%2 == 1 {
 			return current + c.Step
 		}
 		return current - c.Step
 	case "slo-attainment":
-		d := s.deployment(now)
+		d := s.deployment(x, now)
 		switch {
 		case d.judged > 0 && d.attained < c.Up:
 			return current + c.Step
@@ -333,7 +338,7 @@ func (s *simulation) advice(current int, now int64) int {
 		return current
 	case "threshold":
 		switch {
-		case c.Settle && len(running) < current || c.Settle && len(s.inStates("draining")) > 0:
+		case c.Settle && len(running) < current || c.Settle && len(s.inStates(x, "draining")) > 0:
 		case len(values) > 0 && mean > c.Up:
 			return current + c.Step
 		case len(values) > 0 && mean < c.Down:
@@ -354,7 +359,7 @@ func (s *simulation) advice(current int, now int64) int {
 		}
 		return c.share(total, c.Target, current)
 	}
-	provisioning := len(s.inStates("provisioning"))
+	provisioning := len(s.inStates(x, "provisioning"))
 	return c.forMean(values, current-len(running)-provisioning, provisioning)
 }
 
@@ -430,13 +435,13 @@ func (s *simulation) report(i int) lastReport {
 }
 
 // signal is a replica's value of the signal.
-func (s *simulation) signal(i int) float64 {
+func (s *simulation) signal(x *scaler, i int) float64 {
 	r := s.report(i)
-	switch s.config.Scaling.Signal {
+	switch x.config.Signal {
 	case "kv_util":
 		return r.usage
 	case "utilization":
-		return float64(r.running) / float64(s.config.MaxNumSeqs)
+		return float64(r.running) / float64(s.replicas[i].config.MaxNumSeqs)
 	case "queue_depth":
 		return float64(r.queued)
 	case "running":

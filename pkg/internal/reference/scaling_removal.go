@@ -5,19 +5,27 @@ import "slices"
 // Replicas that are removed, and where their requests go.
 
 // changeReplicas adds or removes replicas.
-func (s *simulation) changeReplicas(now int64) {
-	c := s.config.Scaling
-	for len(s.present()) < s.scaler.desired {
-		r := newReplica(&s.config)
-		r.index, r.life = len(s.replicas), life{nextAt: now + c.ProvisionUS, killAt: Never, warmFrom: Never}
+func (s *simulation) changeReplicas(x *scaler, now int64) {
+	c := x.config
+	for len(s.present(x)) < x.desired {
+		config, of := &s.config, &s.router
+		if x.prefills {
+			config, of = &s.config.Disaggregation.Pool, &s.prefill.router
+		}
+		r := newReplica(config)
+		r.index, r.prefills = len(of.inflight), x.prefills
+		if s.config.Disaggregation != nil {
+			r.host = &host{} // it has no blocks
+		}
+		r.life = life{nextAt: now + c.ProvisionUS, killAt: Never, warmFrom: Never}
 		s.replicas = append(s.replicas, r)
-		s.router.inflight = append(s.router.inflight, 0)
-		s.router.indexes, s.router.blocks = append(s.router.indexes, nil), append(s.router.blocks, nil)
+		of.inflight = append(of.inflight, 0)
+		of.indexes, of.blocks = append(of.indexes, nil), append(of.blocks, nil)
 		s.enter(len(s.replicas)-1, "provisioning", now)
 	}
-	for len(s.present()) > s.scaler.desired {
+	for len(s.present(x)) > x.desired {
 		isReady := func(i int) bool { return s.replicas[i].life.state == "ready" }
-		starting, running := slices.DeleteFunc(s.present(), isReady), s.inStates("ready")
+		starting, running := slices.DeleteFunc(s.present(x), isReady), s.inStates(x, "ready")
 		if len(starting) > 0 {
 			s.remove(starting[len(starting)-1], now)
 			continue
@@ -34,7 +42,7 @@ func (s *simulation) changeReplicas(now int64) {
 
 // remove removes a replica.
 func (s *simulation) remove(i int, now int64) {
-	c, l := s.config.Scaling, &s.replicas[i].life
+	c, l := s.replicas[i].config.Scaling, &s.replicas[i].life
 	if l.state == "provisioning" || l.state == "loading" || l.state == "failed" {
 		s.enter(i, "gone", now)
 		return

@@ -81,12 +81,12 @@ func (d deployment) load(i int) float64 {
 }
 
 // triggered reports whether the auto-scaler looks at this check.
-func (s *simulation) triggered(now int64) bool {
-	c, x := s.config.Scaling, &s.scaler
+func (s *simulation) triggered(x *scaler, now int64) bool {
+	c := x.config
 	if c.Trigger == 0 {
 		return true
 	}
-	if !Conditions[c.Trigger].of(s.deployment(now)) {
+	if !Conditions[c.Trigger].of(s.deployment(x, now)) {
 		x.heldAt = Never
 		return false
 	}
@@ -104,27 +104,27 @@ func (s *simulation) triggered(now int64) bool {
 const minuteUS = 60_000_000
 
 // deployment returns the signals at now.
-func (s *simulation) deployment(now int64) deployment {
-	running := s.inStates("warming", "ready")
-	d := deployment{replicas: float64(len(s.present())), ready: float64(len(running)),
-		draining: float64(len(s.inStates("draining"))), attained: 1}
+func (s *simulation) deployment(x *scaler, now int64) deployment {
+	running := s.inStates(x, "warming", "ready")
+	d := deployment{replicas: float64(len(s.present(x))), ready: float64(len(running)),
+		draining: float64(len(s.inStates(x, "draining"))), attained: 1}
 	d.starting = d.replicas - d.ready
 	for _, i := range running {
 		r := s.report(i)
 		d.queueDepth += float64(r.queued)
 		d.inflight += float64(s.inflight(i))
 		d.kvUtil += r.usage
-		d.utilization += float64(r.running) / float64(s.config.MaxNumSeqs)
+		d.utilization += float64(r.running) / float64(s.replicas[i].config.MaxNumSeqs)
 	}
 	d.kvUtil /= float64(max(1, len(running)))
 	d.utilization /= float64(max(1, len(running)))
 	changed := int64(0)
-	if s.scaler.lastAct != Never {
-		changed = s.scaler.lastAct
+	if x.lastAct != Never {
+		changed = x.lastAct
 	}
 	d.sinceScaleS = float64(now-changed) / 1e6
 	d.rate = float64(s.arrivals(max(0, now-minuteUS+1)-1, now)) * 1e6 / float64(min(minuteUS, now))
-	d.history = s.history()
+	d.history = s.history(x)
 	s.latencies(&d, now)
 	return d
 }
@@ -141,9 +141,9 @@ func (s *simulation) arrivals(from, now int64) (n int) {
 
 // history has the rate in each interval between two looks, the last one first. Requests that a look did not see, though
 // they arrived at its instant, are in the interval after it.
-func (s *simulation) history() (rates []float64) {
+func (s *simulation) history(x *scaler) (rates []float64) {
 	before := numberAt{}
-	for _, look := range s.scaler.looks {
+	for _, look := range x.looks {
 		rates = append(rates, float64(look.n-before.n)*1e6/float64(look.at-before.at))
 		before = look
 	}

@@ -110,7 +110,7 @@ type simulation struct {
 	replicas []*replica
 	router   router
 	flow     flow
-	scaler   scaler
+	scalers  []*scaler
 	prefill  disaggregation
 	// fleet are the looks of the auto-scaler and the changes of state, as text.
 	fleet []string
@@ -132,15 +132,16 @@ func newSimulation(c Config, requests []Request) *simulation {
 		s.replicas = append(s.replicas, newReplica(&s.config))
 		s.replicas[i].index = i
 	}
-	if c.Scaling != nil {
-		s.scaler = scaler{checkAt: c.Scaling.IntervalUS, lastAct: Never, heldAt: Never}
-	}
 	s.router = newRouter(&s.config)
 	if c.Disaggregation != nil {
 		d := *c.Disaggregation
 		s.config.Disaggregation = &d
 		s.router.indexed = c.needsIndexes()
 		s.addPrefillReplicas()
+	}
+	s.addScaler(c.Scaling, false)
+	if d := c.Disaggregation; d != nil {
+		s.addScaler(d.Pool.Scaling, true)
 	}
 	for _, r := range requests {
 		first := stagePending
@@ -155,6 +156,14 @@ func newSimulation(c Config, requests []Request) *simulation {
 		s.requests = append(s.requests, q)
 	}
 	return s
+}
+
+// addScaler adds an auto-scaler, unless it is nil.
+func (s *simulation) addScaler(c *Scaling, prefills bool) {
+	if c != nil {
+		s.scalers = append(s.scalers, &scaler{config: c, prefills: prefills, checkAt: c.IntervalUS, lastAct: Never,
+			heldAt: Never})
+	}
 }
 
 // newRequest is a request that has not arrived.
@@ -369,8 +378,10 @@ func (s *simulation) nextTime() (at int64, ok bool) {
 	}
 	times = append(times, s.linkTimes()...)
 	times = append(times, s.failureTimes()...)
-	if s.config.Scaling != nil && s.scaler.checkAt != Never {
-		times = append(times, s.scaler.checkAt)
+	for _, x := range s.scalers {
+		if x.checkAt != Never {
+			times = append(times, x.checkAt)
+		}
 	}
 	if s.config.hasFleet() {
 		for _, r := range s.replicas {
@@ -413,9 +424,14 @@ func (s *simulation) result() Result {
 			s.countStopped(q, s.config.HorizonUS)
 		}
 		s.addTwin(q)
+		if i := q.outcome.Replica; i != Never {
+			q.outcome.Replica = s.replicas[i].index
+		}
 		result.Outcomes, result.Requests = append(result.Outcomes, q.outcome), append(result.Requests, q.Request)
 	}
-	for _, r := range s.replicas {
+	all := slices.Concat(s.decodeReplicas(), s.prefillReplicas())
+	result.Decode = len(s.decodeReplicas())
+	for _, r := range all {
 		result.Steps = append(result.Steps, r.steps)
 		result.Duplicates += r.cache.duplicates
 		result.Evictions += r.cache.evictions

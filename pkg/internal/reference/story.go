@@ -12,6 +12,7 @@ import (
 //
 //	cluster key=value…   may take several lines, before the arrivals
 //	scale key=value…     an auto-scaler, may take several lines
+//	scale_prefill …      that of the prefill pool
 //	pools key=value…     a prefill pool, may take several lines; it is like the cluster so far but for these keys
 //	flow                 flow control, with the defaults of a file
 //	failures key=value…  how replicas that fail come back, and health checks
@@ -74,6 +75,11 @@ func ParseStory(text string) (Config, []Request, error) {
 					c.Scaling = defaultScaling()
 				}
 				err = c.Scaling.set(key, value)
+			case "scale_prefill":
+				if c.Disaggregation.Pool.Scaling == nil {
+					c.Disaggregation.Pool.Scaling = defaultScaling()
+				}
+				err = c.Disaggregation.Pool.Scaling.set(key, value)
 			case "failures":
 				err = c.Failures.set(key, value)
 			case "fail":
@@ -81,7 +87,7 @@ func ParseStory(text string) (Config, []Request, error) {
 			case "arrive":
 				err = r.set(key, value)
 			default:
-				err = fmt.Errorf("have cluster, pools, scale, flow, failures, fail, arrive")
+				err = fmt.Errorf("have cluster, pools, scale, scale_prefill, flow, failures, fail, arrive")
 			}
 			if err != nil {
 				return c, nil, fmt.Errorf("story line %d: %s %s: %w", i+1, words[0], word, err)
