@@ -200,12 +200,13 @@ func (s *simulation) prefilled(slot int32) {
 }
 
 // endLease frees the blocks of a request that has not come to its decode replica in time.
-func (s *simulation) endLease(slot int32) {
+func (s *simulation) endLease(slot int32) error {
 	r := s.request(slot)
 	s.releaseHeld(r.handoff.replica, r.handoff.seq)
 	s.stopAwaiting(r)
 	r.handoff.stage, r.handoff.leaseEnd = lapsed, never
 	s.transfers.expired++
+	return s.fleet.settle(s, r.handoff.replica)
 }
 
 // startPull starts the transfer in a slot, to a replica of a pool.

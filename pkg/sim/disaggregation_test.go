@@ -23,7 +23,7 @@ func TestReferenceOnDisaggregationFailures(t *testing.T) {
 // TestReferenceOnDisaggregationFleets is TestReferenceOnDisaggregation with an auto-scaler of one pool or both, and
 // with replicas that fail.
 func TestReferenceOnDisaggregationFleets(t *testing.T) {
-	compareSeeds(t, 2000, 200, reference.RandomDisaggregationFleets, 5551)
+	compareSeeds(t, 2000, 200, reference.RandomDisaggregationFleets, 5551, 10371)
 }
 
 // handoffFields are what only outcomes with a prefill replica have.

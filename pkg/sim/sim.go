@@ -453,7 +453,7 @@ func (s *simulation) dispatch(e des.Event) error {
 	case enqueue:
 		return s.enqueue(e.Slot)
 	case leaseEnd:
-		s.endLease(e.Slot)
+		return s.endLease(e.Slot)
 	case deadline:
 		return s.expire(e.Slot)
 	case flowTimeout:

@@ -222,8 +222,12 @@ func (s *simulation) enqueue(slot int32) error {
 		return s.enqueuePrefill(slot)
 	case lapsed:
 		if r.handoff.stage = atDecode; !s.deployments[s.replicas[r.replica].deployment].pool.recomputes {
+			at := r.replica
 			s.leaveOnTheWay(slot)
-			return s.drop(slot, stream.StateFailed, stream.ReasonTransferTimeout)
+			if err := s.drop(slot, stream.StateFailed, stream.ReasonTransferTimeout); err != nil {
+				return err
+			}
+			return s.fleet.settle(s, at)
 		}
 	}
 	r.handoff.leaseEnd = never

@@ -229,6 +229,7 @@ func (s *simulation) endLeases(now int64) bool {
 		if q.leaseEnd != Never && q.leaseEnd == now && q.stage == stageDelay && !q.final() {
 			s.releaseTwin(q)
 			q.leaseEnd, q.lapsed, s.flow.due = Never, true, true
+			s.bury(q.twin.outcome.Replica, now)
 			return true
 		}
 	}

@@ -107,6 +107,7 @@ func (s *simulation) enqueue(q *request, now int64) {
 		q.outcome.State, q.outcome.Reason = failed, "transfer_timeout"
 		s.count(q.outcome.Replica, -1)
 		s.flow.due = true
+		s.bury(q.outcome.Replica, now)
 		return
 	}
 	if q.outcome.EnqueuedUS == Never {
