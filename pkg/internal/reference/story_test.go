@@ -45,7 +45,7 @@ func TestParseStoryErrors(t *testing.T) {
 		{"cluster beta=1,1,1 routing=best", `unknown routing "best"`},
 		{"cluster beta=1,1,1 scorers=luck:1", `unknown scorer "luck"`},
 		{cluster + "\n# a comment\ndepart id=a", "story line 4: depart id=a: have cluster, pools, " +
-			"scale, flow, failures, fail, arrive"},
+			"scale, scale_prefill, flow, failures, fail, arrive"},
 		{cluster + "scale signal=luck", "want one of [kv_util utilization queue_depth running inflight]"},
 		{cluster + "arrive id=a in=4 out=1 prompt=p", `story line 2: arrive prompt=p: strconv.Atoi`},
 		{cluster + "arrive id=a in=4 out=1 prompt=p:5", "request a: segments of 5 tokens in a prompt of 4"},
