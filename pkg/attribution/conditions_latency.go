@@ -63,10 +63,11 @@ var flowControl = Condition{Name: "flow_control", Component: admissionComponent,
 		}
 		return text
 	},
-	Hint: "raise the limits of control_plane.flow_control (detector, capacity, ttl, usage_limit) where replicas have" +
-		" room; else add replicas",
+	Hint: "raise the limits of control_plane.flow_control (detector, usage_limit; capacity and ttl_us: 0 is no limit)" +
+		" where replicas have room; else add replicas",
 	change: (*proposal).moreFlow,
-	others: []remedy{{"have no capacity or ttl of flow control", (*proposal).noFlowLimits}, {"hold the same share of" +
+	others: []remedy{{"have no capacity or ttl of flow control (0 is no limit)", (*proposal).noFlowLimits}, {"hold" +
+		" the same share of" +
 		" requests of every priority back (static-usage-limit-policy)",
 		(*proposal).noHoldback}},
 	isAbsolute: true,

@@ -25,7 +25,7 @@ var slowReplica = Condition{Name: "slow_replica", Component: engineComponent, ra
 		text := fmt.Sprintf("%s takes %s times as long for an output token as a peer with as many requests (measured)",
 			p.Value, slower)
 		if n := p.elsewhere(); n > 0 {
-			text += fmt.Sprintf("; %d of these misses were at its peers, which were full", n)
+			text += fmt.Sprintf("; %d of these misses were at its peers, which took its share", n)
 		}
 		return text
 	},

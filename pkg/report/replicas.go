@@ -54,7 +54,7 @@ func (w *writer) replicaTable(rows []attribution.ReplicaRow) {
 			dash(r.TPOTMS > 0, "%.1f", r.TPOTMS), dash(r.TPOTMS > 0, "%.2f", r.Slower))
 	}
 	w.table(t)
-	w.omitted(len(rows)-maxReplicaRows, "with fewer losses")
+	w.omitted(len(rows)-maxReplicaRows, "with no more losses")
 }
 
 // sessions says where the time of sessions went.
