@@ -158,7 +158,7 @@ func (x *proposal) addTier() []Change {
 	d := x.deployment()
 	bytes := x.number("deployments." + d.ID + ".computed.memory.block_bytes")
 	gib := 4 * float64(d.usableBlocks()) * bytes / (1 << 30)
-	if len(d.KVTiers) > 0 || d.Prefill != nil || d.scales() || x.config("failures") != nil || gib < 1 {
+	if len(d.KVTiers) > 0 || d.Prefill != nil || gib < 1 {
 		return nil
 	}
 	link := map[string]any{"gb_per_s": 25.0}
