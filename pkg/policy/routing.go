@@ -130,7 +130,9 @@ type roundRobin struct {
 }
 
 func newRoundRobin(b *builder, _ *Spec) Router {
-	return &roundRobin{lastTurn: make([]int64, b.env.Replicas)}
+	// Replicas that come to one of several deployments have numbers out of the order of candidates.
+	return &roundRobin{lastTurn: make([]int64, b.env.Replicas),
+		mixed: len(b.env.Models) > 1 && b.env.Candidates > b.env.Replicas}
 }
 
 func (r *roundRobin) Route(v *View) Choice {
