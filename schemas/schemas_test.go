@@ -472,6 +472,10 @@ func sample(t *testing.T) []string {
 			Incomplete: true}),
 		w.Any(&stream.Scaling{Kind: stream.KindScaling, ID: "s", Stage: stream.StageAutoscale, Deployment: "main",
 			Reason: "x"}),
+		w.Any(&stream.ScalingChoice{Kind: stream.KindScalingChoice, Decision: "s", Deployment: "main",
+			Change: stream.RemoveReplica, Considered: []stream.ScalingCandidate{
+				{Deployment: "main", Replicas: 2, Score: &ms}, {Deployment: "b"}},
+			Reason: "x"}),
 		w.Any(&stream.ScalingRegret{Kind: stream.KindScalingRegret, Decision: "s", Deployment: "main", Current: 1,
 			Desired: 2, Alternatives: []stream.ScalingAlternative{{Change: stream.ScalingLater, GPUS: -5,
 				All: &stream.Difference{Completed: -1, E2EMS: -5}, Insensitive: true}},

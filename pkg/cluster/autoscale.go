@@ -17,6 +17,41 @@ func (c *Config) ScalePlan(d *Deployment) (*scale.Plan, error) {
 	return c.Policies.Autoscale.Plan(*d.MinReplicas, d.MaxReplicas, d.Computed.WeightBytes)
 }
 
+// PerGPUHour is the price of a GPU of d for an hour, 0 if there is none.
+func (c *Config) PerGPUHour(d *Deployment) float64 {
+	switch {
+	case d.Cost != nil:
+		return d.Cost.PerGPUHour
+	case c.Scales(d):
+		return c.Policies.Autoscale.Cost.PerGPUHour
+	}
+	return 0
+}
+
+// Fleet returns the positions of the deployments that scale together with deployment i, itself among them, in the
+// order of the file. Without policies.autoscale.fleet each scales on its own.
+func (c *Config) Fleet(i int) (members []int) {
+	for k := range c.Deployments {
+		d := &c.Deployments[k]
+		if k == i || c.Scales(&c.Deployments[i]) && c.Policies.Autoscale.Fleet != nil && c.Scales(d) &&
+			d.Model == c.Deployments[i].Model {
+			members = append(members, k)
+		}
+	}
+	return members
+}
+
+// DividesCost reports whether the cost is divided by deployment: one has a price of its own, or several scale
+// together.
+func (c *Config) DividesCost() bool {
+	for i := range c.Deployments {
+		if c.Deployments[i].Cost != nil || len(c.Fleet(i)) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
 // completeBounds sets the lower bounds that are not set.
 func (c *Config) completeBounds() {
 	one := func(most int, least **int) {
@@ -34,9 +69,12 @@ func (c *Config) completeBounds() {
 	}
 }
 
-// validateBounds checks the bounds of the number of replicas.
+// validateBounds checks the bounds of the number of replicas, and the price.
 func (d *Deployment) validateBounds(path string, errorf strictyaml.Errorf) error {
 	switch {
+	case d.Cost != nil && !(d.Cost.PerGPUHour >= 0 && d.Cost.PerGPUHour <= scale.MaxPrice):
+		return errorf(path+".cost.per_gpu_hour", "must be between 0 and %g, is %g", float64(scale.MaxPrice),
+			d.Cost.PerGPUHour)
 	case d.MaxReplicas == 0 && d.MinReplicas == nil:
 		return nil
 	case d.MaxReplicas == 0:
@@ -59,6 +97,30 @@ func (c *Config) validateScaling(errorf strictyaml.Errorf) error {
 			return err
 		}
 	}
+	return c.validateFleets(errorf)
+}
+
+// validateFleets checks the deployments that scale together.
+func (c *Config) validateFleets(errorf strictyaml.Errorf) error {
+	if c.Policies.Autoscale == nil || c.Policies.Autoscale.Fleet == nil {
+		return nil
+	}
+	plane, err := c.Plane(func(string) uint64 { return 0 })
+	if err != nil {
+		return err
+	}
+	for i := range c.Deployments {
+		d := &c.Deployments[i]
+		switch {
+		case len(c.Fleet(i)) < 2:
+		case d.Disaggregates():
+			return errorf(deploymentPath(i)+".architecture", "a deployment with pools cannot scale together with "+
+				"others; remove policies.autoscale.fleet")
+		case plane.Placement.ReadsPrice() && c.PerGPUHour(d) == 0:
+			return errorf(deploymentPath(i)+".cost", "policies.autoscale.fleet reads deployment.price; set "+
+				"cost.per_gpu_hour")
+		}
+	}
 	return nil
 }
 
@@ -79,7 +141,10 @@ func (c *Config) validateScalingOf(d *Deployment, at string, errorf strictyaml.E
 
 // warnUnusedScaling reports bounds and a policy that have no effect.
 func (c *Config) warnUnusedScaling(report func(path, why string)) {
-	used := false
+	used, together := false, false
+	for i := range c.Deployments {
+		together = together || len(c.Fleet(i)) > 1
+	}
 	for _, d := range c.Pools() {
 		if used = used || c.Scales(d); d.MaxReplicas > 0 && !c.Scales(d) {
 			report("deployments."+d.ID+".max_replicas", "there is no policies.autoscale")
@@ -87,5 +152,8 @@ func (c *Config) warnUnusedScaling(report func(path, why string)) {
 	}
 	if c.Policies.Autoscale != nil && !used {
 		report(autoscalePath, "no deployment has a max_replicas")
+	}
+	if used && c.Policies.Autoscale.Fleet != nil && !together {
+		report(autoscalePath+".fleet", "no model has two deployments with a max_replicas")
 	}
 }

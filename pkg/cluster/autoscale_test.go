@@ -1,8 +1,11 @@
 package cluster
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"blis/pkg/policy"
 )
 
 // scaledCluster is a cluster that scales, with the text of its auto-scaler.
@@ -47,9 +50,69 @@ func TestAutoscaleErrors(t *testing.T) {
 	}
 }
 
+// fleetCluster is a cluster with two deployments of one model, with more text of each and of the auto-scaler.
+func fleetCluster(first, second, autoscale string) string {
+	const rest = `engine: {num_gpu_blocks_override: 100},
+     latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [1, 1, 1]}}
+`
+	return "version: 1\ndeployments:\n  - {id: a, model: m, " + first + rest +
+		"  - {id: b, model: m, " + second + rest + "policies:\n" +
+		"  autoscale: {actuation: {load: 1s}, " + autoscale + "}\n"
+}
+
+func TestFleetErrors(t *testing.T) {
+	const most, priced = "max_replicas: 4, ", "max_replicas: 4, cost: {per_gpu_hour: 2}, "
+	for _, c := range []struct{ first, second, autoscale, want string }{
+		{priced, most, "fleet: {}", "deployments[1].cost is not in the file: policies.autoscale.fleet reads " +
+			"deployment.price; set cost.per_gpu_hour"},
+		{priced, most + "cost: {per_gpu_hour: -1}, ", "fleet: {}",
+			"cost.per_gpu_hour: must be between 0 and 1e+06, is -1"},
+		{most, most, "fleet: {grow: deployment.price, shrink: '1'}", "deployments[0].cost is not in the file: "},
+		{most, most, "fleet: {grow: deployment.prize}", `unknown name "deployment.prize"`},
+		{priced, priced, "fleet: {grow: 'deployment.ready > 1'}", "grow"},
+		{priced, priced, `fleet: {grow: 'deployment.id == "c" ? 1 : 2'}`, `unknown deployment "c"`},
+		{priced, priced, "fleet: {grow: rand()}", "policies.autoscale.fleet: rand() is not available here"},
+		{most, most, "interval: '', trigger: {when: rand() < 1}", "rand() is not available here"},
+		{priced, priced, "fleet: {score: '1'}", `unknown field "score" (have grow, shrink)`},
+		{priced, priced, "type: expression, desired: deployment.price, fleet: {}", `unknown name "deployment.price"`},
+	} {
+		_, err := parse(fleetCluster(c.first, c.second, c.autoscale), Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s%s%s: error %v, want %q", c.first, c.second, c.autoscale, err, c.want)
+		}
+	}
+}
+
+// TestFleets: deployments of one model that scale are a fleet, with the default rules, and the prices of the
+// auto-scaler where they have no others.
+func TestFleets(t *testing.T) {
+	read := func(text string) *Config {
+		c, err := parse(text, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	c := read(fleetCluster("max_replicas: 4, ", "max_replicas: 4, cost: {per_gpu_hour: 1}, ",
+		"cost: {per_gpu_hour: 3}, fleet: {}"))
+	rules, want := c.Policies.Autoscale.Fleet, policy.FleetRules{Grow: "-deployment.price", Shrink: "deployment.price"}
+	if *rules != want || c.PerGPUHour(&c.Deployments[0]) != 3 || c.PerGPUHour(&c.Deployments[1]) != 1 ||
+		!slices.Equal(c.Fleet(0), []int{0, 1}) || !slices.Equal(c.Fleet(1), []int{0, 1}) || !c.DividesCost() {
+		t.Errorf("rules %+v, fleet %v", rules, c.Fleet(0))
+	}
+	for _, text := range []string{fleetCluster("max_replicas: 4, ", "", "fleet: {}"),
+		fleetCluster("max_replicas: 4, ", "max_replicas: 4, ", "interval: 5s")} {
+		if c := read(text); len(c.Fleet(0)) != 1 || c.DividesCost() {
+			t.Errorf("%s: fleet %v", text, c.Fleet(0))
+		}
+	}
+}
+
 func TestAutoscaleWarnings(t *testing.T) {
 	for _, c := range []struct{ bounds, autoscale, want string }{
 		{"", "{}", "policies.autoscale has no effect: no deployment has a max_replicas"},
+		{"max_replicas: 4, ", "{actuation: {load: 1s}, fleet: {}}", "policies.autoscale.fleet has no effect: no " +
+			"model has two deployments with a max_replicas"},
 		{"max_replicas: 4, ", "null", "deployments.main.max_replicas has no effect: there is no policies.autoscale"},
 	} {
 		var warnings []string

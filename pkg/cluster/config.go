@@ -11,6 +11,7 @@ import (
 	"blis/pkg/model"
 	"blis/pkg/operators"
 	"blis/pkg/policy"
+	"blis/pkg/scale"
 )
 
 // Config is the configuration of a run in the form of a cluster file.
@@ -35,10 +36,12 @@ type Deployment struct {
 	Replicas    int    `yaml:"replicas" json:"replicas"`
 	// MinReplicas and MaxReplicas are the bounds of policies.autoscale, which starts with Replicas. Without a
 	// maximum the number does not change. The minimum is 1 unless it is set.
-	MinReplicas *int    `yaml:"min_replicas" json:"min_replicas,omitempty"`
-	MaxReplicas int     `yaml:"max_replicas" json:"max_replicas,omitempty"`
-	Engine      Engine  `yaml:"engine" json:"engine"`
-	Latency     Latency `yaml:"latency" json:"latency"`
+	MinReplicas *int `yaml:"min_replicas" json:"min_replicas,omitempty"`
+	MaxReplicas int  `yaml:"max_replicas" json:"max_replicas,omitempty"`
+	// Cost is the price of its GPUs; nil is that of policies.autoscale if it scales, else none.
+	Cost    *scale.Cost `yaml:"cost" json:"cost,omitempty"`
+	Engine  Engine      `yaml:"engine" json:"engine"`
+	Latency Latency     `yaml:"latency" json:"latency"`
 	// KVTiers are the memories below the KV cache of the GPUs, and KVOffload the rules for them.
 	KVTiers   []KVTier   `yaml:"kv_tiers" json:"kv_tiers,omitempty"`
 	KVOffload *KVOffload `yaml:"kv_offload" json:"kv_offload,omitempty"`

@@ -166,8 +166,8 @@ func (c *Config) Pools() (all []*Deployment) {
 func (d *Deployment) prefillPool() *Deployment {
 	p := d.Prefill
 	return &Deployment{ID: d.ID + ".prefill", Model: d.Model, ModelConfig: d.ModelConfig, Architecture: d.Architecture,
-		GPU: p.GPU, Replicas: p.Replicas, MinReplicas: p.MinReplicas, MaxReplicas: p.MaxReplicas, Engine: p.Engine,
-		Latency: p.Latency, Derived: p.Derived, Computed: p.Computed, Printed: p.Printed}
+		GPU: p.GPU, Replicas: p.Replicas, MinReplicas: p.MinReplicas, MaxReplicas: p.MaxReplicas, Cost: d.Cost,
+		Engine: p.Engine, Latency: p.Latency, Derived: p.Derived, Computed: p.Computed, Printed: p.Printed}
 }
 
 // eachPool calls f for d, at path at, and for its prefill pool as a deployment of its own.

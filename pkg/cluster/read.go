@@ -293,6 +293,7 @@ func (c *Config) Plane(seed func(stream string) uint64) (*policy.Plane, error) {
 	env := policy.Env{Seed: seed}
 	for i := range c.Deployments {
 		env.Models = append(env.Models, c.Deployments[i].Model)
+		env.Deployments = append(env.Deployments, c.Deployments[i].ID)
 		env.Replicas += c.Deployments[i].Replicas
 		env.Candidates += max(c.Deployments[i].Replicas, c.Deployments[i].MaxReplicas)
 		if p := c.Deployments[i].Prefill; p != nil {

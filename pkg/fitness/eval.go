@@ -113,7 +113,7 @@ var missingHints = []struct{ part, hint string }{
 	{"sessions.", "the workload has no sessions"},
 	{"shadow.", "the router does not read prefixes"},
 	{"load.", "it exists only for whole runs with time between arrivals"},
-	{"cost.total", "policies.autoscale has no cost.per_gpu_hour"},
+	{"cost.total", "neither policies.autoscale nor a deployment has a cost.per_gpu_hour"},
 	{"cost.", notInSelection},
 	{"scale.", "the cluster has no policies.autoscale, or this is a selection (--where, --from, --to)"},
 	{"replicas[", notInSelection},

@@ -17,11 +17,13 @@ type Accumulator struct {
 	gaps    stat.Histogram
 	reasons map[string]int64
 	// replicas are in the order of the calls of AddReplica.
-	replicas            []ReplicaTotals
-	control             *Control
-	scale               *Scale
-	capacityWaitUS      int64
-	failures            *Failures
+	replicas       []ReplicaTotals
+	control        *Control
+	scale          *Scale
+	capacityWaitUS int64
+	failures       *Failures
+	// metByDeployment are the tokens of requests that met their targets, nil unless the cost is divided.
+	metByDeployment     map[string]int64
 	shadow              Shadow
 	hasPrefixPrediction bool // Raw reports shadow even if all predictions were 0
 	isRecording         bool
@@ -111,6 +113,9 @@ func New(classes []stream.SLOClass) *Accumulator {
 // 0.
 func (a *Accumulator) MarkRecording() { a.isRecording = true }
 
+// DivideCost divides the cost by deployment. It is called before the first outcome.
+func (a *Accumulator) DivideCost() { a.metByDeployment = map[string]int64{} }
+
 // Targets returns the targets of the class.
 func (a *Accumulator) Targets(class string) stream.Targets { return a.targets[class] }
 
@@ -139,6 +144,9 @@ func (a *Accumulator) Add(o *stream.Outcome) {
 		if *met {
 			t.met++
 			t.metTokens += o.InputTokens + o.OutputTokens
+			if a.metByDeployment != nil {
+				a.metByDeployment[o.Deployment] += o.InputTokens + o.OutputTokens
+			}
 		}
 	}
 	if !o.ScheduledUS.IsZero() || !o.FirstTokenUS.IsZero() {

@@ -299,7 +299,7 @@ func TestReplicas(t *testing.T) {
 	a.AddReplica(ReplicaTotals{Deployment: "main", Index: 1, GPUs: 2, Blocks: 50, UpUS: 1_000_000})
 	raw := a.Raw()
 	// 3 replica seconds on 2 GPUs each; 30 of 50·(2 + 1) block seconds; at most 40 of 50.
-	if *raw.Cost != (Cost{GPUS: 6, ReplicaS: 3}) || *raw.KV.UtilMean != 0.2 || *raw.KV.UtilMax != 0.8 {
+	if !cmp.Equal(*raw.Cost, Cost{GPUS: 6, ReplicaS: 3}) || *raw.KV.UtilMean != 0.2 || *raw.KV.UtilMax != 0.8 {
 		t.Errorf("cost %+v, util mean %v, max %v", *raw.Cost, *raw.KV.UtilMean, *raw.KV.UtilMax)
 	}
 	quarter, share, peak := 0.25, 0.3, 0.8

@@ -161,7 +161,7 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 		up += float64(t.UpUS)
 		busy += float64(t.BusyUS)
 		gpu += float64(float64(t.UpUS) * float64(t.GPUs))
-		price += float64(float64(t.UpUS*t.GPUs) / 3.6e9 * t.PerGPUHour)
+		price += t.price()
 		blockUS += t.BlockUS
 		capacity += float64(float64(t.Blocks) * float64(t.UpUS))
 		if x.KVUtilMax != nil {
@@ -176,7 +176,12 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 	r.Scale = a.scale.averages(up, busy, elapsed(a.from, a.until))
 	if a.scale != nil {
 		r.Scale.addWait(a.capacityWaitUS, all.requests.Offered)
-		r.Cost.addWithinSLO(gpu, price, all.metTokens)
+	}
+	if a.scale != nil || a.metByDeployment != nil {
+		r.Cost.PerMillionWithinSLO, r.Cost.TotalPerMillionWithinSLO = withinSLO(gpu, price, all.metTokens)
+	}
+	if a.metByDeployment != nil {
+		r.Cost.Deployments = a.costs()
 	}
 	r.Failures = a.failures
 	if tokens := all.completedInput + all.completedOutput; tokens > 0 {
@@ -197,17 +202,53 @@ func (s *Scale) addWait(us, n int64) {
 	}
 }
 
-// addWithinSLO adds the cost per million of these tokens, of which GPU time in µs and the price are known.
-func (c *Cost) addWithinSLO(gpuUS, price float64, tokens int64) {
-	if tokens == 0 {
-		return
+// price is the price of a replica over its lifetime.
+func (t *ReplicaTotals) price() float64 {
+	return float64(float64(t.UpUS*t.GPUs) / 3.6e9 * t.PerGPUHour)
+}
+
+// costs are the costs of all deployments.
+func (a *Accumulator) costs() map[string]*DeploymentCost {
+	all := map[string]*DeploymentCost{}
+	for i := range a.replicas {
+		t := &a.replicas[i]
+		c := all[t.Deployment]
+		if c == nil {
+			c = &DeploymentCost{}
+			all[t.Deployment] = c
+		}
+		c.ReplicaS += float64(t.UpUS) // µs so far
+		c.GPUS += float64(t.UpUS * t.GPUs)
+		if t.PerGPUHour > 0 {
+			total := t.price()
+			if c.Total != nil {
+				total += *c.Total
+			}
+			c.Total = &total
+		}
 	}
-	perMillion := gpuUS / float64(tokens)
-	c.PerMillionWithinSLO = &perMillion
+	for id, c := range all {
+		price := 0.0
+		if c.Total != nil {
+			price = *c.Total
+		}
+		c.PerMillionWithinSLO, c.TotalPerMillionWithinSLO = withinSLO(c.GPUS, price, a.metByDeployment[id])
+		c.ReplicaS, c.GPUS = c.ReplicaS/1e6, c.GPUS/1e6
+	}
+	return all
+}
+
+// withinSLO is the GPU time in s, of which gpuUS µs are known, and the price per million of these tokens.
+func withinSLO(gpuUS, price float64, tokens int64) (gpuS, total *float64) {
+	if tokens == 0 {
+		return nil, nil
+	}
+	perMillion := gpuUS / float64(tokens) // µs per token are s per million tokens
 	if price > 0 {
 		perMillion := price / float64(tokens) * 1e6
-		c.TotalPerMillionWithinSLO = &perMillion
+		total = &perMillion
 	}
+	return &perMillion, total
 }
 
 // averages returns s with the averages of a run of us µs, in which replicas were up and busy for these times; nil if

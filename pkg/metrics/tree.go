@@ -181,7 +181,19 @@ type Cost struct {
 	PerMillion *float64 `json:"per_million_tokens,omitempty"`
 	Total      *float64 `json:"total,omitempty"`
 	// PerMillionWithinSLO and TotalPerMillionWithinSLO are GPU seconds and the price per million tokens of the requests
-	// that met their SLO targets; only of clusters that scale, and absent if none did.
+	// that met their SLO targets; only of clusters that scale or have deployments with prices, and absent if none did.
+	PerMillionWithinSLO      *float64 `json:"per_million_tokens_within_slo,omitempty"`
+	TotalPerMillionWithinSLO *float64 `json:"total_per_million_tokens_within_slo,omitempty"`
+	// Deployments are the parts of deployments, if one has a price of its own or several scale together.
+	Deployments map[string]*DeploymentCost `json:"deployment,omitempty"`
+}
+
+// DeploymentCost is the part of a deployment in Cost, per million tokens of the requests that it served within their
+// targets.
+type DeploymentCost struct {
+	GPUS                     float64  `json:"gpu_s"`
+	ReplicaS                 float64  `json:"replica_s"`
+	Total                    *float64 `json:"total,omitempty"`
 	PerMillionWithinSLO      *float64 `json:"per_million_tokens_within_slo,omitempty"`
 	TotalPerMillionWithinSLO *float64 `json:"total_per_million_tokens_within_slo,omitempty"`
 }

@@ -117,6 +117,8 @@ func TestHigherIsBetter(t *testing.T) {
 		"kv.tiers.cpu.store_busy", "kv.tiers.cpu.load_wait_ms.mean", "kv.tiers.cpu.load_wait_ms.max",
 		"preemption_rate", "reasons.*", "cost.gpu_s", "cost.replica_s", "cost.per_million_tokens", "cost.total",
 		"cost.per_million_tokens_within_slo", "cost.total_per_million_tokens_within_slo",
+		"cost.deployment[*].gpu_s", "cost.deployment[*].replica_s", "cost.deployment[*].total",
+		"cost.deployment[*].per_million_tokens_within_slo", "cost.deployment[*].total_per_million_tokens_within_slo",
 		"scale.ups", "scale.downs", "scale.oscillations", "scale.avg_replicas", "scale.wait_for_capacity_ms",
 		"failures.down", "failures.lost", "failures.redirected", "failures.refused", "failures.recover_ms",
 		"failures.not_recovered",

@@ -12,11 +12,13 @@ type Autoscale struct {
 	// Preset is one of AutoscalePresets, whose values hold where a file gives no others.
 	Preset string `yaml:"preset" json:"preset,omitempty"`
 	// Type is the name of a built-in policy with its Params, or expression with Desired or tree with Root, as in Spec.
-	Type         string              `yaml:"type" json:"type"`
-	Params       map[string]any      `yaml:"params" json:"params,omitempty"`
-	Desired      string              `yaml:"desired" json:"desired,omitempty"`
-	Root         *Node               `yaml:"root" json:"root,omitempty"`
-	State        map[string]Variable `yaml:"state" json:"state,omitempty"`
+	Type    string              `yaml:"type" json:"type"`
+	Params  map[string]any      `yaml:"params" json:"params,omitempty"`
+	Desired string              `yaml:"desired" json:"desired,omitempty"`
+	Root    *Node               `yaml:"root" json:"root,omitempty"`
+	State   map[string]Variable `yaml:"state" json:"state,omitempty"`
+	// Fleet scales the deployments of one model together; nil scales each on its own.
+	Fleet        *FleetRules `yaml:"fleet" json:"fleet,omitempty"`
 	scale.Config `yaml:",inline"`
 }
 

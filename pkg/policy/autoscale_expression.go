@@ -116,7 +116,9 @@ func newTrigger(b *builder, src string) *Trigger {
 	b.path = "autoscale.trigger"
 	b.memory = b.newMemory(&Spec{})
 	b.requireText(src, "when", "deployment.pending > 0")
-	return &Trigger{newFormula(b, "when", src, deploymentSignals(), expr.Flag)}
+	t := &Trigger{newFormula(b, "when", src, deploymentSignals(), expr.Flag)}
+	b.refuseRandom()
+	return t
 }
 
 // Holds reports whether the condition holds; it does not if it fails.

@@ -16,6 +16,8 @@ import (
 type Env struct {
 	// Models are the names of the models that the cluster serves.
 	Models []string
+	// Deployments are their ids.
+	Deployments []string
 	// Replicas is the number of replicas at the start, Candidates the most among which a router chooses.
 	Replicas, Candidates int
 	// PrefillReplicas is the number of replicas that only compute prompts, at the start, PrefillCandidates the most
@@ -55,6 +57,9 @@ func (b *Bundle) Complete() {
 		s := a.spec()
 		complete(s, autoscalers())
 		a.Type, a.Params = s.Type, s.Params
+		if a.Fleet != nil {
+			a.Fleet.complete()
+		}
 	}
 }
 
@@ -148,6 +153,9 @@ func Build(b *Bundle, env Env) (p *Plane, err error) {
 		p.Autoscale = build(x, b.Autoscale.spec(), "autoscale", "auto-scaling policy", autoscalers())
 		if t := b.Autoscale.Trigger; t != nil {
 			p.Trigger = newTrigger(x, t.When)
+		}
+		if r := b.Autoscale.Fleet; r != nil {
+			p.Placement = newPlacement(x, r)
 		}
 		p.TrafficUS = x.trafficUS
 	}
@@ -315,7 +323,8 @@ func compile[T any](b *builder, at, src string, fields []expr.Field[T], want ...
 	for _, known := range []struct {
 		field, what string
 		names       []string
-	}{{"req.model", "model of this cluster", b.env.Models}, {"req.tier", "tier", tiers}} {
+	}{{"req.model", "model of this cluster", b.env.Models}, {"req.tier", "tier", tiers},
+		{idSignal, "deployment", b.env.Deployments}} {
 		for _, l := range e.ComparedLiterals(known.field) {
 			if l.Text != "" && !slices.Contains(known.names, l.Text) {
 				panic(&Error{path, l.Line, l.Col, registry.Unknown(known.what, l.Text, known.names).Error()})

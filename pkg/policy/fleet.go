@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Fleet is what an auto-scaler sees of a deployment.
+// Fleet is what an auto-scaler sees of a deployment, or of all those that it scales together.
 type Fleet struct {
 	NowUS int64
 	// Replicas are those that serve or warm up, as the router sees them. Loading ones load the model, Provisioning
@@ -18,6 +18,9 @@ type Fleet struct {
 	ScaledUS int64
 	// Traffic is that of the deployment; nil unless the policy needs it.
 	Traffic *Traffic
+	// ID and Price, of a replica for an hour, are those of the deployment when one of a fleet is chosen.
+	ID    string
+	Price float64
 	// memory is that of the policy which is deciding, if it has one.
 	memory *memory
 }

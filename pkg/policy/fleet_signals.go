@@ -47,7 +47,21 @@ func deploymentSignals() []signal[Fleet] {
 	}
 }
 
-const attainmentSignal = "deployment.attainment"
+// memberSignals are those of the rules that choose a deployment of a fleet. Rates, latencies and attainments are those
+// of the model.
+func memberSignals() []signal[Fleet] {
+	return append(deploymentSignals(),
+		num(priceSignal, "Price of a replica for an hour: that of a GPU times its GPUs.", 0,
+			func(f *Fleet) float64 { return f.Price }),
+		signal[Fleet]{Field: expr.Field[Fleet]{Name: idSignal, Doc: "The deployment.", Type: expr.Text,
+			Text: func(f *Fleet) string { return f.ID }}})
+}
+
+const (
+	attainmentSignal = "deployment.attainment"
+	idSignal         = "deployment.id"
+	priceSignal      = "deployment.price"
+)
 
 // slotsInUse is the share of a replica's batch slots in use.
 func slotsInUse(r *Replica) float64 { return float64(r.Running) / float64(r.Stats.MaxSeqs) }

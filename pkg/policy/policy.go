@@ -172,6 +172,8 @@ type Plane struct {
 	Autoscale Autoscaler
 	// Trigger is nil if the auto-scaler looks at the end of each interval.
 	Trigger *Trigger
+	// Placement is nil unless deployments of one model scale together.
+	Placement *Placement
 	// TrafficUS is for NewTraffic.
 	TrafficUS int64
 	// Classes are the SLO classes that the policies name, sorted.
@@ -197,7 +199,7 @@ func (p *Plane) Clone() *Plane {
 	if p.Autoscale != nil {
 		c.Autoscale = p.Autoscale.Clone()
 	}
-	c.Trigger = p.Trigger.Clone()
+	c.Trigger, c.Placement = p.Trigger.Clone(), p.Placement.Clone()
 	return &c
 }
 
@@ -212,6 +214,9 @@ func (p *Plane) stages() []Policy {
 	}
 	if p.Trigger != nil {
 		all = append(all, p.Trigger)
+	}
+	if p.Placement != nil {
+		all = append(all, p.Placement)
 	}
 	return all
 }

@@ -260,6 +260,9 @@ func SignalEntries() []SignalEntry {
 	for _, s := range deploymentSignals() {
 		add("autoscale", s.Name, s.Doc, s.Type)
 	}
+	for _, s := range memberSignals() {
+		add("fleet", s.Name, s.Doc, s.Type)
+	}
 	for _, stage := range []string{"admission", "priority", "routing", "scheduler", "preemption", "autoscale"} {
 		var names []string
 		if hasState(stage, "expression") {

@@ -63,6 +63,11 @@ const noChange = math.MinInt64 / 2
 // NewScaler returns a scaler that has seen nothing.
 func NewScaler(b Behavior) *Scaler { return &Scaler{behavior: b, lastChangeUS: noChange} }
 
+// AddBounds adds the bounds of a deployment that s scales, too.
+func (s *Scaler) AddBounds(least, most int) {
+	s.behavior.Min, s.behavior.Max = s.behavior.Min+least, s.behavior.Max+most
+}
+
 // Clone returns an independent copy.
 func (s *Scaler) Clone() *Scaler {
 	c := *s

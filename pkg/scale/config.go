@@ -95,6 +95,9 @@ type Cost struct {
 	PerGPUHour float64 `yaml:"per_gpu_hour" json:"per_gpu_hour,omitempty"`
 }
 
+// MaxPrice bounds prices of a GPU for an hour.
+const MaxPrice = 1e6
+
 // The modes of DrainConfig.
 const (
 	DrainWait      = "wait"
@@ -208,14 +211,13 @@ type Plan struct {
 	Drain             string
 	DrainTimeoutUS    int64 // 0 is none
 	RouteWhileWarming bool
-	PerGPUHour        float64
 }
 
 // Plan checks c. weightBytes are those of the deployment's model, 0 if they are not known. An error is an *Error.
 func (c *Config) Plan(lowest, highest int, weightBytes int64) (p *Plan, err error) {
 	b := &planner{}
-	p = &Plan{RouteWhileWarming: c.Actuation.RouteWhileWarming,
-		PerGPUHour: b.between("cost.per_gpu_hour", c.Cost.PerGPUHour, 0, 1e6), Drain: c.Actuation.Drain.Mode,
+	b.between("cost.per_gpu_hour", c.Cost.PerGPUHour, 0, MaxPrice)
+	p = &Plan{RouteWhileWarming: c.Actuation.RouteWhileWarming, Drain: c.Actuation.Drain.Mode,
 		DrainTimeoutUS: b.duration("actuation.drain.timeout", c.Actuation.Drain.Timeout)}
 	p.IntervalUS, p.HoldUS = b.looks(c)
 	if p.Activation = c.Activation; p.Activation < 0 {

@@ -14,7 +14,8 @@ import (
 	"blis/pkg/stream"
 )
 
-// elastic is the part of a deployment whose number of replicas changes.
+// elastic is the part of a deployment whose number of replicas changes. Of a fleet, deployments that scale together,
+// the first one has the auto-scaler, lead.
 type elastic struct {
 	plan    *scale.Plan
 	policy  policy.Autoscaler
@@ -33,9 +34,17 @@ type elastic struct {
 	present, serving []int32
 	// draining is the number of its replicas that do, desired the number of the others that was decided last.
 	draining, desired int
-	idleLooks         int          // see waitsForever
-	looks             int64        // so far
-	overrides         []forcedLook // of a run that is simulated again
+	// members are the deployments that the auto-scaler scales, in order, itself the first; none if it does not lead.
+	// least and most are the bounds of this deployment, those of plan.Behavior of all.
+	lead        *elastic
+	members     []int32
+	least, most int
+	// placement chooses among the members; nil if each deployment scales on its own.
+	placement  *policy.Placement
+	lookNumber int64        // of the last look, among the decisions
+	idleLooks  int          // see waitsForever
+	looks      int64        // so far
+	overrides  []forcedLook // of a run that is simulated again
 	// model is its index in simulation.models, id that of the deployment, of a prefill pool, too.
 	model int
 	id    string
@@ -84,6 +93,7 @@ func newElastic(c *cluster.Config, d *cluster.Deployment, plane *policy.Plane, s
 	}
 	e := &elastic{plan: plan, policy: plane.Autoscale.Clone(), limiter: scale.NewScaler(plan.Behavior),
 		trigger: plane.Trigger.Clone(), heldSince: never,
+		least: plan.Behavior.Min, most: plan.Behavior.Max,
 		hitSize: d.HitSize(), stats: scaleStats{lastAction: -oscillationUS},
 		stream: func(index int) *rand.Rand {
 			return dist.NewStream(seed, "autoscale/"+d.ID+"/"+strconv.Itoa(index))
@@ -92,14 +102,6 @@ func newElastic(c *cluster.Config, d *cluster.Deployment, plane *policy.Plane, s
 		e.traffic = policy.NewTraffic(plane.TrafficUS)
 	}
 	return e, nil
-}
-
-// perGPUHour is the price of a GPU, 0 if there is none.
-func (d *deployment) perGPUHour() float64 {
-	if d.elastic == nil {
-		return 0
-	}
-	return d.elastic.plan.PerGPUHour
 }
 
 // checkScale lets the auto-scaler of a deployment look, if its trigger says so.
@@ -123,7 +125,7 @@ func (s *simulation) checkScale(i int32) error {
 	if e.desired != l.current {
 		s.events.queue.Push(des.NewEvent(s.now, scaleAction, int64(i), i))
 	}
-	l.number = s.decisions.count
+	l.number, e.lookNumber = s.decisions.count, s.decisions.count
 	s.decisions.count++
 	err := s.observers.notify(s, onScale, i)
 	e.looks++
@@ -164,7 +166,7 @@ const maxIdleLooks = 1000
 // waitsForever reports whether requests wait for a deployment without replicas which will get none. The run can then
 // end.
 func (s *simulation) waitsForever(e *elastic) bool {
-	if len(e.present) > 0 || e.draining > 0 || !s.isQuiet() {
+	if present, draining := s.size(e); present+draining > 0 || !s.isQuiet() {
 		e.idleLooks = 0
 		return false
 	}
@@ -200,13 +202,21 @@ func (e *elastic) needs() policy.Needs {
 	return n
 }
 
-// look updates what the policy of a deployment sees.
+// look updates what the auto-scaler of a deployment sees.
 func (s *simulation) look(d *deployment) {
 	e := d.elastic
 	f := &e.seen
-	*f = policy.Fleet{NowUS: s.now, Replicas: f.Replicas[:0], Draining: e.draining, Traffic: e.traffic,
-		ScaledUS: max(0, e.stats.lastAction)}
+	*f = policy.Fleet{NowUS: s.now, Replicas: f.Replicas[:0], Traffic: e.traffic, ScaledUS: max(0, e.stats.lastAction)}
 	needs := e.needs()
+	for _, m := range e.members {
+		s.lookAt(f, &s.deployments[m], needs)
+	}
+}
+
+// lookAt adds the replicas of a deployment to what is seen.
+func (s *simulation) lookAt(f *policy.Fleet, d *deployment, needs policy.Needs) {
+	e := d.elastic
+	f.Draining += e.draining
 	for _, i := range e.present {
 		switch s.fleet.members[i].phase {
 		case provisioning:
@@ -226,14 +236,23 @@ func (s *simulation) look(d *deployment) {
 // actScale changes the number of replicas of a deployment to what was decided.
 func (s *simulation) actScale(i int32) error {
 	e := s.deployments[i].elastic
-	e.stats.count(s.now, e.desired > len(e.present))
-	for len(e.present) < e.desired {
-		if err := s.addReplica(i); err != nil {
+	n, _ := s.size(e)
+	e.stats.count(s.now, e.desired > n)
+	for ; n < e.desired; n++ {
+		to, err := s.place(e, true)
+		if err != nil {
+			return err
+		}
+		if err := s.addReplica(to); err != nil {
 			return err
 		}
 	}
-	for len(e.present) > e.desired {
-		if err := s.removeReplica(s.nextRemoved(e)); err != nil {
+	for ; n > e.desired; n-- {
+		from, err := s.place(e, false)
+		if err != nil {
+			return err
+		}
+		if err := s.removeReplica(s.nextRemoved(s.deployments[from].elastic)); err != nil {
 			return err
 		}
 	}
@@ -276,8 +295,9 @@ func (o *traceWriter) scaling(s *simulation) error {
 	d := &s.deployments[l.deployment]
 	f := &d.elastic.seen
 	return o.w.Any(&stream.Scaling{Kind: stream.KindScaling, ID: decisionID(l.number), Stage: stream.StageAutoscale,
-		AtUS: stream.Micros(s.now), Deployment: d.id, Current: int64(l.current), Ready: int64(len(f.Replicas)),
-		Loading: int64(f.Loading), Provisioning: int64(f.Provisioning), Draining: int64(d.elastic.draining),
+		AtUS: stream.Micros(s.now), Deployment: s.fleetName(d), Current: int64(l.current),
+		Ready: int64(len(f.Replicas)), Loading: int64(f.Loading),
+		Provisioning: int64(f.Provisioning), Draining: int64(f.Draining),
 		FlowWaiting: int64(f.Waiting), Recommended: int64(l.recommendation.Replicas), Desired: int64(d.elastic.desired),
 		Reason: string(l.recommendation.Reason.Append(nil))})
 }
@@ -288,4 +308,13 @@ func (o *traceWriter) replicaState(s *simulation, i int32) error {
 	return o.w.Any(&stream.ReplicaState{Kind: stream.KindReplicaState, AtUS: stream.Micros(s.now),
 		Deployment: s.deployments[r.deployment].id, Replica: r.index,
 		State: stream.ReplicaStates[s.fleet.members[i].phase], Inflight: int64(s.telemetry.states[i].Inflight)})
+}
+
+// fleetName names the deployments that the auto-scaler of d scales.
+func (s *simulation) fleetName(d *deployment) string {
+	name := d.id
+	for _, m := range d.elastic.members[1:] {
+		name += "+" + s.deployments[m].id
+	}
+	return name
 }

@@ -72,18 +72,26 @@ func (w *capacityWait) stop(s *simulation, slot int32) {
 	}
 }
 
-// lacksCapacity reports whether a deployment of a model has no replica that serves, or one that starts.
+// lacksCapacity reports whether the deployments that an auto-scaler of a model scales have no replica that serves, or
+// one that starts.
 func (s *simulation) lacksCapacity(model int) bool {
+	starts := func(k int32) bool {
+		p := s.fleet.members[k].phase
+		return p == provisioning || p == loading
+	}
 	for i := range s.deployments {
 		e := s.deployments[i].elastic
-		if e == nil || e.model != model {
+		if e == nil || e.lead != e || e.model != model {
 			continue
 		}
-		starts := func(k int32) bool {
-			p := s.fleet.members[k].phase
-			return p == provisioning || p == loading
+		serves := 0
+		for _, m := range e.members {
+			x := s.deployments[m].elastic
+			if serves += len(x.serving); slices.ContainsFunc(x.present, starts) {
+				return true
+			}
 		}
-		if len(e.serving) == 0 || slices.ContainsFunc(e.present, starts) {
+		if serves == 0 {
 			return true
 		}
 	}

@@ -25,8 +25,9 @@ const (
 // fleet has what replicas have that come and go; it is nil if none does.
 type fleet struct {
 	members []member // by replica
-	// last is the look that was taken last.
+	// last is the look that was taken last, placed the choice of a deployment.
 	last    look
+	placed  placement
 	numbers []int32 // 0, 1, 2 and so on
 }
 
@@ -59,7 +60,12 @@ func (s *simulation) setUpFleet(f *fleet) {
 			d.elastic.present = append(d.elastic.present, int32(k))
 		}
 		d.elastic.serving = slices.Clone(d.elastic.present)
-		s.events.queue.Push(des.NewEvent(d.elastic.plan.IntervalUS, scaleCheck, int64(i), int32(i)))
+	}
+	s.joinFleets()
+	for i := range s.deployments {
+		if e := s.deployments[i].elastic; e != nil && e.lead == e {
+			s.events.queue.Push(des.NewEvent(e.plan.IntervalUS, scaleCheck, int64(i), int32(i)))
+		}
 	}
 }
 

@@ -115,7 +115,7 @@ func summary(s *simulation, p *plugins) *metrics.Record {
 			DecodeTokens: e.DecodeTokens, QueriedTokens: e.QueriedTokens, CachedTokens: e.CachedTokens,
 			Preemptions: e.Preemptions, PeakQueue: int64(e.PeakWaiting), PeakBatch: int64(e.PeakRunning),
 			BlockUS: e.BlockUS, PeakBlocks: int64(e.PeakBlocks), Blocks: int64(r.engine.Cache().Total()),
-			UpUS: s.upUS(i), BusyUS: e.BusyUS, PerGPUHour: d.perGPUHour(), Tier: tierTotals(r.engine),
+			UpUS: s.upUS(i), BusyUS: e.BusyUS, PerGPUHour: d.perGPUHour, Tier: tierTotals(r.engine),
 			Pool: s.poolOf(r.deployment)})
 	}
 	if s.scales() {

@@ -101,7 +101,7 @@ deployments:
 	var out bytes.Buffer
 	must(runCluster(context.Background(), c, mustSpecs(c), strings.NewReader(in), &out,
 		Options{Trace: "full", Check: true}))
-	run := readRun(t, out.Bytes(), 1, 0)
+	run := readRun(t, out.Bytes(), 1, 0, nil)
 	var got []string
 	for _, s := range run.steps[0] {
 		got = append(got, fmt.Sprintf("%d: %d tokens of %d, %d waiting, %d blocks", s.Start, s.Prefill, s.Running,

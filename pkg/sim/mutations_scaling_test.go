@@ -1,5 +1,33 @@
 package sim
 
+// brokenPlacement are rules of deployments that scale together.
+var brokenPlacement = []rule{
+	{"the highest number is chosen", "sim/placement.go", "x.score > b.score", "x.score < b.score"},
+	{"of equals the last one shrinks", "sim/placement.go", "x.score == b.score && !grows)",
+		"x.score == b.score && grows)"},
+	{"a rule that fails is below all numbers", "sim/placement.go", "(!b.isKnown || x.score", "(x.score"},
+	{"where all fail the last one shrinks", "sim/placement.go", "!x.isKnown && !b.isKnown && !grows {",
+		"!x.isKnown && !b.isKnown && grows {"},
+	{"a deployment grows to its maximum", "sim/placement.go", "n < x.most", "n <= x.most"},
+	{"and shrinks to its minimum", "sim/placement.go", "n > x.least", "n >= x.least && n > 0"},
+	{"replicas that start go first", "sim/placement.go", "if start && !starts {", "if false {"},
+	{"only where they start", "sim/placement.go", "if start == starts {", "{"},
+	{"all bounds count", "scale/behavior.go",
+		"s.behavior.Min+least, s.behavior.Max+most", "s.behavior.Min+least, s.behavior.Max"},
+	{"also in that of the last replica", "sim/placement.go", "\t\t\t\tx.plan.Behavior.Min += e.least\n", ""},
+	{"the price decides", "policy/fleet_signals.go", "return f.Price }", "return -f.Price }"},
+	{"numbers are those of the deployment", "sim/placement.go", "s.lookAt(&f, d, e.placement.Needs())",
+		"s.lookAt(&f, &s.deployments[e.members[0]], e.placement.Needs())"},
+	{"the policy sees all replicas", "sim/autoscale.go", "for _, m := range e.members {\n\t\ts.lookAt(",
+		"for _, m := range e.members[:1] {\n\t\ts.lookAt("},
+	{"replicas that drain count in all", "sim/autoscale.go", "f.Draining += e.draining", "f.Draining = e.draining"},
+	{"requests that ended at any deployment count", "sim/traffic.go",
+		"o.Deployment != \"\" && !s.scalesOne(e, o.Deployment)",
+		"o.Deployment != \"\" && o.Deployment != s.deployments[i].id"},
+	{"turns are in no order of numbers", "policy/routing.go",
+		"mixed: len(b.env.Models) > 1 && b.env.Candidates > b.env.Replicas}", "mixed: false}"},
+}
+
 // brokenScaling are rules of auto-scaling.
 var brokenScaling = []rule{
 	{"a look comes before a replica that is ready", "sim/sim.go",

@@ -359,6 +359,7 @@ func TestMutations(t *testing.T) {
 		{brokenHandoffs, []string{"^TestStories$", "^TestReferenceOnDisaggregation$"}},
 		{brokenPoolFailures, []string{"^TestStories$", "^TestReferenceOnDisaggregationFailures$"}},
 		{brokenPoolScaling, []string{"^TestStories$", "^TestReferenceOnDisaggregationFleets$"}},
+		{brokenPlacement, []string{"^TestStories$", "^TestReferenceOnScalingFleets$"}},
 		{brokenScaling, []string{"^TestStories$", "^TestReferenceOnScaling$"}},
 	} {
 		for _, b := range part.rules {

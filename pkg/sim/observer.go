@@ -18,6 +18,7 @@ const (
 	onTransfer               // transfer: it has ended
 	onSnapshot               // replica: the router read telemetry.read
 	onScale                  // deployment: its auto-scaler looked, fleet.last
+	onPlace                  // deployment: of its fleet, fleet.placed was chosen to get or lose a replica
 	onPhase                  // replica: it has a new phase
 	onMove                   // request: its replica goes, and it is about to go back to routing
 	onFinal                  // request: it is final

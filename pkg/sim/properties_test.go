@@ -113,7 +113,7 @@ func TestNamesChangeNothing(t *testing.T) {
 		testOptions(c)); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, readRun(t, out.Bytes(), c.Replicas, 0).outcomes); diff != "" {
+	if diff := cmp.Diff(want, readRun(t, out.Bytes(), c.Replicas, 0, nil).outcomes); diff != "" {
 		t.Errorf("without (-) and with names (+):\n%s", diff)
 	}
 }
@@ -125,7 +125,7 @@ func outcomesOf(t *testing.T, c reference.Config, requests []reference.Request) 
 		testOptions(c)); err != nil {
 		t.Fatal(err)
 	}
-	return readRun(t, out.Bytes(), c.Replicas, 0).outcomes
+	return readRun(t, out.Bytes(), c.Replicas, 0, nil).outcomes
 }
 
 // TestHorizon: a run cut by a horizon equals the beginning of the whole run.

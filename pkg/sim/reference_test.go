@@ -256,7 +256,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 		o); err != nil {
 		t.Fatalf("%v\n%+v\n%+v", err, c, requests)
 	}
-	got := readRun(t, out.Bytes(), len(want.Steps), want.Decode)
+	got := readRun(t, out.Bytes(), len(want.Steps), want.Decode, startsOf(&c))
 	plain := []outcomeFields{}
 	var beyond, retries int64
 	for i, w := range want.Outcomes {
@@ -414,15 +414,15 @@ type runFields struct {
 	transfers [][]reference.Transfer
 }
 
-func readRun(t *testing.T, run []byte, replicas, decode int) runFields {
+func readRun(t *testing.T, run []byte, replicas, decode int, numbers fleetNumbers) runFields {
 	t.Helper()
 	got := runFields{outcomes: map[string]outcomeFields{}, steps: make([][]stepFields, replicas),
 		transfers: make([][]reference.Transfer, replicas)}
 	r := stream.NewReader(bytes.NewReader(run))
 	for r.Next() {
 		switch r.Kind() {
-		case stream.KindScaling, stream.KindReplicaState:
-			got.fleet = append(got.fleet, readFleet(t, r))
+		case stream.KindScaling, stream.KindScalingChoice, stream.KindReplicaState:
+			got.fleet = append(got.fleet, readFleet(t, r, numbers))
 		case stream.KindOutcome:
 			var o stream.Outcome
 			if err := r.Outcome(&o); err != nil {
@@ -431,7 +431,7 @@ func readRun(t *testing.T, run []byte, replicas, decode int) runFields {
 			got.outcomes[o.ID] = outcomeFields{ID: o.ID, State: o.State, Reason: o.Reason,
 				Times: [7]int64{int64(o.ArrivalUS), int64(o.AdmittedUS), int64(o.RoutedUS), int64(o.EnqueuedUS),
 					int64(o.ScheduledUS), int64(o.FirstTokenUS), int64(o.CompletedUS)},
-				Replica: int(o.Replica), Redirects: int(o.Redirects),
+				Replica: numbers.of(o.Deployment, o.Replica), Redirects: int(o.Redirects),
 				Retry:     retryFields{o.RetryOf, o.RetryUS, o.Retried},
 				Generated: int(o.GeneratedTokens), Cached: int(o.CachedTokens),
 				Expected: int(o.ExpectedCachedTokens), Preemptions: int(o.Preemptions), Waited: o.PreemptedUS,
@@ -452,7 +452,7 @@ func readRun(t *testing.T, run []byte, replicas, decode int) runFields {
 			if err := r.Decode(&s); err != nil {
 				t.Fatal(err)
 			}
-			at := int(s.Replica)
+			at := numbers.of(s.Deployment, s.Replica)
 			if s.Deployment == "main.prefill" {
 				at += decode
 			}
@@ -508,7 +508,7 @@ func clusterOf(c reference.Config) *cluster.Config {
 	setGroups(&d, &c)
 	setTier(&d, &c)
 	setPools(&d, &c)
-	one := &cluster.Config{Version: 1, Deployments: []cluster.Deployment{d},
+	one := &cluster.Config{Version: 1, Deployments: deploymentsOf(d, &c),
 		ControlPlane: cluster.ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS,
 			RoutingLatencyUS: c.RoutingLatencyUS, ShadowBlocks: cmp.Or(c.ShadowBlocks, policy.ShadowBlocks)},
 		Policies: policy.Bundle{Routing: routingOf(&c),
@@ -623,6 +623,12 @@ func setGroups(d *cluster.Deployment, c *reference.Config) {
 // testSpecs are the replica specs of the reference's configuration.
 func testSpecs(c reference.Config) []replicaSpec {
 	s := mustSpecs(clusterOf(c))
+	if x := c.Scaling; x != nil && len(x.Fleet) > 0 && c.StepTime != nil {
+		for k := range x.Fleet {
+			s[k].model = stepTimes{s[k].model, c.Member(k).StepTime}
+		}
+		return s
+	}
 	if c.StepTime != nil {
 		s[0].model = stepTimes{s[0].model, c.StepTime}
 	}

@@ -323,6 +323,9 @@ type plugins struct {
 func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) *plugins {
 	p := &plugins{metrics: &metricsSink{Accumulator: metrics.New(header.SLOClasses)},
 		used: make(coverages, len(s.deployments))}
+	if s.dividesCost {
+		p.metrics.DivideCost()
+	}
 	s.observers.add(p.metrics)
 	if slices.ContainsFunc(s.deployments, func(d deployment) bool { return d.measuredRange != nil }) {
 		s.observers.add(p.used)

@@ -16,10 +16,68 @@ func TestReferenceOnScaling(t *testing.T) {
 	compareSeeds(t, 3000, 300, reference.RandomScaling, 1620)
 }
 
+// TestReferenceOnScalingFleets is TestReferenceOnScaling with deployments that scale together: the choices of
+// deployments must be equal, too.
+func TestReferenceOnScalingFleets(t *testing.T) {
+	compareSeeds(t, 3000, 300, reference.RandomFleets)
+}
+
+// fleetNumbers has, by deployment, the numbers in the cluster of its replicas; it is nil without a fleet.
+type fleetNumbers map[string][]int
+
+// startsOf are the numbers of the replicas at the start.
+func startsOf(c *reference.Config) fleetNumbers {
+	if c.Scaling == nil || len(c.Scaling.Fleet) == 0 {
+		return nil
+	}
+	n, all := fleetNumbers{}, 0
+	for k, m := range c.Scaling.Fleet {
+		for range m.Start {
+			n[reference.MemberName(k)] = append(n[reference.MemberName(k)], all)
+			all++
+		}
+	}
+	return n
+}
+
+// of is the number of a replica.
+func (n fleetNumbers) of(deployment string, replica stream.Index) int {
+	if n == nil || replica < 0 {
+		return int(replica)
+	}
+	return n[deployment][replica]
+}
+
+// add numbers a new replica.
+func (n fleetNumbers) add(deployment string, replica stream.Index) {
+	if n == nil || int(replica) < len(n[deployment]) {
+		return
+	}
+	all := 0
+	for _, numbers := range n {
+		all += len(numbers)
+	}
+	n[deployment] = append(n[deployment], all)
+}
+
+// deploymentsOf are d, or the deployments of a fleet, which are like it.
+func deploymentsOf(d cluster.Deployment, c *reference.Config) (all []cluster.Deployment) {
+	if c.Scaling == nil || len(c.Scaling.Fleet) == 0 {
+		return []cluster.Deployment{d}
+	}
+	for k, m := range c.Scaling.Fleet {
+		x, of := d, c.Member(k)
+		x.ID, x.Replicas, x.MinReplicas, x.MaxReplicas = reference.MemberName(k), m.Start, &m.Min, m.Max
+		x.Engine.MaxNumSeqs, x.Latency.BetaUS, x.Cost = of.MaxNumSeqs, of.Beta, &scale.Cost{PerGPUHour: m.Price}
+		all = append(all, x)
+	}
+	return all
+}
+
 // setScaling converts the auto-scaler of the reference. Both pools have the same one, with bounds of their own.
 func setScaling(c *cluster.Config, of *reference.Config) {
 	d, s := &c.Deployments[0], of.Scaling
-	if s != nil {
+	if s != nil && len(s.Fleet) == 0 {
 		d.MinReplicas, d.MaxReplicas = &s.Min, s.Max
 	}
 	if x := of.Disaggregation; x != nil && x.Pool.Scaling != nil {
@@ -64,6 +122,9 @@ func setScaling(c *cluster.Config, of *reference.Config) {
 	default:
 		a.Params = map[string]any{"signal": s.Signal, "target": s.Target, "tolerance": s.Tolerance}
 	}
+	if rule := reference.PlacementRules[s.Rule]; len(s.Fleet) > 0 {
+		a.Fleet = &policy.FleetRules{Grow: rule.Grow, Shrink: rule.Shrink}
+	}
 	a.Interval, a.Cooldown = us(s.IntervalUS), us(s.CooldownUS)
 	if s.Trigger > 0 {
 		a.Interval = ""
@@ -87,7 +148,7 @@ func setScaling(c *cluster.Config, of *reference.Config) {
 }
 
 // readFleet returns a record of the auto-scaler as the reference writes it, "" for others.
-func readFleet(t *testing.T, r *stream.Reader) string {
+func readFleet(t *testing.T, r *stream.Reader, numbers fleetNumbers) string {
 	t.Helper()
 	switch r.Kind() {
 	case stream.KindScaling:
@@ -96,6 +157,12 @@ func readFleet(t *testing.T, r *stream.Reader) string {
 			t.Fatal(err)
 		}
 		return fmt.Sprintf("%d of %d: advice %d, desired %d", x.AtUS, x.Current, x.Recommended, x.Desired)
+	case stream.KindScalingChoice:
+		var x stream.ScalingChoice
+		if err := r.Decode(&x); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%d %s: %s, of %d", x.AtUS, x.Deployment, x.Change, len(x.Considered))
 	case stream.KindReplicaState:
 		var x stream.ReplicaState
 		if err := r.Decode(&x); err != nil {
@@ -105,7 +172,11 @@ func readFleet(t *testing.T, r *stream.Reader) string {
 		if x.Deployment == "main.prefill" {
 			name = "prefill replica"
 		}
-		return fmt.Sprintf("%d %s %d %s with %d", x.AtUS, name, x.Replica, x.State, x.Inflight)
+		if x.State == stream.ReplicaProvisioning {
+			numbers.add(x.Deployment, x.Replica)
+		}
+		return fmt.Sprintf("%d %s %d %s with %d", x.AtUS, name, numbers.of(x.Deployment, x.Replica),
+			x.State, x.Inflight)
 	}
 	return ""
 }

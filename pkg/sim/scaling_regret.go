@@ -103,7 +103,7 @@ func (g *scalingRegret) resimulate(ctx context.Context, s *simulation, fresh fun
 	for i := range selected {
 		c := &selected[i]
 		x := stream.ScalingRegret{Kind: stream.KindScalingRegret, Decision: decisionID(c.number), AtUS: c.at,
-			Deployment: s.deployments[c.deployment].id, Current: int64(c.current), Desired: int64(c.desired),
+			Deployment: s.fleetName(&s.deployments[c.deployment]), Current: int64(c.current), Desired: int64(c.desired),
 			Sensitivity: sensitivity}
 		for _, t := range trials[:alternatives] {
 			if t.of == c {

@@ -63,6 +63,7 @@ type deployment struct {
 	limits      limits
 	tokenBudget int64 // tokens per step
 	gpus        int   // per replica
+	perGPUHour  float64
 	blockBytes  int64 // of a KV block; 0 if blocks do not move
 	// pool is nil unless it is the decode pool of a disaggregated deployment. prefills: it is a prefill pool.
 	pool     *pool
@@ -90,6 +91,8 @@ type simulation struct {
 	fleet     *fleet    // nil if no replicas come, go or fail
 	failures  *failures // nil if none fail
 	series    *series   // nil if there is none
+	// dividesCost: metrics have the cost of each deployment.
+	dividesCost bool
 
 	feed      feed
 	requests  requestTable
@@ -227,8 +230,8 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 	if err != nil {
 		return nil, err
 	}
-	s := &simulation{horizon: noHorizon, events: eventQueue{limit: noLimit}, tree: kv.NewTree(),
-		router: r, decisions: decisions{override: override{decision: -1}}}
+	s := &simulation{horizon: noHorizon, dividesCost: c.DividesCost(), events: eventQueue{limit: noLimit},
+		tree: kv.NewTree(), router: r, decisions: decisions{override: override{decision: -1}}}
 	if o.Counterfactual.enabled() { // estimates need the output lengths that policies would predict
 		s.router.needs.all |= policy.NeedPredicted
 	}
@@ -259,6 +262,7 @@ func (s *simulation) addDeployment(c *cluster.Config, d *cluster.Deployment, i i
 	o *Options) error {
 	added := deployment{id: d.ID, first: len(s.replicas), end: len(s.replicas) + d.Replicas, model: spec.model,
 		limits: limitsOf(d), tokenBudget: int64(d.Engine.MaxNumBatchedTokens), gpus: d.Engine.GPUs(),
+		perGPUHour:    c.PerGPUHour(d),
 		blockBytes:    d.Computed.KVBlockBytes,
 		measuredRange: d.Latency.Range, unmeasured: unmeasured(d), fromFile: d.FromFile()}
 	k := 0
@@ -273,6 +277,9 @@ func (s *simulation) addDeployment(c *cluster.Config, d *cluster.Deployment, i i
 		e, err := newElastic(c, d, s.router.policies, o.Seed)
 		if err != nil {
 			return err
+		}
+		if i < len(c.Deployments) && len(c.Fleet(i)) > 1 {
+			e.placement = s.router.policies.Placement.Clone()
 		}
 		e.build, added.elastic = build, e
 	}

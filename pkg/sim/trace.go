@@ -27,7 +27,7 @@ type traceWriter struct {
 }
 
 func (o *traceWriter) hooks() []hook {
-	at := []hook{onRouting, onDecision, onFinal, onSessionEnd, onScale, onPhase}
+	at := []hook{onRouting, onDecision, onFinal, onSessionEnd, onScale, onPlace, onPhase}
 	if o.full {
 		at = append(at, onStep, onWait, onTokens, onTransfer, onSnapshot)
 	}
@@ -56,6 +56,8 @@ func (o *traceWriter) observe(s *simulation, h hook, i int32) error {
 		return o.transfer(s, &s.transfers.slots[i])
 	case onScale:
 		return o.scaling(s)
+	case onPlace:
+		return o.placement(s, i)
 	case onPhase:
 		if s.fleet.members[i].phase == failed && int(i) < len(o.batches) { // its steps do not end
 			o.spare = append(o.spare, o.batches[i]...)

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"blis/pkg/policy"
 	"blis/pkg/stream"
 )
@@ -10,7 +12,7 @@ import (
 // countTraffic counts a request that arrives for the deployments that scale of its model.
 func (s *simulation) countTraffic(r *request) {
 	for i := range s.deployments {
-		if e := s.deployments[i].elastic; e != nil && e.traffic != nil && e.model == r.model {
+		if e := s.deployments[i].elastic; e != nil && e.lead == e && e.traffic != nil && e.model == r.model {
 			e.traffic.Arrive(s.now)
 		}
 	}
@@ -21,7 +23,8 @@ func (s *simulation) countEnded(r *request) {
 	o := &r.out
 	for i := range s.deployments {
 		e := s.deployments[i].elastic
-		if e == nil || e.traffic == nil || e.model != r.model || o.Deployment != "" && o.Deployment != e.id {
+		if e == nil || e.lead != e || e.traffic == nil || e.model != r.model ||
+			o.Deployment != "" && !s.scalesOne(e, o.Deployment) {
 			continue
 		}
 		x := policy.Ended{AtUS: s.now, Class: r.class.Name, HasTargets: o.SLOMet != nil,
@@ -34,4 +37,9 @@ func (s *simulation) countEnded(r *request) {
 		}
 		e.traffic.End(&x)
 	}
+}
+
+// scalesOne reports whether the auto-scaler of e scales the deployment of this id.
+func (s *simulation) scalesOne(e *elastic, id string) bool {
+	return slices.ContainsFunc(e.members, func(m int32) bool { return s.deployments[m].elastic.id == id })
 }

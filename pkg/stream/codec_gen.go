@@ -22,6 +22,7 @@ var Objects = []*Object{
 	objectStep,
 	objectRegret,
 	objectScaling,
+	objectScalingChoice,
 	objectScalingRegret,
 	objectReplicaState,
 	objectSeries,
@@ -43,6 +44,7 @@ var Objects = []*Object{
 	objectAlternative,
 	objectDifference,
 	objectRetry,
+	objectScalingCandidate,
 	objectScalingAlternative,
 	objectScalingSensitivity,
 	objectSessionStep,
@@ -255,7 +257,7 @@ var objectScaling = describe[Scaling]("scaling", "One look of the auto-scaler at
 	Field{Name: "id", Doc: "Name of the decision, unique in its stream.", Required: true},
 	Field{Name: "stage", Doc: "Stage that decided.", Required: true, OneOf: stageAutoscale},
 	Field{Name: "at_us", Doc: "Time of the decision, in µs since the workload's origin.", Required: true, Max: maxExact},
-	Field{Name: "deployment", Doc: "Deployment.", Required: true},
+	Field{Name: "deployment", Doc: "Deployment; those that scale together are joined by +.", Required: true},
 	Field{Name: "current", Doc: "Replicas that are not draining.", Required: true, Max: maxExact},
 	Field{Name: "ready", Doc: "Of these, those that serve, which includes those that warm up.", Required: true, Max: maxExact},
 	Field{Name: "loading", Doc: "Those that load the model.", Required: true, Max: maxExact},
@@ -267,11 +269,21 @@ var objectScaling = describe[Scaling]("scaling", "One look of the auto-scaler at
 	Field{Name: "reason", Doc: "What decided, in a few words."},
 )
 
+var objectScalingChoice = describe[ScalingChoice]("scaling_choice", "The choice of the deployment that gets or loses one replica, among those that scale together.",
+	Field{Name: "kind", Doc: "Always scaling_choice.", Required: true, OneOf: []string{"scaling_choice"}},
+	Field{Name: "decision", Doc: "Name of the look that decided the number of replicas.", Required: true},
+	Field{Name: "at_us", Doc: "Time of the choice, in µs since the workload's origin.", Required: true, Max: maxExact},
+	Field{Name: "deployment", Doc: "The deployment that is chosen.", Required: true},
+	Field{Name: "change", Doc: "Whether it gets a replica (add) or loses one (remove).", Required: true, OneOf: replicaChanges},
+	Field{Name: "considered", Doc: "The deployments that may change, in the order of the cluster file.", Required: true},
+	Field{Name: "reason", Doc: "What decided, in a few words.", Required: true},
+)
+
 var objectScalingRegret = describe[ScalingRegret]("scaling_regret", "The effect that alternatives to one change of the number of replicas would have had: for each, the whole run was simulated again.",
 	Field{Name: "kind", Doc: "Always scaling_regret.", Required: true, OneOf: []string{"scaling_regret"}},
 	Field{Name: "decision", Doc: "Name of the decision.", Required: true},
 	Field{Name: "at_us", Doc: "Time of the decision, in µs since the workload's origin.", Required: true, Max: maxExact},
-	Field{Name: "deployment", Doc: "Deployment.", Required: true},
+	Field{Name: "deployment", Doc: "Deployment; those that scale together are joined by +.", Required: true},
 	Field{Name: "current", Doc: "Replicas before the change, without those that were draining.", Required: true, Max: maxExact},
 	Field{Name: "desired", Doc: "Replicas that were decided.", Required: true, Max: maxExact},
 	Field{Name: "alternatives", Doc: "The alternatives.", Required: true},
@@ -485,6 +497,12 @@ var objectDifference = describe[Difference]("difference", "The effect that an al
 var objectRetry = describe[Retry]("retry", "Retry says when a client sends a request again that did not complete.",
 	Field{Name: "on", Doc: "States after which it does.", Required: true, OneOf: retryStates},
 	Field{Name: "backoff_us", Doc: "Times from the end of an attempt to the next one, in µs; their number is that of the retries at most.", Required: true, Max: maxExact},
+)
+
+var objectScalingCandidate = describe[ScalingCandidate]("scaling_candidate", "A deployment that may get or lose a replica.",
+	Field{Name: "deployment", Doc: "Deployment.", Required: true},
+	Field{Name: "replicas", Doc: "Its replicas that are not draining, before the change.", Required: true, Max: maxExact},
+	Field{Name: "score", Doc: "Number that the rule gives it; the highest is chosen. Absent if the rule failed."},
 )
 
 var objectScalingAlternative = describe[ScalingAlternative]("scaling_alternative", "Another time of a change of the number of replicas.",

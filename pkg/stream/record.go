@@ -42,6 +42,7 @@ const (
 	KindAnomaly        = "anomaly"
 	KindStep           = "step"
 	KindScaling        = "scaling"
+	KindScalingChoice  = "scaling_choice"
 	KindScalingRegret  = "scaling_regret"
 	KindReplicaState   = "replica_state"
 	KindSeries         = "series"

@@ -17,7 +17,7 @@ type Scaling struct {
 	Stage string `json:"stage" wire:"oneof=stageAutoscale"`
 	// Time of the decision, in µs since the workload's origin.
 	AtUS Micros `json:"at_us"`
-	// Deployment.
+	// Deployment; those that scale together are joined by +.
 	Deployment string `json:"deployment"`
 	// Replicas that are not draining.
 	Current int64 `json:"current"`
@@ -37,6 +37,46 @@ type Scaling struct {
 	Desired int64 `json:"desired"`
 	// What decided, in a few words.
 	Reason string `json:"reason,omitempty"`
+}
+
+// Changes of a deployment by one replica.
+const (
+	AddReplica    = "add"
+	RemoveReplica = "remove"
+)
+
+// replicaChanges are the values of ScalingChoice.Change.
+var replicaChanges = []string{AddReplica, RemoveReplica}
+
+// ScalingChoice is the choice of the deployment that gets or loses one replica, among those that scale together.
+//
+//wire:record scaling_choice
+type ScalingChoice struct {
+	Kind string `json:"kind"`
+	// Name of the look that decided the number of replicas.
+	Decision string `json:"decision"`
+	// Time of the choice, in µs since the workload's origin.
+	AtUS Micros `json:"at_us"`
+	// The deployment that is chosen.
+	Deployment string `json:"deployment"`
+	// Whether it gets a replica (add) or loses one (remove).
+	Change string `json:"change" wire:"oneof=replicaChanges"`
+	// The deployments that may change, in the order of the cluster file.
+	Considered []ScalingCandidate `json:"considered"`
+	// What decided, in a few words.
+	Reason string `json:"reason"`
+}
+
+// ScalingCandidate is a deployment that may get or lose a replica.
+//
+//wire:object scaling_candidate
+type ScalingCandidate struct {
+	// Deployment.
+	Deployment string `json:"deployment"`
+	// Its replicas that are not draining, before the change.
+	Replicas int64 `json:"replicas"`
+	// Number that the rule gives it; the highest is chosen. Absent if the rule failed.
+	Score *float64 `json:"score,omitempty"`
 }
 
 // Changes of the number of replicas that are simulated instead of one that was made.
@@ -59,7 +99,7 @@ type ScalingRegret struct {
 	Decision string `json:"decision" wire:"unique"`
 	// Time of the decision, in µs since the workload's origin.
 	AtUS Micros `json:"at_us"`
-	// Deployment.
+	// Deployment; those that scale together are joined by +.
 	Deployment string `json:"deployment"`
 	// Replicas before the change, without those that were draining.
 	Current int64 `json:"current"`

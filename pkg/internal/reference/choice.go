@@ -68,7 +68,11 @@ func (r *router) best(values []float64) int {
 	// Each replica has a number, whether it is one of the best or not.
 	var numbers []uint64
 	stream := r.ties.forRequest(r.position)
-	for range r.number(len(values)-1) + 1 {
+	last := 0
+	for i := range values {
+		last = max(last, r.number(i))
+	}
+	for range last + 1 {
 		numbers = append(numbers, stream.next())
 	}
 	return slices.MinFunc(all, func(a, b int) int { return cmp.Compare(numbers[r.number(a)], numbers[r.number(b)]) })

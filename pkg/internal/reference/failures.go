@@ -99,7 +99,7 @@ func (s *simulation) present(x *scaler) (all []int) {
 			all = append(all, i)
 		}
 	}
-	return all
+	return s.byMember(all)
 }
 
 // isDown reports whether a replica is down and comes back.
@@ -126,7 +126,7 @@ func (s *simulation) candidatesOf(prefills bool, q *request, now int64) (all []i
 			all = append(all, i)
 		}
 	}
-	return all
+	return s.byMember(all)
 }
 
 // hopes reports whether there may be a candidate for a request later.

@@ -6,6 +6,7 @@ import "slices"
 type replica struct {
 	config *Config
 	index  int // in its pool
+	member int // of a fleet
 	// prefills: it is a prefill replica.
 	prefills bool
 	cuts     int // by which its reports do not reach the router

@@ -11,6 +11,10 @@ import (
 // Scaling is an auto-scaler. The cluster starts with Config.Replicas.
 type Scaling struct {
 	Min, Max int
+	// Fleet are deployments that scale together, none if there is one. Rule is the number in PlacementRules. Replicas,
+	// Min and Max are then sums.
+	Fleet []Member
+	Rule  int
 	// Policy is target-utilization, queue-depth, average-value, threshold, slo-attainment, expression, tree or
 	// oscillator; Signal is kv_util, utilization, queue_depth, running or inflight.
 	Policy, Signal string
@@ -117,7 +121,7 @@ func (s *simulation) inStates(x *scaler, states ...string) (all []int) {
 			all = append(all, i)
 		}
 	}
-	return all
+	return s.byMember(all)
 }
 
 // enter puts a replica into a state.

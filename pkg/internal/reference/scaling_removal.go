@@ -8,24 +8,25 @@ import "slices"
 func (s *simulation) changeReplicas(x *scaler, now int64) {
 	c := x.config
 	for len(s.present(x)) < x.desired {
-		config, of := &s.config, &s.router
+		of := &s.router
 		if x.prefills {
-			config, of = &s.config.Disaggregation.Pool, &s.prefill.router
+			of = &s.prefill.router
 		}
-		r := newReplica(config)
+		r := s.addMember(x, s.place(x, 1, now))
 		r.index, r.prefills = len(of.inflight), x.prefills
 		if s.config.Disaggregation != nil {
 			r.host = &host{} // it has no blocks
 		}
 		r.life = life{nextAt: now + c.ProvisionUS, killAt: Never, warmFrom: Never}
-		s.replicas = append(s.replicas, r)
 		of.inflight = append(of.inflight, 0)
 		of.indexes, of.blocks = append(of.indexes, nil), append(of.blocks, nil)
 		s.enter(len(s.replicas)-1, "provisioning", now)
 	}
 	for len(s.present(x)) > x.desired {
 		isReady := func(i int) bool { return s.replicas[i].life.state == "ready" }
-		starting, running := slices.DeleteFunc(s.present(x), isReady), s.inStates(x, "ready")
+		k := s.place(x, -1, now)
+		starting := slices.DeleteFunc(s.ofMember(k, s.present(x)), isReady)
+		running := s.ofMember(k, s.inStates(x, "ready"))
 		if len(starting) > 0 {
 			s.remove(starting[len(starting)-1], now)
 			continue

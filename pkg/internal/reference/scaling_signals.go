@@ -105,9 +105,14 @@ const minuteUS = 60_000_000
 
 // deployment returns the signals at now.
 func (s *simulation) deployment(x *scaler, now int64) deployment {
-	running := s.inStates(x, "warming", "ready")
-	d := deployment{replicas: float64(len(s.present(x))), ready: float64(len(running)),
-		draining: float64(len(s.inStates(x, "draining"))), attained: 1}
+	return s.deploymentOf(x, func(all []int) []int { return all }, now)
+}
+
+// deploymentOf has the signals of some replicas.
+func (s *simulation) deploymentOf(x *scaler, some func([]int) []int, now int64) deployment {
+	running := some(s.inStates(x, "warming", "ready"))
+	d := deployment{replicas: float64(len(some(s.present(x)))), ready: float64(len(running)),
+		draining: float64(len(some(s.inStates(x, "draining")))), attained: 1}
 	d.starting = d.replicas - d.ready
 	for _, i := range running {
 		r := s.report(i)

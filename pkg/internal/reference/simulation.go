@@ -128,9 +128,14 @@ type simulation struct {
 func newSimulation(c Config, requests []Request) *simulation {
 	s := &simulation{config: c, flow: flow{turns: map[float64]*turns{}, refreshAt: Never}, failed: map[int]bool{},
 		healed: map[int]bool{}, probedAt: Never, tenants: tenantHistory{arrived: map[string]bool{}}}
-	for i := range c.Replicas {
-		s.replicas = append(s.replicas, newReplica(&s.config))
-		s.replicas[i].index = i
+	starts := []Member{{Start: c.Replicas}}
+	if c.Scaling != nil && len(c.Scaling.Fleet) > 0 {
+		starts = c.Scaling.Fleet
+	}
+	for k, m := range starts {
+		for range m.Start {
+			s.addMember(nil, k)
+		}
 	}
 	s.router = newRouter(&s.config)
 	if c.Disaggregation != nil {

@@ -93,6 +93,12 @@ func ParseStory(text string) (Config, []Request, error) {
 				return c, nil, fmt.Errorf("story line %d: %s %s: %w", i+1, words[0], word, err)
 			}
 		}
+		if c.Scaling != nil && len(c.Scaling.Fleet) > 0 {
+			c.Replicas = 0
+			for _, m := range c.Scaling.Fleet {
+				c.Replicas += m.Start
+			}
+		}
 		switch words[0] {
 		case "flow":
 			c.Flow = &Flow{Order: "fifo", Fairness: "none", Saturation: 1}

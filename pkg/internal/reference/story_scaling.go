@@ -15,10 +15,11 @@ func defaultScaling() *Scaling {
 // tolerance=0.1, up=0, down=0, step=1 and factor=1.5; interval=1000, up_window=0, down_window=0, cooldown=0,
 // provision=0, load=0, warmup=0, timeout=0 and hold=0, in µs; curve=linear, warming=routed (or waits) and drain=wait
 // (or immediate, redirect); activation=0; formula and
-// trigger, numbers in Formulas and Conditions.
+// trigger, numbers in Formulas and Conditions. Of a fleet, rule=0 is a number in PlacementRules, and each fleet=1:2:4
+// adds a deployment with 1 replica at first, 2 at most, and a price of 4.
 func (s *Scaling) set(key, value string) (err error) {
 	whole := map[string]*int{"min": &s.Min, "max": &s.Max, "step": &s.Step, "formula": &s.Formula,
-		"trigger": &s.Trigger, "activation": &s.Activation}
+		"trigger": &s.Trigger, "activation": &s.Activation, "rule": &s.Rule}
 	us := map[string]*int64{"interval": &s.IntervalUS, "up_window": &s.UpWindowUS, "down_window": &s.DownWindowUS,
 		"cooldown": &s.CooldownUS, "provision": &s.ProvisionUS, "load": &s.LoadUS, "warmup": &s.WarmupUS,
 		"timeout": &s.TimeoutUS, "hold": &s.HoldUS}
@@ -43,6 +44,13 @@ func (s *Scaling) set(key, value string) (err error) {
 	case key == "drain":
 		s.Immediate, s.Redirect = value == "immediate", value == "redirect"
 		err = oneOf(value, "wait", "immediate", "redirect")
+	case key == "fleet":
+		m := Member{Seqs: 256, Slower: 1, Min: 1}
+		_, err = fmt.Sscanf(value, "%d:%d:%g", &m.Start, &m.Max, &m.Price)
+		if len(s.Fleet) == 0 {
+			s.Min, s.Max = 0, 0
+		}
+		s.Fleet, s.Min, s.Max = append(s.Fleet, m), s.Min+m.Min, s.Max+m.Max
 	default:
 		err = fmt.Errorf("unknown key")
 	}
