@@ -58,6 +58,7 @@ type Analyzer struct {
 	// blindRouter: see drawsBlindly. tiesFirst: of replicas with equal scores the router chooses the first;
 	// keepsSessions: it sends a session where it was before.
 	blindRouter, tiesFirst, keepsSessions bool
+	draws                                 string // see drawing
 	// prefixesUnweighted: the router shows prefixes in its decisions and does not count them.
 	prefixesUnweighted bool
 	names              nameTable
@@ -91,6 +92,7 @@ func New(h *stream.Header) *Analyzer {
 		config.number(overlapCredit) == 0
 	a.cacheDelayUS = a.topology.snapshotAgeUS("cache")
 	a.blindRouter, a.tiesFirst = config.drawsBlindly(), config.config(tieRule) == "first"
+	a.draws = config.drawing()
 	a.keepsSessions = a.topology.policy("routing") == "session-affinity"
 	a.queuesCurrent = a.topology.ControlPlane.Snapshots["queue_depth"] == immediate
 	for _, c := range stream.Classes {

@@ -90,18 +90,23 @@ func (a *Analyzer) crowdedByTenant(r *request) bool {
 		return false
 	}
 	steps, known := a.stats.steps[a.topology.deploymentOf(r.replica).ID]
-	return known && a.tpotMS(r)-float64(steps.sequence*c.heavyTenant)/1000 <= a.targetTPOT(r)
+	if slowed, tooMany := a.decodesAmidPrompts(r); slowed && !tooMany {
+		return false // prompts that come evenly would not slow it down as much
+	}
+	prompts := float64(steps.token*a.stats.heavyPrompts*float64(c.interfering)) / float64(max(1, r.tokens.output-1))
+	return known && a.tpotMS(r)-(float64(steps.sequence*c.heavyTenant)+prompts)/1000 <= a.targetTPOT(r)
 }
 
 var overload = Condition{Name: "overload", Component: admissionComponent, rank: rankOverload, parts: afterAdmitted,
 	Doc: "routed when every queue held at least 8 requests",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("routed when the shortest queue%s held %s requests%s (mean)", p.where(),
-			p.mean(shortestQueue), p.rise()) + admissionNote(p)
+		return fmt.Sprintf("routed when the shortest queue%s held %s requests%s; outputs of %s tokens"+
+			" (means)", p.where(),
+			p.mean(shortestQueue), p.rise(), p.mean(outputTokens)) + admissionNote(p)
 	},
 	Hint:   "reject or delay what can wait before queues grow, or add replicas",
 	change: (*proposal).moreReplicas,
-	others: append([]remedy{moveReplicas}, shorterQueues...),
+	others: append([]remedy{moveReplicas, shardOtherwise}, shorterQueues...),
 	took:   inPart(PartQueue),
 	holds:  when(func(r *request) bool { return r.contention.shortest >= fullQueue })}
 
@@ -116,7 +121,7 @@ var replicasSaturated = Condition{Name: "replicas_saturated", Component: admissi
 			p.mean(fewestResident), p.rise(), p.mean(outputTokens)) + p.stages() + admissionNote(p)
 	},
 	Hint:   "reject or delay what can wait, bound the batch (max_num_seqs), or add replicas",
-	change: (*proposal).moreReplicas,
+	change: (*proposal).moreOrOtherReplicas,
 	others: append([]remedy{moveReplicas, shardOtherwise, {"use a GPU with more memory" +
 		" bandwidth", (*proposal).fasterGPU},
 		{"bound the batch (max_num_seqs): requests wait for a slot" +

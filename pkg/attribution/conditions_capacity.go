@@ -89,7 +89,9 @@ var batchSlotsFull = Condition{Name: "batch_slots_full",
 	holds: func(a *Analyzer, r *request) bool {
 		c := &r.contention
 		waited := r.waitedLong() && (!r.longerQueue() || a.peersHaveTwice(r, (*deployment).slots))
-		return waited && a.slotsFull(r) && c.kvShare > 0 && c.kvShare < idleCacheShare
+		inverted := a.topology.policy("priority") != "constant" && c.ahead.total > 0 &&
+			2*c.ahead.lowerPriority >= c.ahead.total
+		return waited && a.slotsFull(r) && c.kvShare > 0 && c.kvShare < idleCacheShare && !inverted
 	}}
 
 var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMechanism, parts: afterAdmitted,

@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"fmt"
+	"math"
 
 	"blis/pkg/stream"
 )
@@ -30,6 +31,42 @@ var targetOutOfReach = Condition{Name: "hardware_too_slow", Component: engineCom
 		fastest, tpot := a.fastestTPOT(r), a.tpotMS(r)
 		return target > 0 && tpot > 0 && (fastest >= 0.9*target || fastest >= 0.7*target && tpot <= 1.6*fastest)
 	}}
+
+var slowPrefill = Condition{Name: "slow_prefill", Component: engineComponent, rank: rankCapacity,
+	parts: setOf(PartPrefill, PartQueue, PartFrontend),
+	Doc: "missed its TTFT target, of which computing its own prompt takes at least 60 % even alone (where step times" +
+		" are" +
+		" known), more than the queue took",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("computing %s prompt tokens takes %s ms alone; TTFT %s ms, target %s ms (means)",
+			p.mean(uncachedTokens), p.mean(p.run.ownPrefillMS), p.mean(ttftMS),
+			p.mean(func(r *request) float64 { return p.run.targets(r).TTFTMS }))
+	},
+	Hint: "compute prompts faster: more GPUs per replica (tensor_parallel_size), faster GPUs, fewer bits; or send" +
+		" shorter" +
+		" prompts, or cache prefixes",
+	change: (*proposal).moreParallel,
+	others: decodeRemedies,
+	holds: func(a *Analyzer, r *request) bool {
+		target, own := a.targets(r).TTFTMS, a.ownPrefillMS(r)
+		return target > 0 && r.verdict.missed&missedTTFT != 0 && own >= 0.6*target &&
+			1000*own >= float64(r.times.split()[PartQueue])
+	}}
+
+// ownPrefillMS is the time to compute the prompt of r alone, in steps as large as they may be; 0 where step times are
+// not known.
+func (a *Analyzer) ownPrefillMS(r *request) float64 {
+	if r.replica == missing {
+		return 0
+	}
+	d := a.topology.deploymentOf(r.replica)
+	steps, known := a.stats.steps[d.ID]
+	if !known {
+		return 0
+	}
+	tokens, budget := uncachedTokens(r), float64(max(1, d.Engine.MaxNumBatchedTokens))
+	return (float64(steps.token*tokens) + float64(steps.fixed*math.Ceil(tokens/budget))) / 1000
+}
 
 var decodeTime = Condition{Name: "slow_decode", Component: engineComponent, rank: rankCapacity, parts: inDecode,
 	Doc: "missed its E2E target, of which its output takes at least 70 % even at the TPOT of the fastest request of" +

@@ -82,7 +82,7 @@ var scaledInEarly = Condition{Name: "scaled_in_early", Component: scalingCompone
 var scaledLate = Condition{Name: "scaled_late", Component: scalingComponent, rank: rankCapacity, parts: afterAdmitted,
 	Doc: "came to a deployment that scales while replicas were being started, at least a quarter as many as served," +
 		" or while at least a quarter more served later in the run, or when every queue held at least 8 requests, or" +
-		" every replica 32, and more replicas could be started",
+		" every replica 32 or too many for its TPOT target, and more replicas could be started",
 	cause: func(p *Pattern) string {
 		later := 0.0
 		for _, r := range p.losing {
@@ -106,13 +106,15 @@ var scaledLate = Condition{Name: "scaled_late", Component: scalingComponent, ran
 		n := r.evidence.fleet
 		late := n.starting > 0 && 4*n.starting >= n.serving || n.later > n.serving && 4*n.later >= 5*n.serving
 		most := a.topology.deploymentOf(r.replica).MaxReplicas
-		return most > 0 && (late || r.allReplicasFull() && int64(n.serving+n.starting) < most) &&
+		isFull := r.allReplicasFull() || a.tooManyEverywhere(r)
+		return most > 0 && (late || isFull && int64(n.serving+n.starting) < most) &&
 			!scaledInEarly.holds(a, r)
 	}}
 
 var scaleLimit = Condition{Name: "scale_limit", Component: scalingComponent, rank: rankOverload, parts: afterAdmitted,
-	Doc: "routed when every queue held at least 8 requests, or every replica 32, and the deployment had as many" +
-		" replicas as it may have (max_replicas)",
+	Doc: "routed when every queue held at least 8 requests, or every replica 32 or too many for its TPOT target, and" +
+		" the" +
+		" deployment had as many replicas as it may have (max_replicas)",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("all %s replicas that the auto-scaler may have served; the shortest queue held %s requests"+
 			" (means)", p.mean(serving), p.mean(shortestQueue))
@@ -122,7 +124,8 @@ var scaleLimit = Condition{Name: "scale_limit", Component: scalingComponent, ran
 	others: shorterQueues,
 	holds: func(a *Analyzer, r *request) bool {
 		n, most := r.evidence.fleet, a.topology.deploymentOf(r.replica).MaxReplicas
-		return most > 0 && r.allReplicasFull() && int64(n.serving+n.starting) >= most
+		isFull := r.allReplicasFull() || a.tooManyEverywhere(r)
+		return most > 0 && isFull && int64(n.serving+n.starting) >= most
 	}}
 
 // allReplicasFull reports whether every queue held many requests when r was routed, or every replica did.

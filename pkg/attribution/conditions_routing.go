@@ -56,7 +56,7 @@ var queueUnseen = Condition{Name: "queue_unseen", Component: routingComponent, r
 	change: (*proposal).readQueues,
 	others: otherRouters,
 	holds: func(a *Analyzer, r *request) bool {
-		return r.queueUnseen() && a.topology.policy("routing") != "pools" &&
+		return r.queueUnseen() && a.topology.policy("routing") != "pools" && a.draws == "" &&
 			!(a.blindRouter && r.prefixIgnored() && !a.keepsSessions && r.recomputes())
 	}}
 
@@ -92,7 +92,7 @@ var imbalancedBatch = Condition{Name: "imbalanced_batch", Component: routingComp
 	change: (*proposal).spreadRequests,
 	others: append([]remedy{{"weigh requests in flight", (*proposal).readQueues}}, otherRouters...),
 	holds: func(a *Analyzer, r *request) bool {
-		return a.imbalanced(r) && a.topology.policy("routing") != "pools"
+		return a.imbalanced(r) && a.topology.policy("routing") != "pools" && a.draws == ""
 	}}
 
 // imbalanced reports whether r was sent to a replica with many more requests than another.
@@ -109,10 +109,8 @@ func (x *proposal) drawsBlindly() bool {
 	switch x.topology.policy("routing") {
 	case "random", "round-robin", "session-affinity":
 		return true
-	case "dynamo-kv":
-		return x.number(temperature) > 0
 	}
-	return false
+	return x.drawing() != ""
 }
 
 // howBlind says how a router chooses that does not compare queues.
@@ -124,10 +122,6 @@ func (a *Analyzer) howBlind() string {
 		return "the policy goes in turn"
 	case "session-affinity":
 		return "the policy keeps each session where it is"
-	case "dynamo-kv":
-		if x := (&proposal{Analyzer: a}); x.drawsBlindly() {
-			return fmt.Sprintf("the policy draws at random (router_temperature %g)", x.number(temperature))
-		}
 	}
 	return "the policy does not read queue lengths"
 }
@@ -192,7 +186,7 @@ var prefixHitSkipped = Condition{Name: "prefix_hit_skipped", Component: routingC
 	holds: func(a *Analyzer, r *request) bool {
 		chosen, next := &r.routing.chosen, &r.routing.nextBest
 		more := int64(next.Prefix - max(chosen.Prefix, 0))
-		return next.Replica != missing && more*a.topology.blockSize(next.Replica) >= minPrefixTokens
+		return next.Replica != missing && more*a.topology.blockSize(next.Replica) >= minPrefixTokens && a.draws == ""
 	}}
 
 var hotReplica = Condition{Name: "hot_replica", Component: routingComponent, rank: rankTrait, parts: anyPart,

@@ -20,7 +20,7 @@ var prefillPoolFull = Condition{Name: "prefill_pool_full", Component: engineComp
 	Hint: "raise the token budget of prefill replicas where it is small, add prefill replicas, or let decode replicas" +
 		" compute short prompts (decider)",
 	change: (*proposal).fasterPrefill,
-	others: []remedy{waitThere, {"add prefill replicas", (*proposal).morePrefill},
+	others: []remedy{waitThere, {"add prefill replicas", (*proposal).morePrefill}, movePool,
 		{"let decode replicas compute all prompts", (*proposal).neverDisaggregate}},
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
@@ -101,7 +101,7 @@ var decodePoolFull = Condition{Name: "decode_pool_full", Component: engineCompon
 	},
 	Hint:       "add room where tokens are generated: batch slots (max_num_seqs), KV blocks, or decode replicas",
 	change:     (*proposal).moreRoomToDecode,
-	others:     []remedy{waitThere, {"add decode replicas", (*proposal).moreReplicas}},
+	others:     []remedy{movePool, waitThere, {"add decode replicas", (*proposal).moreReplicas}},
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
 		if a.transfersHold(r) || a.linksFull(r) {

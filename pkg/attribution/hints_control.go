@@ -263,10 +263,6 @@ func (x *proposal) readQueues() []Change {
 		return []Change{x.set(at+"queue-depth", w), x.set(at+"active-requests", w)}
 	case "prefix-affinity":
 		return []Change{x.set(at+"max_imbalance", 1.2)}
-	case "dynamo-kv":
-		if x.drawsBlindly() {
-			return []Change{x.set(temperature, 0.0)}
-		}
 	}
 	return policy("routing", "least-loaded")(x)
 }

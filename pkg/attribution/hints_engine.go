@@ -27,10 +27,12 @@ func (x *proposal) moreSlots() []Change {
 	return changes
 }
 
-// fewerSlots proposes as many batch slots as meet the TPOT target, at an even rate of prompts, with a tenth to spare.
+// fewerSlots proposes as many batch slots as meet the TPOT target, at an even rate of prompts, with a tenth to spare,
+// where requests may wait for others to end: TTFT targets are met, and as long as requests take.
 func (x *proposal) fewerSlots() []Change {
 	steps, known := x.stats.steps[x.deployment().ID]
-	if !known || steps.sequence <= 0 {
+	patient := x.f.Loss.Missed.TTFT == 0 && mean(x.p.losing, lifetimeMS) <= x.ttftTarget()
+	if !known || steps.sequence <= 0 || !patient {
 		return nil
 	}
 	slots := math.Inf(1)

@@ -23,6 +23,14 @@ func (x *proposal) reshard() []Change {
 	return []Change{x.set(at+"engine.tensor_parallel_size", now/2), x.set(at+"replicas", float64(2*d.Replicas))}
 }
 
+// moreOrOtherReplicas proposes tensor parallelism instead of pipeline stages; without these replicas.
+func (x *proposal) moreOrOtherReplicas() []Change {
+	if x.deployment().Engine.PipelineParallel > 1 {
+		return x.reshard()
+	}
+	return x.moreReplicas()
+}
+
 // moveReplicas helps where another deployment has replicas to spare.
 var moveReplicas = remedy{"move replicas from a deployment that has some to spare", (*proposal).replicasFromOthers}
 
@@ -59,6 +67,35 @@ func (x *proposal) replicasFromOthers() []Change {
 	}
 	return []Change{x.set("deployments."+d.ID+".replicas", float64(d.Replicas)+more),
 		x.set("deployments."+best.ID+".replicas", left)}
+}
+
+// movePool helps where the other pool of a disaggregated deployment has replicas to spare.
+var movePool = remedy{"move replicas from the other pool of the deployment", (*proposal).replicasFromPool}
+
+// idlePool is the share of the time in which a pool with replicas to spare computes at most.
+const idlePool = 0.5
+
+// replicasFromPool proposes to move as many replicas from the prefill pool as it does not need, where it computes at
+// most half of the time, if requests wait for room to decode; else half of those that decode, where these are not full.
+func (x *proposal) replicasFromPool() []Change {
+	d := x.deployment()
+	if d.Prefill == nil || d.scales() || len(x.p.losing) == 0 {
+		return nil
+	}
+	at := "deployments." + d.ID + "."
+	busy, n := x.prefillBusy(x.p.losing[0]), float64(d.Prefill.Replicas)
+	if x.p.Condition.Name == "prefill_pool_full" {
+		more := math.Floor(float64(d.Replicas) / 2)
+		if more < 1 || mean(x.p.losing, fewestResident) >= fullQueue {
+			return nil
+		}
+		return []Change{x.set(at+"prefill.replicas", n+more), x.set(at+"replicas", float64(d.Replicas)-more)}
+	}
+	left := max(1, math.Ceil(float64(n*busy)/idlePool))
+	if left >= n {
+		return nil
+	}
+	return []Change{x.set(at+"prefill.replicas", left), x.set(at+"replicas", float64(d.Replicas)+n-left)}
 }
 
 // gpus is the number of GPUs of a replica.

@@ -12,6 +12,8 @@ type runStats struct {
 	// priority has rank 0.
 	ranks       map[int32]int
 	heavyTenant int32
+	// heavyPrompts is the share of the heavy tenant in all prompt tokens that were computed.
+	heavyPrompts float64
 	// othersLose: those that are not the heavy tenant lose at least half as often as it.
 	othersLose bool
 	// hotReplicas are those that get at least twice an even share of the requests.
@@ -36,6 +38,14 @@ func (a *Analyzer) computeStats() {
 	s := &a.stats
 	s.ranks = a.priorityRanks()
 	s.othersLose = a.othersLose()
+	own, all := 0.0, 0.0
+	for _, r := range a.requests {
+		tokens := float64(r.tokens.input - r.tokens.cached)
+		if all += tokens; r.labels.tenant == s.heavyTenant {
+			own += tokens
+		}
+	}
+	s.heavyPrompts = own / max(1, all)
 	var inputs []int64
 	sent := make([]int64, len(a.topology.replicas))
 	for _, r := range a.requests {
@@ -121,7 +131,7 @@ func (a *Analyzer) othersLose() bool {
 }
 
 // measureRecomputed finds how many tokens of each prompt had been computed before: those that
-// the router expected to be cached and were evicted. Where the router does not read prefixes, or late, it
+// the router expected to be cached and were evicted. Where the router does not read or use prefixes, or late, it
 // is the shortfall from what the best decile of the tenant's requests finds cached, as the
 // smaller of its tokens and its share of the prompt.
 func (a *Analyzer) measureRecomputed() {
@@ -130,7 +140,7 @@ func (a *Analyzer) measureRecomputed() {
 		t, c := &r.tokens, &r.contention
 		switch {
 		case r.times.scheduled == never:
-		case r.prefixIgnored() || a.indexSmall(r) || r.routing.cacheAgeUS >= staleUS:
+		case r.prefixIgnored() || a.draws != "" || a.indexSmall(r) || r.routing.cacheAgeUS >= staleUS:
 			d := best[r.labels.tenant]
 			c.recomputed = max(0, min(int64(d.share*float64(t.input)), d.tokens)-int64(t.cached))
 		default:
