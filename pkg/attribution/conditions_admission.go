@@ -132,11 +132,14 @@ var replicasSaturated = Condition{Name: "replicas_saturated", Component: admissi
 	}}
 
 // tooManyEverywhere reports whether r missed its TPOT target, would have met it without the requests and prompts in its
-// batches, and no replica had clearly fewer when it was routed.
+// batches but not without the prompts alone, and no replica had clearly fewer requests when it was routed.
 func (a *Analyzer) tooManyEverywhere(r *request) bool {
 	c := &r.contention
 	if r.verdict.missed&missedTPOT == 0 || r.replica == missing || c.concurrent < fullQueue ||
 		float64(c.resident) > float64(blindFactor*float64(c.fewestResident))+blindBy {
+		return false
+	}
+	if slowed, _ := a.decodesAmidPrompts(r); slowed {
 		return false
 	}
 	steps, known := a.stats.steps[a.topology.deploymentOf(r.replica).ID]

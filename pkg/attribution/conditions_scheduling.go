@@ -39,7 +39,7 @@ var prefillInterference = Condition{Name: "prefill_interference", Component: sch
 	others: []remedy{ownReplicas, {"add replicas: each then has fewer prompts", (*proposal).moreReplicas}},
 	holds: func(a *Analyzer, r *request) bool {
 		slowed, tooMany := a.decodesAmidPrompts(r)
-		return slowed && !tooMany && !a.imbalanced(r) && !(r.inWave() && a.tooManyEverywhere(r))
+		return slowed && !tooMany && !a.imbalanced(r)
 	}}
 
 var promptsSaturate = Condition{Name: "prompts_saturate", Component: workloadComponent, rank: rankOverload,

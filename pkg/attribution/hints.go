@@ -56,16 +56,23 @@ const maxHints = 16
 func (a *Analyzer) findHints(f *Findings) (hints []Hint) {
 	known := map[string]bool{}
 	causes := a.hintedCauses(f)
+	byCause := make([][]*Hint, len(causes))
+	for i, p := range causes {
+		for _, m := range p.Condition.remedies() {
+			if h := a.hint(p, f, &m); h != nil {
+				byCause[i] = append(byCause[i], h)
+			}
+		}
+	}
 	for n, found := 0, true; found; n++ {
 		found = false
-		for i, p := range causes {
-			remedies := p.Condition.remedies()
-			if n >= len(remedies) {
+		for i, all := range byCause {
+			if n >= len(all) {
 				continue
 			}
 			found = true
-			h := a.hint(p, f, &remedies[n])
-			if h == nil || known[h.Command] || len(hints) == maxHints {
+			h := all[n]
+			if known[h.Command] || len(hints) == maxHints {
 				continue
 			}
 			if known[h.Command] = true; i < len(f.Patterns) {
