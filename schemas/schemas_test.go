@@ -435,10 +435,11 @@ func sample(t *testing.T) []string {
 	for _, err := range []error{
 		w.Header(&stream.Header{Stream: stream.StreamWorkload}),
 		w.Header(&stream.Header{
-			Stream: stream.StreamRun, SpecDigest: "d",
+			Stream: stream.StreamRun, SpecDigest: "d", Shard: &stream.Shard{Part: 1, Of: 2, By: "tenant"},
 			SLOClasses: []stream.SLOClass{{Name: "batch", Tier: "sheddable"},
 				{Name: "chat", Tier: "standard", Targets: stream.Targets{TTFTMS: 1, TPOTMS: 2, E2EMS: 3}}},
-			Run: &stream.RunHeader{Trace: "full", Workload: stream.Source{Tool: "t", SpecDigest: "d"},
+			Run: &stream.RunHeader{Trace: "full", Workload: stream.Source{Tool: "t", SpecDigest: "d",
+				Shard: &stream.Shard{Part: 1, Of: 2, By: "session"}},
 				Config: map[string]any{"version": 1}},
 			Recording: &stream.RecordingHeader{Clock: "server", Arrivals: true, Model: "m", GPU: "g", Engine: "e",
 				TensorParallelSize: 2, Replicas: 1, TargetRPS: 0.5},

@@ -37,6 +37,10 @@
 //
 // --where CEL keeps the requests for which an expression is true; a session is kept or dropped by its first call.
 //
+// --shard K/N writes part K of N of any source, for a fleet of N independent cells. A session or, with --shard-by
+// tenant, a tenant is in one part, which its hash decides. The parts together are the workload; blis-summarize --merge
+// adds their runs.
+//
 // The stream goes to stdout, compressed with zstd. It is plain text on a terminal, with --plain or with BLIS_PLAIN=1.
 // -o FILE writes a file that appears only when it is complete; it is plain text if its name ends in .jsonl.
 //

@@ -19,6 +19,13 @@
 //	--where 'ttft_ms > 200'    requests for which a CEL expression (https://cel.dev) is true
 //	--from 30s, --to 5m        requests, also of a workload, that arrive in the time window [30s, 5m)
 //
+// --merge computes the metrics of a fleet of independent cells from the runs of all shards of one workload
+// (blis-gen --shard), which must have the same configuration. Latencies, goodput and cost are those of all requests;
+// metrics of replicas and explanations are in the summaries of the runs:
+//
+//	$ for k in 1 2; do blis-gen --shard $k/2 --requests 200 | blis-sim -o cell-$k.jsonl.zst; done
+//	$ blis-summarize --merge cell-1.jsonl.zst cell-2.jsonl.zst
+//
 // # Fitness
 //
 // The fitness of a run is a number in [0, 1) that a policy search can maximize. Tables call it score. It is computed

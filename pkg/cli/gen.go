@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"blis/pkg/gen"
 	"blis/pkg/stream"
@@ -14,6 +15,7 @@ var Gen = Tool{
 	name:    "blis-gen",
 	about:   "Write a workload of requests sorted by arrival, from a spec, a built-in scenario or a public trace.",
 	stream:  stream.StreamWorkload,
+	vars:    map[string]string{"shardkeys": strings.Join(stream.ShardKeys, ","), "shardkey": stream.ShardKeys[0]},
 	command: func() command { return &genCommand{} },
 }
 
@@ -37,6 +39,9 @@ func (c *genCommand) plain() bool { return c.Plain }
 func (c *genCommand) checkFlags() error {
 	if slices.Contains(c.givenFlags, "output-tokens") && c.OutputTokens == 0 {
 		return errors.New("--output-tokens must be above 0, is 0")
+	}
+	if slices.Contains(c.givenFlags, "shard-by") && !slices.Contains(c.givenFlags, "shard") {
+		return errors.New("--shard-by has no effect without --shard")
 	}
 	return nil
 }

@@ -62,10 +62,16 @@ func runSpec(ctx context.Context, in io.Reader, out io.Writer, o Options) error 
 // write writes the whole stream of src.
 func write(ctx context.Context, out io.Writer, header *stream.Header, src source, o Options) error {
 	header.Stream, header.Tool, header.Version = stream.StreamWorkload, "blis-gen", o.Version
+	header.Shard = o.shard()
 	w := stream.NewWriter(out, o.Plain)
 	err := w.Header(header)
 	if err == nil {
-		err = forEachArrival(ctx, src, o, w.Arrival)
+		err = forEachArrival(ctx, src, o, func(a *stream.Arrival) error {
+			if !o.inShard(a) {
+				return nil
+			}
+			return w.Arrival(a)
+		})
 	}
 	if err == nil {
 		o.warnUnusedSLO()

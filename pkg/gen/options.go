@@ -29,6 +29,8 @@ type Options struct {
 	SharedPrefix Count    `placeholder:"N" help:"All prompts of a recording begin with the same N tokens (a system prompt)."`
 	Where        Filter   `placeholder:"CEL" help:"Keep only requests for which this is true: 'input_tokens < 8192'."`
 	SLO          []SLO    `name:"slo" sep:"none" placeholder:"CLASS:ttft=500ms,tpot=50ms" help:"Targets of an SLO class; requests without a class get the first one."`
+	Shard        Shard    `placeholder:"K/N" help:"Only part K of N, for a fleet of N independent cells. The parts together are the workload."`
+	ShardBy      string   `enum:"${shardkeys}" default:"${shardkey}" help:"What stays in one part of --shard: ${shardkeys}."`
 	List         string   `enum:"scenarios,importers," default:"" placeholder:"WHAT" help:"List these and exit: scenarios, importers."`
 	PrintSpec    bool     `help:"Print the spec that would be used and exit."`
 	Plain        bool     `help:"Write the stream uncompressed."`
@@ -148,6 +150,8 @@ func (o *Options) Validate() error {
 		o.BlockSize != 0 || o.OutputTokens != 0 || o.SharedPrefix != 0):
 		return errors.New("--limit, --time-scale, --repeat, --sample, --block-size, --output-tokens and " +
 			"--shared-prefix are for --import only (use --requests with a spec)")
+	case o.Shard != Shard{} && o.PrintSpec:
+		return errors.New("--shard has no effect with --print-spec: a spec is of the whole workload")
 	case o.Rate != 0 && o.TimeScale != 0:
 		return errors.New("give one of --rate and --time-scale")
 	case imports:

@@ -27,7 +27,11 @@ var headline = section{name: "HEADLINE", write: func(w *writer) {
 	}
 	w.line("%s", w.identity())
 	if f == nil {
-		w.line("the run holds no outcomes (--trace minimal): causes are unknown.")
+		if w.Shards > 0 {
+			w.line("merged from the runs of %d shards: the summary of each run has its causes.", w.Shards)
+		} else {
+			w.line("the run holds no outcomes (--trace minimal): causes are unknown.")
+		}
 	}
 	for _, warning := range w.Warnings {
 		if strings.HasPrefix(warning, "policies:") {

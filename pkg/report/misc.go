@@ -82,7 +82,11 @@ func commandOf(h *attribution.Hint) string {
 var more = section{name: "MORE", write: func(w *writer) {
 	f := w.Findings
 	if f == nil {
-		w.line("blis-sim --trace decisions ... records the causes")
+		if w.Shards > 0 {
+			w.line("blis-summarize RUN without --merge explains the run of a shard")
+		} else {
+			w.line("blis-sim --trace decisions ... records the causes")
+		}
 		return
 	}
 	if h := w.mainHint(); h != nil {

@@ -63,6 +63,8 @@ type Input struct {
 	// Fitness is nil where there is none. DefaultFitness: the user gave none, and it is the default.
 	Fitness        *fitness.Result
 	DefaultFitness bool
+	// Shards is the number of runs of shards that were merged, 0 if the run is one. Then there are no Findings.
+	Shards int
 	// Selection says which part of the run this is, "" for all of it.
 	Selection string
 	// Scenarios are all that the fitness covers, where they are several.

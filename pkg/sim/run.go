@@ -404,8 +404,9 @@ func runHeader(c *cluster.Config, workload *stream.Header, o Options) *stream.He
 			Trace: o.Trace, HorizonUS: o.Horizon.us(), ITL: o.ITL, SeriesUS: o.Series.us(),
 			Clairvoyant: o.Clairvoyant, Counterfactual: o.Counterfactual.text,
 			CounterfactualUS: o.CounterfactualHorizon.us(),
-			Workload:         stream.Source{Tool: workload.Tool, Seed: workload.Seed, SpecDigest: workload.SpecDigest},
-			ConfigDigest:     stream.Digest(c), Config: c,
+			Workload: stream.Source{Tool: workload.Tool, Seed: workload.Seed, SpecDigest: workload.SpecDigest,
+				Shard: workload.Shard},
+			ConfigDigest: stream.Digest(c), Config: c,
 		}}
 }
 

@@ -33,6 +33,7 @@ var Objects = []*Object{
 	objectRunHeader,
 	objectSimulationKey,
 	objectSource,
+	objectShard,
 	objectParent,
 	objectSLOClass,
 	objectTargets,
@@ -109,6 +110,7 @@ var objectHeader = describe[Header]("header", "The first record of a stream. It 
 	Field{Name: "version", Doc: "Version of that program.", Required: true},
 	Field{Name: "seed", Doc: "Seed of the workload.", Required: true},
 	Field{Name: "spec_digest", Doc: "SHA-256 of the resolved workload spec, in hex."},
+	Field{Name: "shard", Doc: "Part of a larger workload that this one is; if absent, it is whole."},
 	Field{Name: "slo_classes", Doc: "SLO classes and their targets."},
 	Field{Name: "run", Doc: "Fields of a run's header only."},
 	Field{Name: "recording", Doc: "Fields of a recording's header only."},
@@ -417,6 +419,13 @@ var objectSource = describe[Source]("source", "The workload of a run, as the wor
 	Field{Name: "tool", Doc: "Program that wrote the workload; absent for a headerless one."},
 	Field{Name: "seed", Doc: "Seed of the workload.", Required: true},
 	Field{Name: "spec_digest", Doc: "SHA-256 of the resolved workload spec, in hex."},
+	Field{Name: "shard", Doc: "Part of a larger workload that it is; if absent, it is whole."},
+)
+
+var objectShard = describe[Shard]("shard", "A part of a workload for a fleet of independent cells: the requests whose sessions or tenants belong to one cell. The seed and the spec digest are those of the whole workload.",
+	Field{Name: "part", Doc: "Number of the part, from 1.", Required: true, Min: 1, Max: maxIndex},
+	Field{Name: "of", Doc: "Number of parts.", Required: true, Min: 1, Max: maxIndex},
+	Field{Name: "by", Doc: "Whose hash decides the part.", Required: true, OneOf: ShardKeys},
 )
 
 var objectParent = describe[Parent]("parent", "The original run of a what-if, identified by what a what-if may change.",

@@ -44,6 +44,8 @@ type Header struct {
 	Seed uint64 `json:"seed"`
 	// SHA-256 of the resolved workload spec, in hex.
 	SpecDigest string `json:"spec_digest,omitempty"`
+	// Part of a larger workload that this one is; if absent, it is whole.
+	Shard *Shard `json:"shard,omitempty"`
 	// SLO classes and their targets.
 	SLOClasses []SLOClass `json:"slo_classes,omitempty"`
 	// Fields of a run's header only.
@@ -128,6 +130,24 @@ type Source struct {
 	Seed uint64 `json:"seed"`
 	// SHA-256 of the resolved workload spec, in hex.
 	SpecDigest string `json:"spec_digest,omitempty"`
+	// Part of a larger workload that it is; if absent, it is whole.
+	Shard *Shard `json:"shard,omitempty"`
+}
+
+// ShardKeys are what decides the shard of a request.
+var ShardKeys = []string{"session", "tenant"}
+
+// Shard is a part of a workload for a fleet of independent cells: the requests whose sessions or tenants belong to
+// one cell. The seed and the spec digest are those of the whole workload.
+//
+//wire:object shard
+type Shard struct {
+	// Number of the part, from 1.
+	Part int64 `json:"part" wire:"min=1,max=maxIndex"`
+	// Number of parts.
+	Of int64 `json:"of" wire:"min=1,max=maxIndex"`
+	// Whose hash decides the part.
+	By string `json:"by" wire:"oneof=ShardKeys"`
 }
 
 // Parent is the original run of a what-if, identified by what a what-if may change.

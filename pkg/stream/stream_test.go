@@ -176,10 +176,12 @@ func TestReaderErrors(t *testing.T) {
 		{strings.Replace(header, `workload`, `workloads`, 1),
 			`stream:1: unknown stream "workloads"; did you mean "workload"? (have workload, run, recording)`},
 		{strings.Replace(header, `"seed":0`, `"sead":0`, 1), `stream:1: unknown field "sead"; did you mean "seed"? ` +
-			`(have kind, stream, stream_version, tool, version, seed, spec_digest, slo_classes, name, tier, ` +
+			`(have kind, stream, stream_version, tool, version, seed, spec_digest, shard, part, of, by, ` +
+			`slo_classes, name, tier, ` +
 			`priority, targets, ttft_ms, tpot_ms, e2e_ms, run, key, policy, workload_seed, sim_seed, jitter_seed, ` +
 			`trace, horizon_us, itl, series_us, ` +
 			`clairvoyant, counterfactual, counterfactual_us, workload, tool, seed, spec_digest, ` +
+			`shard, part, of, by, ` +
 			`parent, config_digest, policy, config_digest, config, recording, clock, arrivals, model, gpu, ` +
 			`engine, tensor_parallel_size, replicas, target_rps)`},
 		{strings.Replace(header, `"seed":0`, `"seed":-1`, 1),

@@ -128,6 +128,8 @@ type Identity struct {
 	WorkloadSeed   *uint64 `json:"workload_seed,omitempty"`
 	SpecDigest     string  `json:"spec_digest,omitempty"`
 	WorkloadDigest string  `json:"workload_digest,omitempty"`
+	// Shards is the number of runs that were merged, absent if the run is one.
+	Shards int64 `json:"shards,omitempty"`
 }
 
 // Selection describes the part of the requests that the metrics cover.
@@ -286,6 +288,9 @@ func (s *summary) identity() *Identity {
 		id.PolicyDigest, id.ConfigDigest = stream.ShortDigest(run.Key.Policy), stream.ShortDigest(run.ConfigDigest)
 		id.SimSeed, id.JitterSeed, id.WorkloadSeed = &run.Key.SimSeed, &run.Key.JitterSeed, &run.Key.WorkloadSeed
 		id.WorkloadTool, id.SpecDigest = run.Workload.Tool, stream.ShortDigest(run.Workload.SpecDigest)
+	}
+	if s.merged != nil {
+		id.Shards = int64(len(s.merged.parts))
 	}
 	switch {
 	case s.workload != nil:

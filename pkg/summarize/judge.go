@@ -190,7 +190,7 @@ func (r *runDoc) tree() fitness.Tree {
 	if r == nil {
 		return fitness.Tree{}
 	}
-	return fitness.Tree{Raw: r.raw, NoAnomalies: r.minimal() || r.options.isPartial()}
+	return fitness.Tree{Raw: r.raw, NoAnomalies: r.minimal() || r.options.isPartial() || r.merged != nil}
 }
 
 // referenceFor returns the run of refs that x is compared with: the one of its workload

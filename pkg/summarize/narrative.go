@@ -68,6 +68,9 @@ func (r *analysis) input(c *candidate, x *runDoc) *report.Input {
 	in := &report.Input{Header: x.header, WorkloadDigest: x.end.WorkloadDigest, Metrics: x.raw, Analyzer: x.insight,
 		Findings: x.findings, Fitness: c.result, DefaultFitness: r.defaultFitness,
 		Warnings: slices.Concat(x.warnings, x.raw.Warnings)}
+	if x.merged != nil {
+		in.Shards = len(x.merged.parts)
+	}
 	if least, _ := r.leastIntact(); least != nil {
 		in.Integrity = least.integrityText
 	}

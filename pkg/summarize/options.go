@@ -28,6 +28,7 @@ type Options struct {
 	Where    Where             `placeholder:"CEL" help:"Of a run, keep only requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
 	From     Instant           `placeholder:"DURATION" help:"Keep only requests that arrive at or after this time (30s, 5m)."`
 	To       Instant           `placeholder:"DURATION" help:"Keep only requests that arrive before this time."`
+	Merge    bool              `help:"The runs are of all shards of one workload (blis-gen --shard): merge them into one."`
 	Format   string            `default:"text" enum:"${formats}" help:"Output format: ${formats}."`
 	Strict   bool              `help:"Treat warnings about the streams as errors."`
 	Explain  attribution.Query `placeholder:"WHAT" help:"Explain one decision (dec-000913), request (its id) or time window (11.8s:14.2s)."`
@@ -67,6 +68,9 @@ func (o *Options) Validate() error {
 		if _, file := splitName(data); file == "-" && (i > 0 || len(o.Streams) == 0) {
 			return fmt.Errorf("stdin (-) can only be the first stream; the others must be files")
 		}
+	}
+	if err := o.checkMerge(); err != nil {
+		return err
 	}
 	if err := o.checkTry(); err != nil {
 		return err

@@ -54,6 +54,8 @@ type summary struct {
 	warnings []string
 	// watchers receive all records.
 	watchers []watcher
+	// merged is nil unless the runs of shards are merged.
+	merged *merged
 	// integrity is that of the stream; integrityText says what is wrong with it, "" if nothing is.
 	integrity     stream.Integrity
 	integrityText string
@@ -85,6 +87,9 @@ func (s *summary) read(ctx context.Context, in io.Reader) error {
 	if err := r.Err(); err != nil {
 		return err
 	}
+	if s.merged != nil {
+		return s.endShard(r)
+	}
 	s.end = r.End()
 	s.integrity, s.integrityText = r.Integrity()
 	if s.warnings = r.Warnings(); s.options.Strict && len(s.warnings) > 0 {
@@ -100,6 +105,9 @@ func (s *summary) read(ctx context.Context, in io.Reader) error {
 func (s *summary) addRecord(r *stream.Reader, o *stream.Outcome) error {
 	switch r.Kind() {
 	case stream.KindHeader:
+		if s.merged != nil {
+			return s.addShard(r)
+		}
 		s.header = r.Header()
 		if s.header.Stream == stream.StreamWorkload {
 			return s.startWorkload(r)
@@ -122,6 +130,9 @@ func (s *summary) addRecord(r *stream.Reader, o *stream.Outcome) error {
 			return s.addArrival(r)
 		}
 	case stream.KindMetrics:
+		if s.merged != nil {
+			return s.merged.addMetrics(r)
+		}
 		if s.ownMetrics != nil {
 			return r.Errorf("this is the second metrics record of the run")
 		}
@@ -136,13 +147,16 @@ func (s *summary) addRecord(r *stream.Reader, o *stream.Outcome) error {
 		}
 		return s.addOutcome(r, o)
 	case stream.KindAnomaly:
+		if s.merged != nil {
+			return nil
+		}
 		return s.addAnomaly(r)
 	case stream.KindSessionOutcome:
 		if s.computed != nil || s.rows != nil || s.narrative != nil {
 			return s.addSession(r)
 		}
 	default:
-		if s.narrative != nil {
+		if s.narrative != nil && s.merged == nil {
 			return s.observe(r)
 		}
 	}
@@ -159,7 +173,7 @@ func (s *summary) addOutcome(r *stream.Reader, o *stream.Outcome) error {
 		}
 		excluded = s.outcomesSelected == before
 	}
-	if s.narrative != nil {
+	if s.narrative != nil && s.merged == nil {
 		s.insight.Outcome(o, excluded || o.Retried)
 	}
 	if s.rows != nil && !excluded && !o.Retried {
@@ -182,7 +196,8 @@ func (s *summary) prepare(r *stream.Reader) error {
 		}
 		classes, s.missedSessions = s.fitness.Classes(classes), map[string]bool{}
 	}
-	if s.options.isPartial() || s.missedSessions != nil || s.header.Stream == stream.StreamRecording {
+	if s.options.isPartial() || s.merged != nil || s.missedSessions != nil ||
+		s.header.Stream == stream.StreamRecording {
 		s.computed, s.brokenCalls = metrics.New(classes), map[string]bool{}
 		if s.header.Stream == stream.StreamRecording {
 			s.computed.MarkRecording()
@@ -218,7 +233,7 @@ func (s *summary) addSession(r *stream.Reader) error {
 	if s.rows != nil {
 		s.rows.addNotIssued(&o)
 	}
-	if s.narrative != nil && s.options.Where.matches == nil && s.options.inTimeRange(o.ArrivalUS) {
+	if s.narrative != nil && s.merged == nil && s.options.Where.matches == nil && s.options.inTimeRange(o.ArrivalUS) {
 		s.insight.Session(&o)
 	}
 	if s.computed == nil {
@@ -331,6 +346,11 @@ func (s *summary) compute() {
 	}
 	s.warn("computed from the outcomes of %d of %d requests: "+
 		"metrics of replicas (KV utilization, cost, replica) are missing", s.outcomesSelected, s.outcomesSeen)
+	s.warnUnknown(endKnown)
+}
+
+// warnUnknown warns about what the selected outcomes do not have.
+func (s *summary) warnUnknown(endKnown bool) {
 	if s.skippedSessions > 0 {
 		s.warn("session metrics are missing: --where selects requests, so %d sessions are not counted",
 			s.skippedSessions)

@@ -128,7 +128,12 @@ func (r *analysis) read(ctx context.Context, in io.Reader) (err error) {
 			return err
 		}
 	}
-	if r.runs, err = r.readAll(ctx, r.options.streams(), in, false); err != nil {
+	if r.options.Merge {
+		r.runs, err = r.readMerged(ctx, r.options.streams(), in)
+	} else {
+		r.runs, err = r.readAll(ctx, r.options.streams(), in, false)
+	}
+	if err != nil {
 		return err
 	}
 	for i, streams := range [...][]string{r.options.Baseline, r.options.Parent} {

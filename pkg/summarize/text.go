@@ -119,6 +119,9 @@ func (id *Identity) text() string {
 			parts = append(parts, digest[0]+" "+digest[1])
 		}
 	}
+	if id.Shards > 0 {
+		parts = append(parts, fmt.Sprintf("%d shards merged", id.Shards))
+	}
 	switch {
 	case id.SimSeed != nil:
 		parts = append(parts, fmt.Sprintf("seeds %d (workload) %d (simulation)", *id.WorkloadSeed, *id.SimSeed))
