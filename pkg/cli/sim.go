@@ -30,12 +30,15 @@ type simCommand struct {
 	sim.Options
 	Others []string      `arg:"" optional:"" name:"workloads" help:"More workloads, for --sweep."`
 	Sweep  sweep.Options `embed:""`
+	Top    int           `default:"5" placeholder:"N" help:"Number of the best configurations that --sweep with --export writes."`
 	Plan   string        `placeholder:"FILE" help:"Find the cheapest fleet that serves the workload within the limits of a plan file."`
 	common
 }
 
 // isListing is true if the call prints a list or a configuration and reads no workload.
-func (c *simCommand) isListing() bool { return c.List != "" || c.PrintConfig || c.Export != "" }
+func (c *simCommand) isListing() bool {
+	return c.List != "" || c.PrintConfig || c.Export != "" && !c.isSweep()
+}
 
 // isComparison is true if the call only compares a run with its replay.
 func (c *simCommand) isComparison() bool { return c.Replay != "" && !c.WhatIf() && !c.isListing() }

@@ -43,9 +43,9 @@ func (c *simCommand) validateSweep() error {
 		case isFolder(c.Output):
 			return fmt.Errorf("-o %s: a sweep writes one file; --results DIR --keep-runs keeps the runs", c.Output)
 		case c.isListing():
-			return errors.New("--list, --print-config and --export have no effect with --sweep")
+			return errors.New("--list and --print-config have no effect with --sweep")
 		}
-		return nil
+		return c.validateTop()
 	}
 	for _, flag := range []struct {
 		name  string
@@ -64,6 +64,9 @@ func (c *simCommand) validateSweep() error {
 
 // checkSweepFlags rejects flags of single runs.
 func (c *simCommand) checkSweepFlags() error {
+	if slices.Contains(c.givenFlags, "top") && (!c.isSweep() || c.Export == "") {
+		return errors.New("--top has no effect without --sweep and --export")
+	}
 	if !c.isSweep() {
 		return nil
 	}
@@ -100,6 +103,9 @@ func (c *simCommand) sweep(ctx context.Context, j stdio) error {
 		call.Progress = func(done int) { j.progress(fmt.Sprintf("%d results", done)) }
 	}
 	w := newResultWriter(c.Output, j.out)
+	if c.Export != "" {
+		w = &bestWriter{target: c.Export, top: c.Top, call: call, out: j.out}
+	}
 	if err := sweep.Run(ctx, j.in, w.write, c.Sweep, call); err != nil {
 		if _, complete := errors.AsType[sweep.AllFailed](err); complete {
 			return errors.Join(err, w.close())
