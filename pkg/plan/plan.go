@@ -30,6 +30,9 @@ type File struct {
 	Require []string `yaml:"require" json:"require"`
 	// MaxGPUs is the largest fleet.
 	MaxGPUs int `yaml:"max_gpus" json:"max_gpus"`
+	// Seeds are those of the simulation, as for blis-sim --seed: a fleet meets a condition if it does with each. Without
+	// them, the seed is that of the call.
+	Seeds []uint64 `yaml:"seeds" json:"seeds"`
 }
 
 // served is the condition that all plans have: otherwise fleets that serve less would be the cheapest.
@@ -71,7 +74,7 @@ const (
 	failed     = "error"
 )
 
-// Fleet is the result of one simulation.
+// Fleet is the result of one simulation or, with several seeds, the worst values of all of them.
 type Fleet struct {
 	GPU      string         `json:"gpu"`
 	Set      map[string]any `json:"set,omitempty"`
@@ -154,6 +157,9 @@ func (f *File) check(errorf strictyaml.Errorf) error {
 			"the end")
 	case f.MaxGPUs < 1:
 		return errorf("max_gpus", "must be at least 1, is %d", f.MaxGPUs)
+	}
+	if f.Seeds != nil && len(f.Seeds) == 0 {
+		return errorf("seeds", "has no values")
 	}
 	for gpu, price := range f.GPUs {
 		if !(price > 0) {
@@ -241,6 +247,20 @@ func (p *planner) point(o *Option, replicas int, load float64) sweep.Point {
 		point.Workload = p.call.Scaled(load)
 	}
 	return point
+}
+
+// points are those of all seeds.
+func (p *planner) points(t trial) []sweep.Point {
+	point := p.point(t.option, t.replicas, t.load)
+	if p.Seeds == nil {
+		return []sweep.Point{point}
+	}
+	var all []sweep.Point
+	for i := range p.Seeds {
+		point.Seed = &p.Seeds[i]
+		all = append(all, point)
+	}
+	return all
 }
 
 // pareto returns the fleets that no other one beats in cost and attainment, the cheapest first.

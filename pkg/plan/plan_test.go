@@ -116,6 +116,44 @@ func TestPlantedOptimum(t *testing.T) {
 	}
 }
 
+// TestSeeds: with random routing the answer depends on the seed. That of several seeds has the worst numbers of its
+// fleet and is as large as the largest one of a single seed.
+func TestSeeds(t *testing.T) {
+	const file = "version: 1\ngpus: {A100: 1}\nrequire: [m.ttft.p99 <= 300]\n" +
+		"set: {policies.routing: [{type: random}]}\n"
+	var largest, least int
+	alone := map[int][]float64{}
+	for _, seed := range []string{"1", "2", "3", "4"} {
+		a, err := answer(t, file+"seeds: ["+seed+"]\n")
+		if err != nil || a.Best == nil {
+			t.Fatal(err)
+		}
+		for _, f := range a.Curve {
+			if f.Load == 1 {
+				alone[f.Replicas] = append(alone[f.Replicas], f.TTFTp99MS)
+			}
+		}
+		if largest = max(largest, a.Best.Replicas); least == 0 || a.Best.Replicas < least {
+			least = a.Best.Replicas
+		}
+	}
+	a, err := answer(t, file+"seeds: [1, 2, 3, 4]\n")
+	if err != nil || a.Best == nil || a.Below == nil {
+		t.Fatal(err)
+	}
+	if least == largest || a.Best.Replicas != largest {
+		t.Errorf("the seeds need %d to %d replicas alone, %d together", least, largest, a.Best.Replicas)
+	}
+	for _, ttft := range alone[a.Best.Replicas] {
+		if ttft > a.Best.TTFTp99MS {
+			t.Errorf("TTFT p99 is %v ms, with a single seed %v ms", a.Best.TTFTp99MS, ttft)
+		}
+	}
+	if a.Below.Feasible || !strings.Contains(strings.Join(a.Below.Failed, ";"), "with seed ") {
+		t.Errorf("the fleet with a replica less: %+v", a.Below)
+	}
+}
+
 // TestNoFleet: limits that no fleet meets have no answer, and settings that do not load are errors of their options.
 func TestNoFleet(t *testing.T) {
 	a, err := answer(t, "version: 1\ngpus: {H100: 2}\nmax_gpus: 5\nrequire: [m.ttft.p99 <= 28]\n")
@@ -157,6 +195,7 @@ func TestErrors(t *testing.T) {
 		"version: 1\ngpus: {a: 1}\nrequire: [m.nothing < 3]\n":                     "m.nothing",
 		"version: 1\ngpus: {a: 1}\nrequire: [base.ttft.p99 < 3]\n":                 "base",
 		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft.p99 < 3]\nset: {x: []}\n":      "set.x",
+		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft.p99 < 3]\nseeds: []\n":         "seeds: has no values",
 		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft.p99 < 3]\nmax_gpus: 0\n":       "max_gpus",
 		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft.p99 < 3]\nmaximum_gpus: 9\n":   `unknown field "maximum_gpus"`,
 		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft.p99 < 3]\nmax_gpus: many\n":    "max_gpus",

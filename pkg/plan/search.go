@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -29,9 +30,9 @@ type trial struct {
 
 // try simulates fleets. A fleet whose run has no metrics is nil, and the error is that of its option.
 func (p *planner) try(trials []trial) ([]*Fleet, error) {
-	points := make([]sweep.Point, len(trials))
-	for i, t := range trials {
-		points[i] = p.point(t.option, t.replicas, t.load)
+	var points []sweep.Point
+	for _, t := range trials {
+		points = append(points, p.points(t)...)
 	}
 	results, err := p.runner.Run(p.ctx, points)
 	if err != nil {
@@ -41,20 +42,52 @@ func (p *planner) try(trials []trial) ([]*Fleet, error) {
 	if p.call.Progress != nil {
 		p.call.Progress(p.answer.Runs)
 	}
-	fleets := make([]*Fleet, len(results))
-	for i, r := range results {
-		if r.Metrics == nil || r.Error != "" {
-			trials[i].option.State, trials[i].option.Error = failed, r.Error
-			continue
-		}
-		if fleets[i], err = fleetOf(trials[i], r); err != nil {
+	fleets := make([]*Fleet, len(trials))
+	seeds := max(len(p.Seeds), 1)
+	for i, t := range trials {
+		if fleets[i], err = p.fleet(t, results[i*seeds:(i+1)*seeds]); err != nil {
 			return nil, err
 		}
-		if trials[i].load == 1 {
+		if fleets[i] != nil && t.load == 1 {
 			p.fleets = append(p.fleets, fleets[i])
 		}
 	}
 	return fleets, nil
+}
+
+// fleet combines the results of all seeds, nil if one has no metrics.
+func (p *planner) fleet(t trial, results []*sweep.Result) (*Fleet, error) {
+	var worst *Fleet
+	for _, r := range results {
+		if r.Metrics == nil || r.Error != "" {
+			t.option.State, t.option.Error = failed, r.Error
+			return nil, nil
+		}
+		f, err := fleetOf(t, r)
+		if err != nil {
+			return nil, err
+		}
+		if len(results) > 1 {
+			for i := range f.Failed {
+				f.Failed[i] += fmt.Sprintf(" with seed %d", r.Seed)
+			}
+		}
+		if worst == nil {
+			worst = f
+		} else {
+			worst.worsen(f)
+		}
+	}
+	return worst, nil
+}
+
+// worsen takes the worse of each value.
+func (f *Fleet) worsen(o *Fleet) {
+	f.Feasible, f.Failed = f.Feasible && o.Feasible, append(f.Failed, o.Failed...)
+	f.Attainment, f.OutputTokS = min(f.Attainment, o.Attainment), min(f.OutputTokS, o.OutputTokS)
+	f.TTFTp99MS, f.TPOTp99MS = max(f.TTFTp99MS, o.TTFTp99MS), max(f.TPOTp99MS, o.TPOTp99MS)
+	f.QueueP99MS, f.MaxKVUse = max(f.QueueP99MS, o.QueueP99MS), max(f.MaxKVUse, o.MaxKVUse)
+	f.Preemptions = max(f.Preemptions, o.Preemptions)
 }
 
 func fleetOf(t trial, r *sweep.Result) (*Fleet, error) {
