@@ -84,6 +84,8 @@ type Latency struct {
 	// Range is the range of measured inputs; nil if unknown.
 	Range  *hardware.Range `yaml:"range" json:"range,omitempty"`
 	Jitter Jitter          `yaml:"jitter" json:"jitter"`
+	// Uncertainty has the intervals of measured coefficients that are used unchanged. It is not written.
+	Uncertainty hardware.Intervals `yaml:"-" json:"-"`
 }
 
 // Kernels are choices of a server about its kernels, with the names of vLLM's compilation_config where

@@ -156,7 +156,7 @@ func (d *Deployment) ReadCoefficients(path string, arch *model.Architecture, gpu
 func (c *resolver) useCoefficients(d *Deployment, set *hardware.Set) {
 	l := &d.Latency
 	alpha := l.AlphaUS
-	l.Latency, l.Source = set.Latency, "measured with "+set.Engine
+	l.Latency, l.Source, l.Uncertainty = set.Latency, "measured with "+set.Engine, set.Uncertainty
 	d.markDerived("latency.model", "latency.source")
 	switch {
 	case l.Table != nil:
@@ -167,7 +167,7 @@ func (c *resolver) useCoefficients(d *Deployment, set *hardware.Set) {
 		d.markDerived("latency.beta_us")
 	}
 	if alpha != nil {
-		l.AlphaUS = alpha
+		l.AlphaUS, l.Uncertainty.AlphaUS = alpha, nil
 		l.Source += ", but for alpha_us"
 	} else {
 		d.markDerived("latency.alpha_us")

@@ -13,6 +13,7 @@ import (
 
 	"blis/pkg/cluster"
 	"blis/pkg/fitness"
+	"blis/pkg/hardware"
 	"blis/pkg/strictyaml"
 	"blis/pkg/sweep"
 )
@@ -30,8 +31,8 @@ type File struct {
 	Require []string `yaml:"require" json:"require"`
 	// MaxGPUs is the largest fleet.
 	MaxGPUs int `yaml:"max_gpus" json:"max_gpus"`
-	// Seeds are those of the simulation, as for blis-sim --seed: a fleet meets a condition if it does with each. Without
-	// them, the seed is that of the call.
+	// Seeds are those of the simulation, as for blis-sim --seed: a fleet meets a condition if it does with each.
+	// Without them, the seed is that of the call.
 	Seeds []uint64 `yaml:"seeds" json:"seeds"`
 }
 
@@ -64,6 +65,9 @@ type Option struct {
 	Replicas int    `json:"replicas,omitempty"`
 	AtLeast  int    `json:"at_least,omitempty"`
 	Error    string `json:"error,omitempty"`
+	// intervals are those of the coefficients, empty if they have none.
+	intervals hardware.Intervals
+	latency   string // the name of the latency model
 }
 
 // The states of an Option.
@@ -105,6 +109,14 @@ type Sensitivity struct {
 	Cost     float64 `json:"cost_per_hour"`
 }
 
+// Uncertainty is the smallest fleet of the best option with all coefficients at the lower ends of their intervals, and
+// at the upper ends. Errors of coefficients partly cancel, so the range is wider than that of their confidence level.
+type Uncertainty struct {
+	Level float64     `json:"level"`
+	Lo    Sensitivity `json:"lo"`
+	Hi    Sensitivity `json:"hi"`
+}
+
 // Answer is the result of a plan.
 type Answer struct {
 	Workload string   `json:"workload"`
@@ -115,8 +127,10 @@ type Answer struct {
 	// Knee is the highest load that Best serves, within 2 %.
 	Knee        float64       `json:"knee"`
 	Sensitivity []Sensitivity `json:"sensitivity"`
-	Options     []*Option     `json:"options"`
-	Curve       []*Fleet      `json:"curve"`
+	// Uncertainty is null if the coefficients of the best option have no intervals.
+	Uncertainty *Uncertainty `json:"uncertainty"`
+	Options     []*Option    `json:"options"`
+	Curve       []*Fleet     `json:"curve"`
 	// Pareto are the fleets that no other simulated one beats in cost and attainment.
 	Pareto   []*Fleet `json:"pareto"`
 	Runs     int      `json:"runs"`
@@ -233,6 +247,7 @@ func (p *planner) prepare() {
 			continue
 		}
 		o.GPUsPerReplica = c.Deployments[i].Engine.GPUs()
+		o.latency, o.intervals = c.Deployments[i].Latency.Model, c.Deployments[i].Latency.Uncertainty
 		o.Price = p.GPUs[o.GPU] * float64(o.GPUsPerReplica)
 	}
 }

@@ -43,6 +43,12 @@ policies: {routing: {type: least-loaded}}
 // answer plans the planted workload. Its reply to another load is the same workload at shorter intervals.
 func answer(t *testing.T, file string) (*Answer, error) {
 	t.Helper()
+	return answerOn(t, fmt.Sprintf(clusterText, step), file, "")
+}
+
+// answerOn plans on another cluster, with the file own.yaml of coefficients in its folder.
+func answerOn(t *testing.T, clusterFile, file, own string) (*Answer, error) {
+	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -55,6 +61,7 @@ func answer(t *testing.T, file string) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	write("own.yaml", own)
 	loads := map[string]float64{"w": 1}
 	call := Call{Workload: "w", Scaled: func(load float64) string {
 		name := fmt.Sprint("w", load)
@@ -63,7 +70,7 @@ func answer(t *testing.T, file string) (*Answer, error) {
 	}}
 	call.Sweep = sweep.Call{Workloads: []string{"w"}, Open: func(name string) (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader(planted(400, loads[name]))), nil
-	}, Run: sim.Options{Cluster: write("cluster.yaml", fmt.Sprintf(clusterText, step)), Trace: "minimal"}}
+	}, Run: sim.Options{Cluster: write("cluster.yaml", clusterFile), Trace: "minimal"}}
 	return Run(context.Background(), f, conditions, call)
 }
 
@@ -151,6 +158,44 @@ func TestSeeds(t *testing.T) {
 	}
 	if a.Below.Feasible || !strings.Contains(strings.Join(a.Below.Failed, ";"), "with seed ") {
 		t.Errorf("the fleet with a replica less: %+v", a.Below)
+	}
+}
+
+// TestUncertainty: steps of 29 ms need three replicas for a request each 10 ms, those of 19 ms two and those of 41 ms
+// five. Coefficients that are set have no intervals.
+func TestUncertainty(t *testing.T) {
+	const own = `version: 1
+coefficients:
+  - model: m
+    gpu: A100
+    latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [29000, 0, 0]}
+    source: planted
+    uncertainty: {level: 0.9, alpha_us: [[0, 0], [0, 0], [0, 0]], beta_us: [[19000, 41000], [0, 0], [0, 0]]}
+`
+	const file = "version: 1\ngpus: {A100: 1.5}\nrequire: [m.ttft.p99 <= 45]\n"
+	fromFile := strings.Replace(clusterText, "{model: linear, alpha_us: [0, 0, 0], beta_us: [%d, 0, 0]}",
+		"{from: own.yaml}", 1)
+	fromFile = strings.Replace(fromFile, "model: m\n", "model: m\n    gpu: A100\n", 1)
+	a, err := answerOn(t, fromFile, file, own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := a.Uncertainty
+	if a.Best == nil || a.Best.Replicas != 3 || u == nil || u.Level != 0.9 || u.Lo.Replicas != 2 ||
+		u.Hi.Replicas != 5 || u.Hi.Cost != 7.5 {
+		t.Fatalf("best %+v, uncertainty %+v", a.Best, u)
+	}
+	if text := a.Text(); !strings.Contains(text,
+		"uncertainty 2 to 5 GPUs with all coefficients at the ends of their 90 % intervals\n") {
+		t.Error(text)
+	}
+	if a, err = answer(t, file); err != nil || a.Uncertainty != nil || strings.Contains(a.Text(), "uncertainty") {
+		t.Errorf("%v %+v", err, a)
+	}
+	a, err = answerOn(t, fromFile, file+"max_gpus: 4\n", own)
+	if err != nil || a.Uncertainty != nil ||
+		!strings.Contains(strings.Join(a.Warnings, ";"), "ends of their intervals") {
+		t.Errorf("%v %+v", err, a)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -313,7 +314,48 @@ func (p *planner) sensitivity(o *Option) error {
 		p.answer.Sensitivity = append(p.answer.Sensitivity, Sensitivity{b.load, b.above, b.above * o.GPUsPerReplica,
 			float64(b.above) * o.Price})
 	}
+	return p.uncertainty(o)
+}
+
+// uncertainty finds the smallest fleets with the coefficients at the ends of their intervals. Coefficients of tables
+// and factors have no such ends.
+func (p *planner) uncertainty(o *Option) error {
+	u := &o.intervals
+	if len(u.AlphaUS) == 0 || len(u.BetaUS) == 0 {
+		return nil
+	}
+	found := &Uncertainty{Level: u.Level}
+	for i, to := range []*Sensitivity{&found.Lo, &found.Hi} {
+		latency := "deployments." + p.Deployment + ".latency"
+		set := map[string]any{latency + ".from": "", latency + ".model": o.latency,
+			latency + ".alpha_us": ends(u.AlphaUS, i),
+			latency + ".beta_us":  ends(u.BetaUS, i)}
+		maps.Copy(set, o.Set)
+		at := &Option{GPU: o.GPU, Set: set, GPUsPerReplica: o.GPUsPerReplica, Price: o.Price}
+		b := &bracket{option: at, load: 1, most: p.MaxGPUs / o.GPUsPerReplica}
+		if err := p.run([]*bracket{b}); err != nil {
+			return err
+		}
+		switch {
+		case at.State == failed:
+			return errors.New("with coefficients at the ends of their intervals: " + at.Error)
+		case b.above == 0:
+			p.answer.Warnings = append(p.answer.Warnings, "max_gpus are too few for coefficients at the ends of their "+
+				"intervals")
+			return nil
+		}
+		*to = Sensitivity{1, b.above, b.above * o.GPUsPerReplica, float64(b.above) * o.Price}
+	}
+	p.answer.Uncertainty = found
 	return nil
+}
+
+// ends returns the lower (0) or upper (1) ends of intervals.
+func ends(intervals [][]float64, i int) (all []float64) {
+	for _, x := range intervals {
+		all = append(all, x[i])
+	}
+	return all
 }
 
 // rounded is a load with three digits, so that runs are found again in the folder of results.

@@ -51,6 +51,10 @@ func (w *text) best(a *Answer) {
 		changes = append(changes, fmt.Sprintf("%s at %g x the load", gpus(s.GPUs), s.Load))
 	}
 	w.line("sensitivity %s", strings.Join(changes, ", "))
+	if u := a.Uncertainty; u != nil {
+		w.line("uncertainty %d to %s with all coefficients at the ends of their %.0f %% intervals", u.Lo.GPUs,
+			gpus(u.Hi.GPUs), 100*u.Level)
+	}
 	w.line("knee        %g x the load", a.Knee)
 }
 
