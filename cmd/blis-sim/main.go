@@ -180,7 +180,8 @@
 // combination of settings the smallest number of replicas is searched. The output is a text, or a document with
 // --format json: the answer, the condition that fails with a replica less, the answers for 10 % less and more
 // load and for coefficients at the ends of their intervals, the knee (the highest load that the answer serves), a
-// curve over the load, and the Pareto front of cost and met targets. --results DIR keeps the results of the simulations (docs/planning.md):
+// curve over the load, and the Pareto front of cost and met targets.
+// --results DIR keeps the results of the simulations (docs/planning.md):
 //
 //	$ printf 'version: 1\ngpus: {H100-SXM-80GB: 2.5}\nset: {deployments.main.engine.max_num_seqs: [64, 256]}\nrequire: [m.ttft.p99 < 500]\n' >plan.yaml
 //	$ blis-sim --plan plan.yaml workload.jsonl.zst
