@@ -234,7 +234,7 @@ func (c *plainCheck) cause() string {
 		if rule, evaluated := c.silentRule(); rule != nil {
 			admission = fmt.Sprintf("admission rule %s NEVER fired, 0 of %s", rule["rule"], evaluated)
 		}
-		return fmt.Sprintf("routed when the shortest queue held %s requests; outputs of %s tokens (means);" +
+		return fmt.Sprintf("routed when the shortest queue held %s requests; outputs of %s tokens (means);"+
 			" %s", shortest,
 			c.mean(func(r *plainRequest) float64 { return r.Output }), admission)
 	}
