@@ -39,9 +39,6 @@ var moveReplicas = remedy{"move replicas from a deployment that has some to spar
 func (x *proposal) replicasFromOthers() []Change {
 	d, best, spare := x.deployment(), (*deployment)(nil), 0.0
 	rows := x.f.Deployments
-	if len(rows) == 0 {
-		_, rows = x.countReplicas()
-	}
 	for i := range x.topology.Deployments {
 		o := &x.topology.Deployments[i]
 		if o.ID == d.ID || o.GPU != d.GPU || o.gpus() > d.gpus() || o.scales() || d.scales() || o.Prefill != nil ||
