@@ -38,12 +38,11 @@ var delayed = Condition{Name: "delayed", Component: admissionComponent, rank: ra
 var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponent, rank: rankCapacity,
 	parts: afterAdmitted,
 	Doc: "waited behind at least 2000 tokens, at least 30 % of them from the tenant with the most work: at least 30" +
-		" %," +
-		" and three times that of any other, twice its share of the requests, or 1.4 times that and 1.25 times an" +
-		" even" +
-		" share; less than 25 % of them joined the queue later; without these it would have met its TTFT target (or" +
-		" waited half as long); no queue was much shorter; other tenants miss their targets at least half as often as" +
-		" that one; or missed its TPOT target, which it would have met without that tenant's requests in its batches",
+		" %, and three times that of any other, twice its share of the requests, or 1.4 times that and 1.25 times an" +
+		" even share; less than 25 % of them joined the queue later; without these it would have met its TTFT target" +
+		" (or waited half as long); no queue was much shorter; other tenants miss their targets at least half as" +
+		" often as that one; or missed its TPOT target, which it would have met without that tenant's requests in its" +
+		" batches",
 	cause: func(p *Pattern) string {
 		if crowded := mean(p.losing, heavyConcurrent); 2*crowded >= mean(p.losing, concurrent) &&
 			mean(p.losing, heavyTenantAhead) < manyTokensAhead {
@@ -113,8 +112,7 @@ var overload = Condition{Name: "overload", Component: admissionComponent, rank: 
 var replicasSaturated = Condition{Name: "replicas_saturated", Component: admissionComponent, rank: rankOverload,
 	parts: inDecode,
 	Doc: "routed when every replica had at least 32 requests, or about as many as its own one, and would have met" +
-		" its TPOT" +
-		" target without the others in its batches, 8 or more; most time lost in decode",
+		" its TPOT target without the others in its batches, 8 or more; most time lost in decode",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("routed when the emptiest replica%s had %s requests%s; outputs of %s tokens"+
 			" (means)", p.where(),

@@ -27,8 +27,7 @@ var unservable = Condition{Name: "unservable", Component: engineComponent, rank:
 		return "rejected on arrival by engine limits, before admission"
 	},
 	Hint: "raise max_model_len or the cache, or send long requests to a deployment that can hold them; deploy every" +
-		" model" +
-		" that requests name",
+		" model that requests name",
 	change: (*proposal).longerLimits,
 	holds:  (*Analyzer).unservable}
 
@@ -189,8 +188,7 @@ const largeBlock, fewBlocks = 128, 4
 var blocksTooLarge = Condition{Name: "blocks_too_large", Component: cacheComponent, rank: rankMechanism,
 	parts: afterAdmitted,
 	Doc: "waited for KV blocks, or behind at least 2000 tokens, most of them of prompts, or decoded while the" +
-		" replica prefilled at" +
-		" least 500" +
+		" replica prefilled at least 500" +
 		" for each output token, on a replica with KV blocks of at least 128" +
 		" tokens, of which its prompt has less than four; less than half of it was cached; no queue was much shorter",
 	cause: func(p *Pattern) string {

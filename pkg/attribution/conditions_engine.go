@@ -35,16 +35,14 @@ var targetOutOfReach = Condition{Name: "hardware_too_slow", Component: engineCom
 var slowPrefill = Condition{Name: "slow_prefill", Component: engineComponent, rank: rankCapacity,
 	parts: setOf(PartPrefill, PartQueue, PartFrontend),
 	Doc: "missed its TTFT target, of which computing its own prompt takes at least 60 % even alone (where step times" +
-		" are" +
-		" known), more than the queue took",
+		" are known), more than the queue took",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("computing %s prompt tokens takes %s ms alone; TTFT %s ms, target %s ms (means)",
 			p.mean(uncachedTokens), p.mean(p.run.ownPrefillMS), p.mean(ttftMS),
 			p.mean(func(r *request) float64 { return p.run.targets(r).TTFTMS }))
 	},
 	Hint: "compute prompts faster: more GPUs per replica (tensor_parallel_size), faster GPUs, fewer bits; or send" +
-		" shorter" +
-		" prompts, or cache prefixes",
+		" shorter prompts, or cache prefixes",
 	change: (*proposal).moreParallel,
 	others: decodeRemedies,
 	holds: func(a *Analyzer, r *request) bool {
@@ -212,11 +210,9 @@ var overtaken = Condition{Name: "overtaken", Component: schedulingComponent, ran
 	})}
 
 var loadPeak = Condition{Name: "load_peak", Component: workloadComponent, rank: rankOverload, parts: afterAdmitted,
-	Doc: "routed when every queue held at least 8 requests, or every replica 32, or so many that it missed its TPOT" +
-		" target;" +
-		" requests of the last 2 s arrived at least 2.5 times as fast as in the whole run, or those of the last 15 s" +
-		" at" +
-		" least 1.8 times",
+	Doc: "routed when every queue held at least 8 requests, or every replica 32 or too many for its TPOT" +
+		" target; requests of the last 2 s arrived at least 2.5 times as fast as in the whole run, or those of the" +
+		" last 15 s at least 1.8 times",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("arrived at %s times the mean rate of the run (%s over 15 s); the shortest queue held %s"+
 			" requests, the emptiest replica %s (means)", p.mean(func(r *request) float64 { return r.evidence.peak }),

@@ -113,8 +113,7 @@ var scaledLate = Condition{Name: "scaled_late", Component: scalingComponent, ran
 
 var scaleLimit = Condition{Name: "scale_limit", Component: scalingComponent, rank: rankOverload, parts: afterAdmitted,
 	Doc: "routed when every queue held at least 8 requests, or every replica 32 or too many for its TPOT target, and" +
-		" the" +
-		" deployment had as many replicas as it may have (max_replicas)",
+		" the deployment had as many replicas as it may have (max_replicas)",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("all %s replicas that the auto-scaler may have served; the shortest queue held %s requests"+
 			" (means)", p.mean(serving), p.mean(shortestQueue))

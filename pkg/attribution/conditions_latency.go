@@ -67,8 +67,7 @@ var flowControl = Condition{Name: "flow_control", Component: admissionComponent,
 		" where replicas have room; else add replicas",
 	change: (*proposal).moreFlow,
 	others: []remedy{{"have no capacity or ttl of flow control (0 is no limit)", (*proposal).noFlowLimits}, {"hold" +
-		" the same share of" +
-		" requests of every priority back (static-usage-limit-policy)",
+		" the same share of requests of every priority back (static-usage-limit-policy)",
 		(*proposal).noHoldback}},
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {

@@ -75,8 +75,7 @@ var queueIgnored = Condition{Name: "queue_ignored_by_weights", Component: routin
 var imbalancedBatch = Condition{Name: "imbalanced_batch", Component: routingComponent, rank: rankMechanism,
 	parts: inDecode,
 	Doc: "sent to a replica with at least twice as many requests as another plus 16 (1.25 times plus 3 by a router" +
-		" that" +
-		" draws at random or goes in turn), while its queue was not much longer; most time lost in decode",
+		" that draws at random or goes in turn), while its queue was not much longer; most time lost in decode",
 	cause: func(p *Pattern) string {
 		text := fmt.Sprintf("sent to a replica with %s requests while another had %s (means)", p.mean(resident),
 			p.mean(fewestResident))
@@ -140,8 +139,7 @@ const tieRule = "policies.routing.params.tie"
 var poolTooSmall = Condition{Name: "pool_too_small", Component: routingComponent, rank: rankMechanism,
 	parts: afterAdmitted,
 	Doc: "sent by the policy pools to a queue at least twice the shortest plus 4, or to a replica with at least" +
-		" twice as" +
-		" many requests as another plus 16, of another pool",
+		" twice as many requests as another plus 16, of another pool",
 	cause: func(p *Pattern) string {
 		return sentTo(p) + fmt.Sprintf(" (means); the pool that the policy chose (by %v) is too small for its requests",
 			(&proposal{Analyzer: p.run}).config("policies.routing.params.by"))

@@ -58,13 +58,7 @@ func fullPath(path string) string {
 }
 
 // isStage reports whether a name is that of a stage of the control plane that has a policy.
-func isStage(name string) bool {
-	switch name {
-	case "admission", "priority", "routing", "prefill_routing", "scheduler", "preemption", "autoscale":
-		return true
-	}
-	return false
-}
+func isStage(name string) bool { return name == "autoscale" || new(policy.Bundle).Stage(name) != nil }
 
 // typeName matches the type of a policy, which may stand for the policy with its default parameters.
 var typeName = regexp.MustCompile(`^"?[a-z]+(?:-[a-z0-9]+)*"?$`)

@@ -50,15 +50,11 @@ func (r *analysis) readMerged(ctx context.Context, streams []string, in io.Reade
 	x := &runDoc{name: "merged", summary: s}
 	for i, data := range streams {
 		name, file := splitName(data)
-		from := in
-		if i > 0 || in == nil {
-			opened, err := r.options.Open(file)
-			if err != nil {
-				return nil, err
-			}
-			defer opened.Close()
-			from = opened
+		from, closeInput, err := r.open(i, file, in)
+		if err != nil {
+			return nil, err
 		}
+		defer closeInput()
 		if err := s.read(ctx, from); err != nil {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()

@@ -144,6 +144,18 @@ func (r *analysis) read(ctx context.Context, in io.Reader) (err error) {
 	return r.scoreAll()
 }
 
+// open returns the stream with a number, which is in for the first one unless in is nil, and a function that closes it.
+func (r *analysis) open(i int, file string, in io.Reader) (from io.Reader, closeInput func(), err error) {
+	if i == 0 && in != nil {
+		return in, func() {}, nil
+	}
+	opened, err := r.options.Open(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	return opened, func() { opened.Close() }, nil
+}
+
 // readAll reads the streams; in is the first if it is open already. It returns an error
 // for a stream that cannot be opened and for a workload among several streams: these are
 // wrong calls, not failed runs.
@@ -153,15 +165,11 @@ func (r *analysis) readAll(ctx context.Context, streams []string, in io.Reader, 
 	for i, data := range streams {
 		name := names[i]
 		_, file := splitName(data)
-		from := in
-		if i > 0 || in == nil {
-			opened, err := r.options.Open(file)
-			if err != nil {
-				return nil, err
-			}
-			defer opened.Close()
-			from = opened
+		from, closeInput, err := r.open(i, file, in)
+		if err != nil {
+			return nil, err
 		}
+		defer closeInput()
 		x := &runDoc{name: name, summary: &summary{options: r.options, fitness: r.fitness, reference: references}}
 		if r.timeline != nil && i == 0 && !references {
 			x.watchers = append(x.watchers, r.timeline)
