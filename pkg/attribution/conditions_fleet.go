@@ -101,6 +101,7 @@ var scaledLate = Condition{Name: "scaled_late", Component: scalingComponent, ran
 	change: (*proposal).keepReplicas,
 	others: append([]remedy{
 		{"look more often, and start at once what the policy wants", (*proposal).sooner},
+		{"have the auto-scaler want more replicas for this load (its target)", (*proposal).lowerTarget},
 		{"scale by the requests that wait", (*proposal).scaleByQueues}}, shorterQueues...),
 	holds: func(a *Analyzer, r *request) bool {
 		n := r.evidence.fleet

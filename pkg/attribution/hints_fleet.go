@@ -1,7 +1,10 @@
 package attribution
 
 import (
+	"maps"
 	"math"
+	"slices"
+	"strconv"
 	"time"
 )
 
@@ -137,6 +140,46 @@ func (x *proposal) scaleByQueues() []Change {
 		}
 	}
 	return []Change{x.set("policies.autoscale", to)}
+}
+
+// lowerTarget proposes a target that wants as many replicas for this load as served later or, if no more did, twice
+// as many.
+func (x *proposal) lowerTarget() []Change {
+	const at = "policies.autoscale.params."
+	served, most := 0.0, 0.0
+	for _, r := range x.p.losing {
+		served += float64(r.evidence.fleet.serving)
+		most = max(most, float64(r.evidence.fleet.later))
+	}
+	served /= float64(len(x.p.losing))
+	factor := 0.5
+	if most > served {
+		factor = max(factor, served/most)
+	}
+	switch x.config("policies.autoscale.type") {
+	case "target-utilization", "queue-depth":
+		return x.scaled(at+"target", factor)
+	case "threshold":
+		return append(x.scaled(at+"up", factor), x.scaled(at+"down", factor)...)
+	case "average-value":
+		targets, _ := x.config(at + "targets").(map[string]any)
+		var changes []Change
+		for _, signal := range slices.Sorted(maps.Keys(targets)) {
+			changes = append(changes, x.scaled(at+"targets."+signal, factor)...)
+		}
+		return changes
+	}
+	return nil
+}
+
+// scaled multiplies a number of the configuration by a factor, to two digits.
+func (x *proposal) scaled(path string, factor float64) []Change {
+	from := x.number(path)
+	to, _ := strconv.ParseFloat(strconv.FormatFloat(from*factor, 'g', 2, 64), 64)
+	if to <= 0 || to >= from {
+		return nil
+	}
+	return []Change{x.set(path, to)}
 }
 
 // longStabilization is the default of Kubernetes.

@@ -142,6 +142,42 @@ func TestSoonerScaling(t *testing.T) {
 	}
 }
 
+// One replica served. Without others later the target is halved; with three later it is halved, too, and with 1.25 times
+// as many it is 0.8 of what it was.
+func TestLowerTarget(t *testing.T) {
+	for name, c := range map[string]struct {
+		serving, later int32
+		auto           map[string]any
+		want           map[string]any
+	}{
+		"mean": {1, 1, map[string]any{"type": "target-utilization", "params": map[string]any{"target": 0.85}},
+			map[string]any{"policies.autoscale.params.target": 0.42}},
+		"queue": {4, 5, map[string]any{"type": "queue-depth", "params": map[string]any{"target": 10.0}},
+			map[string]any{"policies.autoscale.params.target": 8.0}},
+		"limits": {1, 3, map[string]any{"type": "threshold", "params": map[string]any{"up": 0.8, "down": 0.3}},
+			map[string]any{"policies.autoscale.params.up": 0.4, "policies.autoscale.params.down": 0.15}},
+		"totals": {1, 0, map[string]any{"type": "average-value", "params": map[string]any{
+			"targets": map[string]any{"inflight": 16.0, "pending": 1.0}}},
+			map[string]any{"policies.autoscale.params.targets.inflight": 8.0,
+				"policies.autoscale.params.targets.pending": 0.5}},
+		"attainment": {1, 0, map[string]any{"type": "slo-attainment"}, map[string]any{}},
+	} {
+		h := scalingHeader(1)
+		h.Run.Config.(map[string]any)["policies"].(map[string]any)["autoscale"] = c.auto
+		a := New(h)
+		o := served("r", 0, 0, 0)
+		a.Outcome(&o, false)
+		a.requests[0].evidence.fleet.serving, a.requests[0].evidence.fleet.later = c.serving, c.later
+		x, got := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}, map[string]any{}
+		for _, change := range x.lowerTarget() {
+			got[change.Path] = change.To
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 // A tenant has most of the work. It is what the others wait behind where they miss their targets as often.
 func TestOthersLose(t *testing.T) {
 	for others, want := range map[int64]bool{0: false, 5: true} {

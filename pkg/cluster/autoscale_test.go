@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"blis/pkg/policy"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // scaledCluster is a cluster that scales, with the text of its auto-scaler.
@@ -143,5 +145,37 @@ policies: {autoscale: {}}
 	if got := int64(plan.Load.Mean()); *d.MinReplicas != 1 || got < want || got > want+1 || got < 38_000_000 {
 		t.Errorf("at least %d replicas, %d µs to load %d bytes, want 1 and %d", *d.MinReplicas, got,
 			d.Computed.WeightBytes, want)
+	}
+}
+
+// An override of one parameter of the auto-scaler keeps the others, those of a preset, too. One of the type keeps what
+// all types have.
+func TestAutoscaleOverrides(t *testing.T) {
+	averages := func(inflight, pending float64) map[string]any {
+		return map[string]any{"targets": map[string]any{"inflight": inflight, "pending": pending}}
+	}
+	for _, c := range []struct {
+		auto   string
+		set    []string
+		name   string
+		params map[string]any
+	}{
+		{"{preset: keda-queue, interval: 7s, actuation: {load: 1s}}", []string{"autoscale.params.targets.inflight=3"},
+			"average-value", averages(3, 1)},
+		{"{type: average-value, params: {targets: {inflight: 90}}, interval: 7s, actuation: {load: 1s}}",
+			[]string{"policies.autoscale.params.targets.pending=3"}, "average-value", averages(90, 3)},
+		{"{type: average-value, params: {targets: {inflight: 90}}, interval: 7s, actuation: {load: 1s}}",
+			[]string{"autoscale.params.target=3", "autoscale=queue-depth"}, "queue-depth",
+			map[string]any{"target": 3.0}},
+	} {
+		got, err := parseCluster(scaledCluster("max_replicas: 4, ", c.auto), c.set...)
+		if err != nil {
+			t.Fatal(c.set, err)
+		}
+		a := got.Policies.Autoscale
+		delete(a.Params, "tolerance")
+		if a.Type != c.name || a.Interval != "7s" || !cmp.Equal(a.Params, c.params) {
+			t.Errorf("%v: %s every %s, %v", c.set, a.Type, a.Interval, a.Params)
+		}
 	}
 }

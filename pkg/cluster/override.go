@@ -125,6 +125,9 @@ func (s *source) override(sets []string) error {
 // were those of the old type.
 func (s *source) set(o *override) error {
 	path, isType := splitPolicy(o.path)
+	if path == autoscalePath {
+		return s.setAutoscaler(o, isType)
+	}
 	before, err := s.policy(path)
 	if err == nil && path != "" && !isType {
 		err = s.setDefaultParams(path, before.Params, &o.Setting)
@@ -142,6 +145,28 @@ func (s *source) set(o *override) error {
 	return err
 }
 
+// setAutoscaler sets the type or a parameter of the auto-scaler. A new type keeps the settings that all types have.
+func (s *source) setAutoscaler(o *override, isType bool) error {
+	var before, after policy.Autoscale
+	err := s.doc.DecodeAt(autoscalePath, &before)
+	if err == nil && !isType {
+		err = s.addParams(autoscalePath, before.Params, &o.Setting)
+	}
+	if err == nil {
+		err = s.doc.Set(new(Config), o.path, o.Value, &o.Setting)
+	}
+	if err != nil || !isType {
+		return err
+	}
+	if err := s.doc.DecodeAt(autoscalePath, &after); err != nil || after.Type == before.Type {
+		return err
+	}
+	for _, field := range []string{"params", "desired", "root", "state"} {
+		s.doc.Delete(autoscalePath + "." + field)
+	}
+	return nil
+}
+
 // setDefaultParams adds to the document the parameters that the policy at path does not set, so
 // that an override of one keeps the others. The parameters' own names replace aliases.
 func (s *source) setDefaultParams(path string, all map[string]any, by *strictyaml.Setting) error {
@@ -154,6 +179,11 @@ func (s *source) setDefaultParams(path string, all map[string]any, by *strictyam
 			s.doc.Delete(path + ".params." + name)
 		}
 	}
+	return s.addParams(path, all, by)
+}
+
+// addParams adds to the document those of parameters that the policy at path does not set.
+func (s *source) addParams(path string, all map[string]any, by *strictyaml.Setting) error {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		at := path + ".params." + name
 		if s.doc.Has(at) {
