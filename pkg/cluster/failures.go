@@ -35,9 +35,13 @@ type Failure struct {
 	Inflight string `yaml:"inflight" json:"inflight,omitempty"`
 }
 
-// RandomFailures are failures of the kind down of all replicas, at random: a replica is ready for an exponentially
+// RandomFailures are failures of the kind down, at random: a replica is ready for an exponentially
 // distributed time of mean MTBF, and then down for one of mean MTTR until it begins to load.
 type RandomFailures struct {
+	// Deployments are those whose replicas fail; none are all of them. A prefill pool has the id of its deployment
+	// with .prefill.
+	Deployments []string `yaml:"deployments" json:"deployments,omitempty"`
+
 	MTBF     scale.Duration `yaml:"mtbf" json:"mtbf"`
 	MTTR     scale.Duration `yaml:"mttr" json:"mttr"`
 	Inflight string         `yaml:"inflight" json:"inflight"`
@@ -75,6 +79,11 @@ const (
 
 // Redirects reports whether requests go back to routing.
 func (f *Failure) Redirects() bool { return f.Inflight == inflightRedirect }
+
+// Take reports whether replicas of a deployment fail.
+func (f *RandomFailures) Take(deployment string) bool {
+	return len(f.Deployments) == 0 || slices.Contains(f.Deployments, deployment)
+}
 
 // Redirects reports whether requests go back to routing.
 func (f *RandomFailures) Redirects() bool { return f.Inflight == inflightRedirect }
@@ -160,15 +169,21 @@ func (c *Config) validateFailures(errorf strictyaml.Errorf) error {
 			return err
 		}
 	}
-	return c.Failures.Random.validate(failuresPath+".random", errorf)
+	return c.Failures.Random.validate(poolIDs(pools), failuresPath+".random", errorf)
 }
 
-// validateFailure checks one event.
-func (c *Config) validateFailure(f *Failure, pools []*Deployment, path string, errorf strictyaml.Errorf) error {
+// poolIDs are the ids of deployments and their prefill pools.
+func poolIDs(pools []*Deployment) []string {
 	ids := make([]string, len(pools))
 	for i, d := range pools {
 		ids[i] = d.ID
 	}
+	return ids
+}
+
+// validateFailure checks one event.
+func (c *Config) validateFailure(f *Failure, pools []*Deployment, path string, errorf strictyaml.Errorf) error {
+	ids := poolIDs(pools)
 	at := slices.Index(ids, f.Deployment)
 	switch {
 	case f.At == "":
@@ -208,9 +223,14 @@ func (c *Config) validateFailure(f *Failure, pools []*Deployment, path string, e
 }
 
 // validate checks random failures; f may be nil.
-func (f *RandomFailures) validate(path string, errorf strictyaml.Errorf) error {
+func (f *RandomFailures) validate(pools []string, path string, errorf strictyaml.Errorf) error {
 	if f == nil {
 		return nil
+	}
+	for i, id := range f.Deployments {
+		if !slices.Contains(pools, id) {
+			return errorf(fmt.Sprintf("%s.deployments[%d]", path, i), "%v", registry.Unknown("deployment", id, pools))
+		}
 	}
 	for _, mean := range []struct {
 		name string

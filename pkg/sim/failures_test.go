@@ -48,6 +48,26 @@ func TestRandomFailures(t *testing.T) {
 	}
 }
 
+// Random failures take only the replicas of the deployments that they name.
+func TestRandomFailuresOfDeployments(t *testing.T) {
+	c, requests := reference.RandomFleets(3)
+	config := clusterOf(c)
+	last := config.Deployments[len(config.Deployments)-1].ID
+	for _, only := range [][]string{nil, {last}} {
+		config.Failures = &cluster.Failures{Restart: scale.DefaultRestart(),
+			Random: &cluster.RandomFailures{MTBF: "300us", MTTR: "100us", Inflight: "redirect", Deployments: only}}
+		failed := map[string]int{}
+		for _, x := range failureRun(t, c, config, requests).states {
+			if x.State == stream.ReplicaFailed {
+				failed[x.Deployment]++
+			}
+		}
+		if failed[last] == 0 || (len(failed) == 1) != (only != nil) {
+			t.Errorf("only %q: failures by deployment %v", only, failed)
+		}
+	}
+}
+
 // failureRecords are the outcomes and the states of replicas of a run.
 type failureRecords struct {
 	outcomes map[string]string // by request
