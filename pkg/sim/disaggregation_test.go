@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"bytes"
 	"testing"
 
 	"blis/pkg/cluster"
 	"blis/pkg/dist"
 	"blis/pkg/internal/reference"
+	"blis/pkg/policy"
 	"blis/pkg/stream"
 )
 
@@ -24,6 +26,29 @@ func TestReferenceOnDisaggregationFailures(t *testing.T) {
 // with replicas that fail.
 func TestReferenceOnDisaggregationFleets(t *testing.T) {
 	compareSeeds(t, 2000, 200, reference.RandomDisaggregationFleets, 5551, 10371)
+}
+
+// TestRedirectedPromptIsReported has a decode replica that drains and sends a request back to routing. Its prompt, which
+// names nothing, is in the cache of the prefill replica, and the router reads that in a snapshot.
+func TestRedirectedPromptIsReported(t *testing.T) {
+	c, requests, err := reference.ParseStory(`
+cluster beta=1000,10,100 replicas=2
+pools link=0:100:100:1000
+scale policy=threshold up=100 down=1.5 max=2 interval=6000 drain=redirect
+arrive id=a at=0 in=84 out=7
+arrive id=b at=1 in=84 out=4`)
+	must(err)
+	one := clusterOf(c)
+	one.Policies.PrefillRouting = &policy.Spec{Type: "weighted", Params: map[string]any{"precise-prefix": 1}}
+	one.ControlPlane.Snapshots.Cache = "periodic 1ms"
+	var out bytes.Buffer
+	must(runCluster(t.Context(), one, testSpecs(c), bytes.NewReader(workloadOf(requests)), &out, testOptions(c)))
+	for _, o := range readOutcomes(t, out.Bytes()) {
+		if want := 80 * o.Redirects; o.ExpectedCachedTokens != want || o.Redirects > 0 != (o.ID == "b") {
+			t.Errorf("%s: %d redirects, %d cached tokens expected, want %d", o.ID, o.Redirects,
+				o.ExpectedCachedTokens, want)
+		}
+	}
 }
 
 // handoffFields are what only outcomes with a prefill replica have.
