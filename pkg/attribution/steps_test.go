@@ -142,8 +142,8 @@ func TestSoonerScaling(t *testing.T) {
 	}
 }
 
-// One replica served. Without others later the target is halved; with three later it is halved, too, and with 1.25 times
-// as many it is 0.8 of what it was.
+// A target is halved if no more replicas served later, or three times as many; if 1.25 times as many did, it is 0.8 of
+// what it was.
 func TestLowerTarget(t *testing.T) {
 	for name, c := range map[string]struct {
 		serving, later int32

@@ -28,8 +28,8 @@ func TestReferenceOnDisaggregationFleets(t *testing.T) {
 	compareSeeds(t, 2000, 200, reference.RandomDisaggregationFleets, 5551, 10371)
 }
 
-// TestRedirectedPromptIsReported has a decode replica that drains and sends a request back to routing. Its prompt, which
-// names nothing, is in the cache of the prefill replica, and the router reads that in a snapshot.
+// TestRedirectedPromptIsReported has a decode replica that drains and sends a request back to routing. Its prompt,
+// which names nothing, is in the cache of the prefill replica, and the router reads that in a snapshot.
 func TestRedirectedPromptIsReported(t *testing.T) {
 	c, requests, err := reference.ParseStory(`
 cluster beta=1000,10,100 replicas=2
