@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"blis/pkg/policy"
@@ -19,7 +20,11 @@ func TestAutoscalePresets(t *testing.T) {
 			}
 			return c.Policies.Autoscale
 		}
-		a := read("{preset: " + name + ", actuation: {load: 1s}, interval: 7s}")
+		more := ""
+		if name == "dynamo-load" {
+			more = ", params: {up: 0.8, down: 0.2}"
+		}
+		a := read("{preset: " + name + more + ", actuation: {load: 1s}, interval: 7s}")
 		if a.Interval != "7s" {
 			t.Errorf("%s: the interval is %s", name, a.Interval)
 		}
@@ -40,9 +45,22 @@ func TestAutoscalePresets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"signal": "kv_demand", "up": 0.5, "down": 0.1, "step": 1.0, "across": "each", "settle": true}
+	want := map[string]any{"signal": "kv_demand", "up": 0.5, "down": 0.1, "step": 1.0, "across": "each", "settle": true,
+		"cancel_starting": true, "check_removal": true, "inclusive": false}
 	a := c.Policies.Autoscale
 	if diff := cmp.Diff(want, a.Params); diff != "" || a.Interval != "5s" || a.Limits.Up != nil {
 		t.Errorf("dynamo-latency: interval %s, limits %v, parameters\n%s", a.Interval, a.Limits.Up, diff)
+	}
+	for given, want := range map[string]string{
+		"":                                "policies.autoscale.params.down",
+		", params: {down: 0.2}":           "policies.autoscale.params.up",
+		", params: {up: 0.5, down: null}": "policies.autoscale.params.down",
+	} {
+		_, err := parse(scaledCluster("max_replicas: 4, ", "{preset: dynamo-load"+given+", actuation: {load: 1s}}"),
+			Options{})
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "must be given: the preset dynamo-load has no default") {
+			t.Errorf("dynamo-load%s: %v", given, err)
+		}
 	}
 }

@@ -1,11 +1,6 @@
 package policy
 
-import (
-	"slices"
-	"strings"
-
-	"blis/pkg/scale"
-)
+import "blis/pkg/scale"
 
 // Autoscale is the policy that recommends numbers of replicas, and what follows from its recommendations.
 type Autoscale struct {
@@ -184,66 +179,3 @@ func (q *queueTarget) Recommend(f *Fleet) Recommendation {
 }
 
 func (q *queueTarget) Clone() Autoscaler { c := *q; return &c }
-
-var thresholdParams = []Param{
-	fleetSignal("utilization"),
-	{Name: "up", Kind: Number, Min: 0, Max: 1e6, Search: [2]float64{0.5, 0.95}, Default: 0.8,
-		Doc: "mean of the signal above which replicas are added"},
-	{Name: "down", Kind: Number, Min: 0, Max: 1e6, Search: [2]float64{0.05, 0.5}, Default: 0.3,
-		Doc: "mean below which they are removed"},
-	{Name: "step", Kind: Number, Whole: true, Unit: "replicas", Min: 1, Max: 1e4, Search: [2]float64{1, 8},
-		Default: 1.0, Doc: "replicas added or removed at once"},
-	{Name: "across", Kind: Choose, Choices: []string{"mean", acrossEach}, Default: "mean",
-		Doc: "what is compared: the mean, or each replica: any above the upper limit, all below the lower"},
-	{Name: "settle", Kind: Flag, Default: false, Doc: "no change while replicas start or drain"},
-}
-
-// acrossEach is the value of across that compares each replica.
-const acrossEach = "each"
-
-// threshold adds step replicas above up and removes as many below down.
-type threshold struct {
-	meanSignal
-	up, down     float64
-	step         int
-	each, settle bool
-}
-
-func newThreshold(b *builder, s *Spec) Autoscaler {
-	v := b.params(s, thresholdParams)
-	t := &threshold{newMeanSignal(v.choice("signal")), v.number("up"), v.number("down"), int(v.number("step")),
-		v.choice("across") == acrossEach, v.flag("settle")}
-	if t.down > t.up {
-		b.fail("params.down", "must be at most up, %g, is %g", t.up, t.down)
-	}
-	return t
-}
-
-func (t *threshold) Recommend(f *Fleet) Recommendation {
-	mean, n := t.read(f), f.Current()
-	most := mean
-	if t.each && len(t.values) > 0 {
-		most = slices.Max(t.values)
-	}
-	switch {
-	case len(t.values) == 0:
-		return stay(f, "no replica serves")
-	case t.settle && f.Loading+f.Provisioning+f.Draining > 0:
-		return stay(f, "replicas start or drain")
-	case most > t.up:
-		return Recommendation{n + t.step, Reason{t.quantity(), most, ">", t.up}}
-	case most < t.down:
-		return Recommendation{n - t.step, Reason{t.quantity(), most, "<", t.down}}
-	}
-	return Recommendation{n, Reason{t.quantity(), most, "<=", t.up}}
-}
-
-// quantity names what is compared.
-func (t *threshold) quantity() string {
-	if t.each {
-		return "highest " + strings.TrimPrefix(t.name, "mean ")
-	}
-	return t.name
-}
-
-func (t *threshold) Clone() Autoscaler { c := *t; c.values = nil; return &c }

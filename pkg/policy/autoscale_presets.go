@@ -20,8 +20,11 @@ var AutoscalePresets = registry.Table[func() *Autoscale]{
 	{Name: "keda-tokens", Doc: "KEDA on llm-d's prompt tokens, 1.5 s at 15,928 tokens/s, and KV usage " +
 		"(guides/workload-autoscaling/keda-epp-token-aware)", Value: kedaTokens},
 	{Name: "dynamo-throughput", Doc: "Dynamo's planner on load, without latency targets, for throughput " +
-		"(planner/core/load_scaling.py, _agg_easy_decision)", Value: func() *Autoscale { return dynamo(1, 0.6) }},
+		"(ai-dynamo 1.6.1, planner/core/load_scaling.py, _agg_easy_decision)",
+		Value: func() *Autoscale { return dynamo(1.0, 0.6) }},
 	{Name: "dynamo-latency", Doc: "the same for latency", Value: func() *Autoscale { return dynamo(0.4, 0.1) }},
+	{Name: "dynamo-load", Doc: "the same between limits of your own, params.up and params.down (Dynamo's " +
+		"decode_scale_up_kv_rate and decode_scale_down_kv_rate, over 100)", Value: dynamoLoad},
 }
 
 // kubernetesHPA has the defaults of a file.
@@ -45,13 +48,31 @@ func kedaTokens() *Autoscale {
 	return a
 }
 
-// dynamo adds and removes one replica every 5 s, but none while others start or drain.
-func dynamo(up, down float64) *Autoscale {
+// dynamo adds and removes one replica every 5 s. While others drain it does nothing, while others start it only removes
+// those, and it removes none whose load would bring the others to the upper limit. A limit that is nil has no default.
+func dynamo(up, down any) *Autoscale {
 	a := kubernetesHPA()
 	a.Type = "threshold"
-	a.Params = map[string]any{"signal": "kv_demand", "up": up, "down": down, "across": acrossEach, "settle": true}
+	a.Params = map[string]any{"signal": "kv_demand", "up": up, "down": down, "across": acrossEach, "settle": true,
+		"cancel_starting": true, "check_removal": true}
 	a.Interval, a.Stabilization, a.Limits.Up, a.Limits.Down = "5s", scale.Stabilization{Up: "0s", Down: "0s"}, nil, nil
 	return a
+}
+
+// dynamoLoad reaches its limits where a value is equal to them.
+func dynamoLoad() *Autoscale {
+	a := dynamo(nil, nil)
+	a.Params["inclusive"] = true
+	return a
+}
+
+// checkGiven checks that the parameters are given for which a preset has no default.
+func (a *Autoscale) checkGiven() {
+	for _, name := range sortedKeys(a.Params) {
+		if a.Preset != "" && a.Params[name] == nil {
+			panic(&Error{Path: "autoscale.params." + name, Msg: "must be given: the preset " + a.Preset + " has no default"})
+		}
+	}
 }
 
 // UnmarshalYAML decodes over the defaults, or over those of a preset.

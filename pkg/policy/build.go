@@ -150,6 +150,7 @@ func Build(b *Bundle, env Env) (p *Plane, err error) {
 		x.unused = append(x.unused, Unused{"prefill_routing", "no deployment is disaggregated"})
 	}
 	if b.Autoscale != nil {
+		b.Autoscale.checkGiven()
 		p.Autoscale = build(x, b.Autoscale.spec(), "autoscale", "auto-scaling policy", autoscalers())
 		if t := b.Autoscale.Trigger; t != nil {
 			p.Trigger = newTrigger(x, t.When)

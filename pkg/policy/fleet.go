@@ -26,7 +26,10 @@ type Fleet struct {
 }
 
 // Current is the number of replicas. Those that drain are not in it.
-func (f *Fleet) Current() int { return len(f.Replicas) + f.Loading + f.Provisioning }
+func (f *Fleet) Current() int { return len(f.Replicas) + f.starting() }
+
+// starting is the number of replicas that do not serve yet.
+func (f *Fleet) starting() int { return f.Loading + f.Provisioning }
 
 // sum adds up a value of the replicas that serve.
 func (f *Fleet) sum(of func(*Replica) float64) (sum float64) {

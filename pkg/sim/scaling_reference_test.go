@@ -112,7 +112,7 @@ func setScaling(c *cluster.Config, of *reference.Config) {
 			Else: &policy.Node{Value: reference.Formulas[s.Formula].Text}}
 	case "threshold":
 		a.Params = map[string]any{"signal": s.Signal, "up": s.Up, "down": s.Down, "step": s.Step,
-			"settle": s.Settle}
+			"settle": s.Settle, "cancel_starting": s.Cancel, "inclusive": s.Inclusive, "check_removal": s.CheckRemoval}
 		if s.Each {
 			a.Params["across"] = "each"
 		}

@@ -23,7 +23,11 @@ type Scaling struct {
 	Formula, Trigger int
 	HoldUS           int64
 	// Each: a threshold is compared with each replica. Settle: nothing changes while replicas start or drain.
-	Each, Settle      bool
+	Each, Settle bool
+	// Inclusive: a value at a limit is beyond it. CheckRemoval: nothing is removed if the others would reach Up.
+	// Cancel: what starts may be removed.
+	Inclusive, CheckRemoval, Cancel bool
+
 	Target, Tolerance float64
 	Up, Down          float64
 	Step              int
@@ -71,6 +75,8 @@ type scaler struct {
 	advised []numberAt // recommendations
 	changed []numberAt // changes of the number of replicas
 	lastAct int64
+	// removing has what the last look would have removed of what starts: the advice, and how many served and started.
+	removing [3]int
 }
 
 type numberAt struct {
@@ -341,14 +347,7 @@ func (s *simulation) advice(x *scaler, current int, now int64) int {
 		}
 		return current
 	case "threshold":
-		switch {
-		case c.Settle && len(running) < current || c.Settle && len(s.inStates(x, "draining")) > 0:
-		case len(values) > 0 && mean > c.Up:
-			return current + c.Step
-		case len(values) > 0 && mean < c.Down:
-			return current - c.Step
-		}
-		return current
+		return s.threshold(x, mean, len(running), current)
 	case "average-value":
 		inflight, usage, waiting := 0.0, 0.0, float64(len(s.flow.waiting))
 		for _, i := range running {

@@ -79,6 +79,13 @@ func RandomScaling(seed uint64) (Config, []Request) {
 			}
 		}
 	}
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x706c616e))}
+	if s.Policy == "threshold" {
+		s.Inclusive, s.CheckRemoval, s.Cancel = g.percent(30), g.percent(40), s.Settle && g.percent(60)
+		if s.Inclusive && s.Target > 1 {
+			s.Up, s.Down = s.Target+1, s.Target-1 // values are integers
+		}
+	}
 	c.Scaling = s
 	return c, requests
 }

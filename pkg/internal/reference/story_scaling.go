@@ -15,7 +15,8 @@ func defaultScaling() *Scaling {
 // tolerance=0.1, up=0, down=0, step=1 and factor=1.5; interval=1000, up_window=0, down_window=0, cooldown=0,
 // provision=0, load=0, warmup=0, timeout=0 and hold=0, in µs; curve=linear, warming=routed (or waits) and drain=wait
 // (or immediate, redirect); activation=0; formula and
-// trigger, numbers in Formulas and Conditions. Of a fleet, rule=0 is a number in PlacementRules, and each fleet=1:2:4
+// trigger, numbers in Formulas and Conditions; of a threshold across=mean (or each), settle=false, cancel_starting=false,
+// inclusive=false and check_removal=false. Of a fleet, rule=0 is a number in PlacementRules, and each fleet=1:2:4
 // adds a deployment with 1 replica at first, 2 at most, and a price of 4.
 func (s *Scaling) set(key, value string) (err error) {
 	whole := map[string]*int{"min": &s.Min, "max": &s.Max, "step": &s.Step, "formula": &s.Formula,
@@ -44,6 +45,11 @@ func (s *Scaling) set(key, value string) (err error) {
 	case key == "drain":
 		s.Immediate, s.Redirect = value == "immediate", value == "redirect"
 		err = oneOf(value, "wait", "immediate", "redirect")
+	case key == "across":
+		s.Each, err = value == "each", oneOf(value, "mean", "each")
+	case key == "settle", key == "cancel_starting", key == "inclusive", key == "check_removal":
+		*map[string]*bool{"settle": &s.Settle, "cancel_starting": &s.Cancel, "inclusive": &s.Inclusive,
+			"check_removal": &s.CheckRemoval}[key], err = value == "true", oneOf(value, "true", "false")
 	case key == "fleet":
 		m := Member{Seqs: 256, Slower: 1, Min: 1}
 		_, err = fmt.Sscanf(value, "%d:%d:%g", &m.Start, &m.Max, &m.Price)
