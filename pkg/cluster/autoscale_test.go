@@ -77,6 +77,8 @@ func TestFleetErrors(t *testing.T) {
 		{most, most, "interval: '', trigger: {when: rand() < 1}", "rand() is not available here"},
 		{priced, priced, "fleet: {score: '1'}", `unknown field "score" (have grow, shrink)`},
 		{priced, priced, "type: expression, desired: deployment.price, fleet: {}", `unknown name "deployment.price"`},
+		{priced, priced, "type: predicted-load, fleet: {}", "policies.autoscale.fleet: predicted-load divides by the " +
+			"capacity of one kind of replica"},
 	} {
 		_, err := parse(fleetCluster(c.first, c.second, c.autoscale), Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

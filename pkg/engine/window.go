@@ -1,5 +1,7 @@
 package engine
 
+import "blis/pkg/latency"
+
 // window maintains, over the decoding sequences, the sum of min(computed, size): the tokens that
 // layers with a sliding window of size tokens attend to.
 type window struct {
@@ -26,6 +28,21 @@ func (w *window) clip(n int64) int64 { return min(n, w.size) }
 func (w *window) pairs(c, n int64) int64 {
 	unclipped := max(0, min(n, w.size-c)) // tokens that attend to all earlier ones
 	return unclipped*c + unclipped*(unclipped+1)/2 + (n-unclipped)*w.size
+}
+
+// EvenBatch is a batch with a chunk of prefill tokens of a prompt whose other tokens are not cached, and with decode
+// sequences that have computed context tokens each. size is that of a sliding window, 0 if there is none.
+func EvenBatch(prefill, decode, context int64, size int) latency.Batch {
+	w := window{size: int64(size)}
+	b := latency.Batch{Decode: decode, Context: decode * context, LongestContext: min(decode, 1) * context,
+		WindowContext: decode * w.clip(context)}
+	if prefill > 0 {
+		b.Prefill, b.Chunks, b.Pairs = prefill, 1, prefill*(prefill+1)/2
+	}
+	if prefill > 0 && size > 0 {
+		b.WindowPairs = w.pairs(0, prefill)
+	}
+	return b
 }
 
 // total returns the sum at a tick.

@@ -25,6 +25,8 @@ var AutoscalePresets = registry.Table[func() *Autoscale]{
 	{Name: "dynamo-latency", Doc: "the same for latency", Value: func() *Autoscale { return dynamo(0.4, 0.1) }},
 	{Name: "dynamo-load", Doc: "the same between limits of your own, params.up and params.down (Dynamo's " +
 		"decode_scale_up_kv_rate and decode_scale_down_kv_rate, over 100)", Value: dynamoLoad},
+	{Name: "dynamo-sla", Doc: "Dynamo's planner for latency targets, by predicted load (core/throughput_scaling.py and " +
+		"core/load/predictors.py; without its predictors arima, the default there, and prophet)", Value: dynamoSLA},
 }
 
 // kubernetesHPA has the defaults of a file.
@@ -48,14 +50,27 @@ func kedaTokens() *Autoscale {
 	return a
 }
 
+// quick looks at every interval and follows recommendations at once.
+func quick(interval scale.Duration) *Autoscale {
+	a := kubernetesHPA()
+	a.Interval, a.Stabilization, a.Limits.Up, a.Limits.Down = interval, scale.Stabilization{Up: "0s", Down: "0s"}, nil, nil
+	return a
+}
+
 // dynamo adds and removes one replica every 5 s. While others drain it does nothing, while others start it only removes
 // those, and it removes none whose load would bring the others to the upper limit. A limit that is nil has no default.
 func dynamo(up, down any) *Autoscale {
-	a := kubernetesHPA()
+	a := quick("5s")
 	a.Type = "threshold"
 	a.Params = map[string]any{"signal": "kv_demand", "up": up, "down": down, "across": acrossEach, "settle": true,
 		"cancel_starting": true, "check_removal": true}
-	a.Interval, a.Stabilization, a.Limits.Up, a.Limits.Down = "5s", scale.Stabilization{Up: "0s", Down: "0s"}, nil, nil
+	return a
+}
+
+// dynamoSLA predicts each interval of 180 s from those before. Other replicas that start or drain count as with dynamo.
+func dynamoSLA() *Autoscale {
+	a := quick("180s")
+	a.Type, a.Params = "predicted-load", map[string]any{"settle": true, "cancel_starting": true}
 	return a
 }
 

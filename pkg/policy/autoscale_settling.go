@@ -46,7 +46,7 @@ func (s *settling) settled(f *Fleet, r Recommendation) Recommendation {
 		s.removal = removal{}
 		return r
 	}
-	if r.Replicas > len(f.Replicas) {
+	if r.Replicas = max(r.Replicas, f.Min); r.Replicas > len(f.Replicas) {
 		return s.hold(f, whySettling)
 	}
 	last := s.removal

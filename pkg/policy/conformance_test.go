@@ -146,6 +146,10 @@ var (
 	traffic     *Traffic
 )
 
+// testEngine is a replica of which a step takes 1 ms, and 10 µs for each token.
+var testEngine = Engine{MaxBatchedTokens: 2048, MaxSeqs: 64, KVTokens: 100000,
+	StepUS: func(prefill, decode, _ int64) int64 { return 1000 + 10*(prefill+decode) }}
+
 // trafficOf is some traffic that follows from a view.
 func trafficOf(v *View) *Traffic {
 	t := NewTraffic(0)
@@ -153,7 +157,7 @@ func trafficOf(v *View) *Traffic {
 		at := v.NowUS - int64(len(v.Replicas)-i)*1000
 		t.Arrive(at)
 		t.End(&Ended{AtUS: at, Class: []string{"a", "b"}[i%2], HasTargets: true, MetTargets: i%3 > 0, TTFTUS: at % 77,
-			E2EUS: at % 99})
+			E2EUS: at % 99, Input: 100 + at%1000, Output: 1 + at%50, Cached: at % 100})
 		if i%4 == 3 {
 			t.Look(at)
 		}
@@ -187,7 +191,7 @@ func (p *Plane) decide(stage string, v *View, l *Local) (d decision) {
 		if trafficView != v {
 			trafficView, traffic = v, trafficOf(v)
 		}
-		fleet.Traffic = traffic
+		fleet.Traffic, fleet.Engine = traffic, &testEngine
 		n := p.Autoscale.Recommend(&fleet)
 		d.number, d.Choice.Reason = float64(n.Replicas), n.Reason.Quantity
 	}

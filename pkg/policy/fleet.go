@@ -12,12 +12,16 @@ type Fleet struct {
 	// ones have no GPUs yet. Draining ones complete their requests and are no part of the number.
 	Replicas                        []Replica
 	Loading, Provisioning, Draining int
+	// Min is the minimum number of replicas.
+	Min int
 	// Waiting is the number of requests for the deployment's model in flow control.
 	Waiting int
 	// ScaledUS is the time of the last change of the number of replicas, 0 before.
 	ScaledUS int64
 	// Traffic is that of the deployment; nil unless the policy needs it.
 	Traffic *Traffic
+	// Engine is a replica of the deployment.
+	Engine *Engine
 	// ID and Price, of a replica for an hour, are those of the deployment when one of a fleet is chosen.
 	ID    string
 	Price float64
@@ -58,7 +62,18 @@ type Traffic struct {
 	windowUS int64
 	loads    []float64 // of the last intervals, the newest one last
 	since    int64     // the start of the present interval
-	arrived  int       // in it
+	present  interval
+	interval interval // the last one
+}
+
+// interval has the requests between two looks: those that arrived and those that completed.
+type interval struct {
+	lengthUS           int64
+	arrived, completed int
+	// input and output are the tokens of those that completed, cached the sum of the shares of their prompts that the
+	// router expected to be cached.
+	input, output int64
+	cached        float64
 }
 
 // Ended is a request that is final.
@@ -69,6 +84,8 @@ type Ended struct {
 	HasTargets, MetTargets bool
 	// TTFTUS and E2EUS are its latencies, negative if it has none.
 	TTFTUS, E2EUS int64
+	// Input and Output are its tokens, Cached those of its prompt that the router expected to be cached.
+	Input, Output, Cached int64
 }
 
 // NewTraffic returns the traffic of a deployment without requests. windowUS is the longest time over which a policy
@@ -78,7 +95,7 @@ func NewTraffic(windowUS int64) *Traffic { return &Traffic{windowUS: max(windowU
 // Arrive counts a request that arrives. Times never decrease.
 func (t *Traffic) Arrive(atUS int64) {
 	t.arrivals = append(t.arrivals, atUS)
-	t.arrived++
+	t.present.arrived++
 	if old := len(t.arrivals) / 2; old > 0 && t.arrivals[old] <= atUS-trafficUS {
 		t.arrivals = slices.Delete(t.arrivals, 0, old)
 	}
@@ -86,6 +103,12 @@ func (t *Traffic) Arrive(atUS int64) {
 
 // End counts a request that is final.
 func (t *Traffic) End(e *Ended) {
+	if e.E2EUS >= 0 {
+		x := &t.present
+		x.completed++
+		x.input, x.output = x.input+e.Input, x.output+e.Output
+		x.cached += float64(e.Cached) / float64(max(1, e.Input))
+	}
 	t.ended = append(t.ended, *e)
 	if old := len(t.ended) / 2; old > 0 && t.ended[old].AtUS <= e.AtUS-t.windowUS {
 		t.ended = slices.Delete(t.ended, 0, old)
@@ -95,10 +118,12 @@ func (t *Traffic) End(e *Ended) {
 // Look ends the interval since the last look.
 func (t *Traffic) Look(atUS int64) {
 	if atUS > t.since {
-		t.loads = append(t.loads, float64(t.arrived)*1e6/float64(atUS-t.since))
+		t.loads = append(t.loads, float64(t.present.arrived)*1e6/float64(atUS-t.since))
 		t.loads = t.loads[max(0, len(t.loads)-maxLoads):]
+		t.interval = t.present
+		t.interval.lengthUS = atUS - t.since
 	}
-	t.since, t.arrived = atUS, 0
+	t.since, t.present = atUS, interval{}
 }
 
 // Clone returns an independent copy; t may be nil.

@@ -224,6 +224,9 @@ func (p *Plane) stages() []Policy {
 // ReadsTraffic reports whether the auto-scaler reads Fleet.Traffic.
 func (p *Plane) ReadsTraffic() bool { return p.Needs()&needTraffic != 0 }
 
+// PredictsLoad reports whether the auto-scaler reads Fleet.Engine.
+func (p *Plane) PredictsLoad() bool { return p.Needs()&needEngine != 0 }
+
 // Needs returns what all policies need together.
 func (p *Plane) Needs() (all Needs) {
 	for _, s := range p.stages() {

@@ -270,6 +270,7 @@ const (
 	NeedPrefillTokens // Stats.PrefillTokens
 	NeedActiveBlocks  // Stats.Active
 	needTraffic       // Fleet.Traffic
+	needEngine        // Fleet.Engine
 )
 
 // NeedsSnapshot is the set of all snapshot fields.

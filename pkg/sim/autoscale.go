@@ -25,6 +25,7 @@ type elastic struct {
 	trigger   *policy.Trigger
 	heldSince des.Time
 	traffic   *policy.Traffic // nil unless the policy or the trigger needs it
+	engine    *policy.Engine
 	// build appends one more replica to those of the simulation. hitSize is the size of its blocks that can be hit,
 	// stream the source of its random numbers.
 	build   func()
@@ -86,13 +87,15 @@ func scalingContradiction(c *cluster.Config, o *Options) error {
 }
 
 // newElastic returns the auto-scaler's part of a deployment that scales.
-func newElastic(c *cluster.Config, d *cluster.Deployment, plane *policy.Plane, seed uint64) (*elastic, error) {
+func newElastic(c *cluster.Config, d *cluster.Deployment, plane *policy.Plane, of *policy.Engine, seed uint64) (
+	*elastic, error,
+) {
 	plan, err := c.ScalePlan(d)
 	if err != nil {
 		return nil, err
 	}
 	e := &elastic{plan: plan, policy: plane.Autoscale.Clone(), limiter: scale.NewScaler(plan.Behavior),
-		trigger: plane.Trigger.Clone(), heldSince: never,
+		trigger: plane.Trigger.Clone(), heldSince: never, engine: of,
 		least: plan.Behavior.Min, most: plan.Behavior.Max,
 		hitSize: d.HitSize(), stats: scaleStats{lastAction: -oscillationUS},
 		stream: func(index int) *rand.Rand {
@@ -206,7 +209,8 @@ func (e *elastic) needs() policy.Needs {
 func (s *simulation) look(d *deployment) {
 	e := d.elastic
 	f := &e.seen
-	*f = policy.Fleet{NowUS: s.now, Replicas: f.Replicas[:0], Traffic: e.traffic, ScaledUS: max(0, e.stats.lastAction)}
+	*f = policy.Fleet{NowUS: s.now, Replicas: f.Replicas[:0], Traffic: e.traffic, Engine: e.engine,
+		Min: e.plan.Behavior.Min, ScaledUS: max(0, e.stats.lastAction)}
 	needs := e.needs()
 	for _, m := range e.members {
 		s.lookAt(f, &s.deployments[m], needs)

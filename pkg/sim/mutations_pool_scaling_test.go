@@ -16,4 +16,7 @@ var brokenPoolScaling = []rule{
 		"d.elastic.id = s.deployments[of].id", "d.elastic.id = s.deployments[i].id"},
 	{"a request may find its own prompt at a prefill replica", "sim/slots.go",
 		"len(s.transfers.pools()) > 0", "len(s.transfers.pools()) > 1000"},
+	{"a prefill pool only computes prompts", "sim/policy_engine.go", "case prefills:", "case false:"},
+	{"and the other one the rest", "sim/policy_engine.go", "case d.Disaggregates():", "case false:"},
+	{"prompts are computed together", "policy/capacity.go", "max(1, e.MaxBatchedTokens/of.uncached)", "1"},
 }

@@ -116,6 +116,14 @@ func setScaling(c *cluster.Config, of *reference.Config) {
 		if s.Each {
 			a.Params["across"] = "each"
 		}
+	case "predicted-load":
+		a.Params = map[string]any{"predictor": "constant", "ttft_ms": s.Predict.TTFTMS, "tpot_ms": s.Predict.TPOTMS,
+			"max_change": s.Predict.MaxChange, "settle": s.Settle, "cancel_starting": s.Cancel}
+		if s.Predict.Kalman {
+			a.Params["predictor"] = "kalman"
+			a.Params["q_level"], a.Params["q_trend"] = s.Predict.Level, s.Predict.Trend
+			a.Params["r"], a.Params["min_points"] = s.Predict.Noise, s.Predict.MinPoints
+		}
 	case "average-value":
 		a.Params = map[string]any{"targets": map[string]any{"inflight": s.Target, "kv_util": 0.3, "pending": 2},
 			"tolerance": s.Tolerance}

@@ -274,7 +274,7 @@ func (s *simulation) addDeployment(c *cluster.Config, d *cluster.Deployment, i i
 		build()
 	}
 	if c.Scales(d) {
-		e, err := newElastic(c, d, s.router.policies, o.Seed)
+		e, err := newElastic(c, d, s.router.policies, policyEngine(d, spec.model, i >= len(c.Deployments)), o.Seed)
 		if err != nil {
 			return err
 		}

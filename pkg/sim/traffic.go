@@ -28,7 +28,8 @@ func (s *simulation) countEnded(r *request) {
 			continue
 		}
 		x := policy.Ended{AtUS: s.now, Class: r.class.Name, HasTargets: o.SLOMet != nil,
-			MetTargets: o.SLOMet != nil && *o.SLOMet, TTFTUS: -1, E2EUS: -1}
+			MetTargets: o.SLOMet != nil && *o.SLOMet, TTFTUS: -1, E2EUS: -1,
+			Input: o.InputTokens, Output: o.GeneratedTokens, Cached: o.ExpectedCachedTokens}
 		if !o.FirstTokenUS.IsZero() {
 			x.TTFTUS = int64(o.FirstTokenUS - o.Began())
 		}

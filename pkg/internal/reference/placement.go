@@ -143,6 +143,9 @@ func RandomFleets(seed uint64) (Config, []Request) {
 	c, requests := RandomScaling(seed)
 	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0x666c6565))}
 	s, zero := c.Scaling, c.Scaling.Min == 0
+	if s.Policy == "predicted-load" { // that is for one kind of replica
+		s.Policy, s.Settle, s.Cancel = "oscillator", false, false
+	}
 	c.Replicas, s.Min, s.Max, s.Rule = 0, 0, 0, d.between(0, len(PlacementRules)-1)
 	for range d.between(2, 3) {
 		m := Member{Start: d.between(1, 2), Price: pick(d, 0.5, 1, 1, 2, 4), Seqs: pick(d, c.MaxNumSeqs, c.MaxNumSeqs,

@@ -15,8 +15,8 @@ type Scaling struct {
 	// Min and Max are then sums.
 	Fleet []Member
 	Rule  int
-	// Policy is target-utilization, queue-depth, average-value, threshold, slo-attainment, expression, tree or
-	// oscillator; Signal is kv_util, utilization, queue_depth, running or inflight.
+	// Policy is target-utilization, queue-depth, average-value, threshold, slo-attainment, predicted-load, expression,
+	// tree or oscillator; Signal is kv_util, utilization, queue_depth, running or inflight.
 	Policy, Signal string
 	// Formula is the number in Formulas of an expression or tree. Trigger is the number in Conditions of the condition
 	// of a trigger, which must hold for HoldUS, or 0.
@@ -27,6 +27,7 @@ type Scaling struct {
 	// Inclusive: a value at a limit is beyond it. CheckRemoval: nothing is removed if the others would reach Up.
 	// Cancel: what starts may be removed.
 	Inclusive, CheckRemoval, Cancel bool
+	Predict                         Prediction
 
 	Target, Tolerance float64
 	Up, Down          float64
@@ -76,7 +77,8 @@ type scaler struct {
 	changed []numberAt // changes of the number of replicas
 	lastAct int64
 	// removing has what the last look would have removed of what starts: the advice, and how many served and started.
-	removing [3]int
+	removing  [3]int
+	predicted predicted
 }
 
 type numberAt struct {
@@ -348,6 +350,8 @@ func (s *simulation) advice(x *scaler, current int, now int64) int {
 		return current
 	case "threshold":
 		return s.threshold(x, mean, len(running), current)
+	case "predicted-load":
+		return s.predictedLoad(x, len(running), current)
 	case "average-value":
 		inflight, usage, waiting := 0.0, 0.0, float64(len(s.flow.waiting))
 		for _, i := range running {

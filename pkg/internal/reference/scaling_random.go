@@ -86,6 +86,14 @@ func RandomScaling(seed uint64) (Config, []Request) {
 			s.Up, s.Down = s.Target+1, s.Target-1 // values are integers
 		}
 	}
+	if g.percent(25) {
+		s.Policy = "predicted-load"
+		s.Settle = g.percent(50)
+		s.Cancel = s.Settle && g.percent(50)
+		s.Predict = Prediction{Kalman: g.percent(50), TTFTMS: float64(step*pick[int64](g, 1, 3, 10, 100)) / 1000,
+			TPOTMS: float64(step*pick[int64](g, 1, 2, 10)) / 1000, MaxChange: pick(g, 1, 2, 8), Level: pick(g, 1, 0.1),
+			Trend: pick(g, 0.1, 1), Noise: pick(g, 10.0, 1), MinPoints: g.between(1, 5)}
+	}
 	c.Scaling = s
 	return c, requests
 }

@@ -23,7 +23,7 @@ func TestRandomScalingReaches(t *testing.T) {
 		}
 	}
 	for _, what := range []string{"target-utilization", "queue-depth", "average-value",
-		"threshold", "slo-attainment", "expression",
+		"threshold", "slo-attainment", "expression", "predicted-load",
 		"tree", "oscillator", "trigger", " of 0: advice 0,", " of 0: advice 1, desired 1",
 		" warming ", " draining with 1"} {
 		if seen[what] < 5 {

@@ -36,7 +36,7 @@ func (s *simulation) settled(x *scaler, advice int, wants bool, serving, current
 	if !c.Settle || starting == 0 && len(s.inStates(x, "draining")) == 0 {
 		return advice
 	}
-	if len(s.inStates(x, "draining")) > 0 || !c.Cancel || advice > serving {
+	if advice = max(advice, c.Min); len(s.inStates(x, "draining")) > 0 || !c.Cancel || advice > serving {
 		return current
 	}
 	x.removing = [3]int{advice, serving, starting}

@@ -167,7 +167,7 @@ func newSimulation(c Config, requests []Request) *simulation {
 func (s *simulation) addScaler(c *Scaling, prefills bool) {
 	if c != nil {
 		s.scalers = append(s.scalers, &scaler{config: c, prefills: prefills, checkAt: c.IntervalUS, lastAct: Never,
-			heldAt: Never})
+			heldAt: Never, predicted: predicted{seen: map[*request]bool{}}})
 	}
 }
 

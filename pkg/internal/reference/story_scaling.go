@@ -8,7 +8,8 @@ import (
 // defaultScaling is an auto-scaler of a story: it keeps the mean of inflight at 1.
 func defaultScaling() *Scaling {
 	return &Scaling{Min: 1, Max: 16, Policy: "target-utilization", Signal: "inflight", Target: 1, Tolerance: 0.1,
-		Step: 1, IntervalUS: 1000, Select: "max", Curve: "linear", Factor: 1.5}
+		Step: 1, IntervalUS: 1000, Select: "max", Curve: "linear", Factor: 1.5,
+		Predict: Prediction{TTFTMS: 500, TPOTMS: 50, MaxChange: 8, Level: 1, Trend: 0.1, Noise: 10, MinPoints: 5}}
 }
 
 // set sets a key of the scale command: min=1, max=16, policy=target-utilization, signal=inflight, target=1,
@@ -16,16 +17,18 @@ func defaultScaling() *Scaling {
 // provision=0, load=0, warmup=0, timeout=0 and hold=0, in µs; curve=linear, warming=routed (or waits) and drain=wait
 // (or immediate, redirect); activation=0; formula and
 // trigger, numbers in Formulas and Conditions; of a threshold across=mean (or each), settle=false, cancel_starting=false,
-// inclusive=false and check_removal=false. Of a fleet, rule=0 is a number in PlacementRules, and each fleet=1:2:4
+// inclusive=false and check_removal=false; of predicted-load predictor=constant (or kalman), ttft_ms=500, tpot_ms=50,
+// max_change=8 and min_points=5. Of a fleet, rule=0 is a number in PlacementRules, and each fleet=1:2:4
 // adds a deployment with 1 replica at first, 2 at most, and a price of 4.
 func (s *Scaling) set(key, value string) (err error) {
 	whole := map[string]*int{"min": &s.Min, "max": &s.Max, "step": &s.Step, "formula": &s.Formula,
-		"trigger": &s.Trigger, "activation": &s.Activation, "rule": &s.Rule}
+		"trigger": &s.Trigger, "activation": &s.Activation, "rule": &s.Rule, "max_change": &s.Predict.MaxChange,
+		"min_points": &s.Predict.MinPoints}
 	us := map[string]*int64{"interval": &s.IntervalUS, "up_window": &s.UpWindowUS, "down_window": &s.DownWindowUS,
 		"cooldown": &s.CooldownUS, "provision": &s.ProvisionUS, "load": &s.LoadUS, "warmup": &s.WarmupUS,
 		"timeout": &s.TimeoutUS, "hold": &s.HoldUS}
 	real := map[string]*float64{"target": &s.Target, "tolerance": &s.Tolerance, "up": &s.Up, "down": &s.Down,
-		"factor": &s.Factor}
+		"factor": &s.Factor, "ttft_ms": &s.Predict.TTFTMS, "tpot_ms": &s.Predict.TPOTMS}
 	switch {
 	case whole[key] != nil:
 		*whole[key], err = strconv.Atoi(value)
@@ -35,9 +38,11 @@ func (s *Scaling) set(key, value string) (err error) {
 		*real[key], err = strconv.ParseFloat(value, 64)
 	case key == "policy":
 		s.Policy, err = value, oneOf(value, "target-utilization", "queue-depth", "average-value", "threshold",
-			"slo-attainment", "expression", "tree", "oscillator")
+			"slo-attainment", "predicted-load", "expression", "tree", "oscillator")
 	case key == "signal":
 		s.Signal, err = value, oneOf(value, "kv_util", "utilization", "queue_depth", "running", "inflight")
+	case key == "predictor":
+		s.Predict.Kalman, err = value == "kalman", oneOf(value, "constant", "kalman")
 	case key == "curve":
 		s.Curve, err = value, oneOf(value, "linear", "exponential", "step")
 	case key == "warming":
