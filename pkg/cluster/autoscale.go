@@ -117,8 +117,8 @@ func (c *Config) validateFleets(errorf strictyaml.Errorf) error {
 			return errorf(deploymentPath(i)+".architecture", "a deployment with pools cannot scale together with "+
 				"others; remove policies.autoscale.fleet")
 		case plane.PredictsLoad():
-			return errorf(autoscalePath+".fleet", "predicted-load divides by the capacity of one kind of replica; remove "+
-				"it, and each deployment scales on its own")
+			return errorf(autoscalePath+".fleet", "predicted-load divides by the capacity of one kind of "+
+				"replica; remove it, and each deployment scales on its own")
 		case plane.Placement.ReadsPrice() && c.PerGPUHour(d) == 0:
 			return errorf(deploymentPath(i)+".cost", "policies.autoscale.fleet reads deployment.price; set "+
 				"cost.per_gpu_hour")

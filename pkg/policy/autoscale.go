@@ -55,7 +55,7 @@ func autoscalers() table[Autoscaler] {
 			Doc:   "adds replicas while SLO targets are missed, and removes them while they are met on idle replicas",
 			Value: kind{params: attainmentParams, build: newAttainment}},
 		{Name: "predicted-load",
-			Doc:   "predicts the requests of the next interval, and divides by what a replica completes within latencies",
+			Doc:   "predicts the requests of the next interval, and divides by what a replica serves within latencies",
 			Value: kind{params: predictedLoadParams, build: newPredictedLoad}},
 		{Name: "expression", Doc: "desired is a CEL number, which is rounded up",
 			Value: kind{build: newReplicasExpression, composed: true}},

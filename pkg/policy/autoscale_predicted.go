@@ -110,11 +110,10 @@ const maxCached = 0.95
 
 // shape is the predicted mean request, if there is one.
 func (p *predictedLoad) shape() (of shape, ok bool) {
-	input, output := p.input.next(), p.output.next()
-	if input <= 0 || output <= 0 {
+	of.input, of.output = int64(ceil(p.input.next())), int64(ceil(p.output.next()))
+	if of.input < 1 || of.output < 1 {
 		return of, false
 	}
-	of.input, of.output = int64(ceil(input)), int64(max(1, ceil(output)))
 	of.uncached = int64(max(1, ceil(float64(of.input)*(1-min(maxCached, p.cached)))))
 	return of, true
 }

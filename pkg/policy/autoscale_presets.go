@@ -25,8 +25,9 @@ var AutoscalePresets = registry.Table[func() *Autoscale]{
 	{Name: "dynamo-latency", Doc: "the same for latency", Value: func() *Autoscale { return dynamo(0.4, 0.1) }},
 	{Name: "dynamo-load", Doc: "the same between limits of your own, params.up and params.down (Dynamo's " +
 		"decode_scale_up_kv_rate and decode_scale_down_kv_rate, over 100)", Value: dynamoLoad},
-	{Name: "dynamo-sla", Doc: "Dynamo's planner for latency targets, by predicted load (core/throughput_scaling.py and " +
-		"core/load/predictors.py; without its predictors arima, the default there, and prophet)", Value: dynamoSLA},
+	{Name: "dynamo-sla", Doc: "Dynamo's planner for latency targets, by predicted load (core/throughput_scaling.py " +
+		"and core/load/predictors.py; without its predictors arima, the default there, and prophet)",
+		Value: dynamoSLA},
 }
 
 // kubernetesHPA has the defaults of a file.
@@ -53,7 +54,8 @@ func kedaTokens() *Autoscale {
 // quick looks at every interval and follows recommendations at once.
 func quick(interval scale.Duration) *Autoscale {
 	a := kubernetesHPA()
-	a.Interval, a.Stabilization, a.Limits.Up, a.Limits.Down = interval, scale.Stabilization{Up: "0s", Down: "0s"}, nil, nil
+	a.Interval, a.Stabilization = interval, scale.Stabilization{Up: "0s", Down: "0s"}
+	a.Limits.Up, a.Limits.Down = nil, nil
 	return a
 }
 
@@ -85,7 +87,8 @@ func dynamoLoad() *Autoscale {
 func (a *Autoscale) checkGiven() {
 	for _, name := range sortedKeys(a.Params) {
 		if a.Preset != "" && a.Params[name] == nil {
-			panic(&Error{Path: "autoscale.params." + name, Msg: "must be given: the preset " + a.Preset + " has no default"})
+			panic(&Error{Path: "autoscale.params." + name,
+				Msg: "must be given: the preset " + a.Preset + " has no default"})
 		}
 	}
 }

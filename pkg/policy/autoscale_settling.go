@@ -3,7 +3,7 @@ package policy
 var settlingParams = []Param{
 	{Name: "settle", Kind: Flag, Default: false, Doc: "no change while replicas start or drain"},
 	{Name: "cancel_starting", Kind: Flag, Default: false,
-		Doc: "with settle, removals count from the replicas that serve, and remove those that start if two looks agree"},
+		Doc: "with settle, removals count from those that serve, and remove those that start if two looks agree"},
 }
 
 // settling holds back recommendations while replicas start or drain.

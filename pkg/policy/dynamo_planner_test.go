@@ -14,18 +14,19 @@ import (
 type plannerCase struct {
 	Kind, Target, Mode, Predictor string
 	Up, Down                      *float64
-	KVTokens                      int64    `json:"kv_tokens"`
-	StepUS                        [4]int64 `json:"step_us"` // constant, per prompt token, decoding sequence and context token
-	MaxNumBatchedTokens           int64    `json:"max_num_batched_tokens"`
-	MaxNumSeqs                    int64    `json:"max_num_seqs"`
-	TTFTMS                        float64  `json:"ttft_ms"`
-	TPOTMS                        float64  `json:"tpot_ms"`
-	MaxChange                     float64  `json:"max_change"`
-	QLevel                        float64  `json:"q_level"`
-	QTrend                        float64  `json:"q_trend"`
-	R                             float64
-	MinPoints                     float64 `json:"min_points"`
-	Looks                         []plannerLook
+	KVTokens                      int64 `json:"kv_tokens"`
+	// StepUS are a constant and the times of a prompt token, a decoding sequence and a token of its context.
+	StepUS              [4]int64 `json:"step_us"`
+	MaxNumBatchedTokens int64    `json:"max_num_batched_tokens"`
+	MaxNumSeqs          int64    `json:"max_num_seqs"`
+	TTFTMS              float64  `json:"ttft_ms"`
+	TPOTMS              float64  `json:"tpot_ms"`
+	MaxChange           float64  `json:"max_change"`
+	QLevel              float64  `json:"q_level"`
+	QTrend              float64  `json:"q_trend"`
+	R                   float64
+	MinPoints           float64 `json:"min_points"`
+	Looks               []plannerLook
 }
 
 // plannerLook has the replicas and, by load, the tokens of each or, for latency targets, the requests since the last.
@@ -124,7 +125,8 @@ func TestDynamoPlanner(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"load throughput", "load latency", "load load", "sla agg", "sla prefill", "sla decode"} {
+	for _, name := range []string{"load throughput", "load latency", "load load", "sla agg", "sla prefill",
+		"sla decode"} {
 		if looks[name] < 20 || acts[name] < 5 {
 			t.Errorf("%s: %d looks, at %d of which the planner acts", name, looks[name], acts[name])
 		}

@@ -11,8 +11,8 @@ import (
 // a prefill pool.
 func policyEngine(d *cluster.Deployment, m latency.Model, prefills bool) *policy.Engine {
 	cfg, cache := engineConfig(d), cacheConfig(d)
-	e := &policy.Engine{MaxBatchedTokens: int64(cfg.MaxNumBatchedTokens), MaxSeqs: int64(cfg.MaxNumSeqs),
-		KVTokens: int64(cache.Blocks) * int64(cache.BlockSize),
+	e := &policy.Engine{Stage: policy.WholeRequest, MaxBatchedTokens: int64(cfg.MaxNumBatchedTokens),
+		MaxSeqs: int64(cfg.MaxNumSeqs), KVTokens: int64(cache.Blocks) * int64(cache.BlockSize),
 		StepUS: func(prefill, decode, context int64) int64 {
 			return int64(m.Step(engine.EvenBatch(prefill, decode, context, cfg.Window)))
 		}}

@@ -51,11 +51,10 @@ func (s *simulation) predictedLoad(x *scaler, serving, current int) int {
 	}
 	p.requests = append(p.requests, float64(arrived))
 	p.input, p.output = append(p.input, meanInput), append(p.output, meanOutput)
-	in, out := c.Predict.next(p.input), c.Predict.next(p.output)
-	if in <= 0 || out <= 0 {
+	tokens, outputs := roundUp(c.Predict.next(p.input)), roundUp(c.Predict.next(p.output))
+	if tokens < 1 || outputs < 1 {
 		return s.settled(x, current, false, serving, current)
 	}
-	tokens, outputs := roundUp(in), max(1, roundUp(out))
 	uncached := max(1, roundUp(float64(tokens)*(1-min(0.95, p.cached))))
 	each := s.capacity(x, tokens, uncached, outputs)
 	if each == 0 {

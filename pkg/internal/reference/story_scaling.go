@@ -15,11 +15,11 @@ func defaultScaling() *Scaling {
 // set sets a key of the scale command: min=1, max=16, policy=target-utilization, signal=inflight, target=1,
 // tolerance=0.1, up=0, down=0, step=1 and factor=1.5; interval=1000, up_window=0, down_window=0, cooldown=0,
 // provision=0, load=0, warmup=0, timeout=0 and hold=0, in µs; curve=linear, warming=routed (or waits) and drain=wait
-// (or immediate, redirect); activation=0; formula and
-// trigger, numbers in Formulas and Conditions; of a threshold across=mean (or each), settle=false, cancel_starting=false,
-// inclusive=false and check_removal=false; of predicted-load predictor=constant (or kalman), ttft_ms=500, tpot_ms=50,
-// max_change=8 and min_points=5. Of a fleet, rule=0 is a number in PlacementRules, and each fleet=1:2:4
-// adds a deployment with 1 replica at first, 2 at most, and a price of 4.
+// (or immediate, redirect); activation=0; formula and trigger, numbers in Formulas and Conditions; of a threshold
+// across=mean (or each), settle=false, cancel_starting=false, inclusive=false and check_removal=false; of
+// predicted-load predictor=constant (or kalman), ttft_ms=500, tpot_ms=50, max_change=8 and min_points=5. Of a fleet,
+// rule=0 is a number in PlacementRules, and each fleet=1:2:4 adds a deployment with 1 replica at first, 2 at most, and
+// a price of 4.
 func (s *Scaling) set(key, value string) (err error) {
 	whole := map[string]*int{"min": &s.Min, "max": &s.Max, "step": &s.Step, "formula": &s.Formula,
 		"trigger": &s.Trigger, "activation": &s.Activation, "rule": &s.Rule, "max_change": &s.Predict.MaxChange,
