@@ -71,7 +71,7 @@ func (o *offload) clone(tree *kv.Tree) *offload {
 	d.refused, d.orphans, d.late = slices.Clone(o.refused), slices.Clone(o.orphans), slices.Clone(o.late)
 	d.left = slices.Clone(o.left)
 	for i := range d.left {
-		d.left[i].User = o.left[i].User.Clone()
+		d.left[i].User, d.left[i].path = o.left[i].User.Clone(), slices.Clone(o.left[i].path)
 	}
 	d.offers, d.skipped = nil, nil
 	return &d

@@ -30,6 +30,7 @@ type growing struct {
 
 // growth is the stores of one block each that began when a step ended.
 type growth struct {
+	phase   int32
 	members []grower
 	sorted  bool
 	each    des.Time // how long a store takes
@@ -95,6 +96,9 @@ func (o *offload) stopGrowing(s int32) {
 	stored := hi
 	for i := len(g.active) - 1; i >= 0 && stored > lo; i-- {
 		f := g.active[i]
+		if f.phase != x.phase {
+			continue
+		}
 		at := f.index(s)
 		if at < 0 {
 			continue
@@ -173,7 +177,7 @@ func (e *Engine) offerGrowing(b *batch) {
 			e.noteTick(b, s)
 		}
 	}
-	f.members = append(f.members, g.phases[phase]...)
+	f.phase, f.members = int32(phase), append(f.members, g.phases[phase]...)
 	n := int32(len(f.members))
 	if n == 0 || !o.store.HasRoom(n) {
 		for _, x := range f.members {

@@ -323,6 +323,7 @@ func (e *Engine) endUse(s int32) {
 		}
 	}
 	if q.tag == noTag { // what has moved is of no use here any more
+		o.store.Leave(&u.User)
 		return
 	}
 	x := leaver{User: u.User, number: u.leaving, tag: q.tag}
@@ -338,12 +339,23 @@ func (e *Engine) endUse(s int32) {
 		x.lo, x.hi = u.offered, int32(tokens/int64(o.blockSize))
 	}
 	if x.Used() || x.lo < x.hi {
-		x.path = o.store.Keep(e.cache.Path(q.kv))
+		to := o.newLeaver()
+		x.path = o.store.Keep(to.path[:0], e.cache.Path(q.kv))
 		if x.lo < x.hi {
 			x.marked = e.cache.Mark(q.kv, x.lo, x.hi)
 		}
-		o.left = append(o.left, x)
+		*to = x
 	}
+}
+
+// newLeaver adds a request to those that have left. What it has may be used again.
+func (o *offload) newLeaver() *leaver {
+	if n := len(o.left); n < cap(o.left) {
+		o.left = o.left[:n+1]
+	} else {
+		o.left = append(o.left, leaver{})
+	}
+	return &o.left[len(o.left)-1]
 }
 
 // waitForTransfer ends Start without a step: all requests wait for a transfer. The next step has the requests

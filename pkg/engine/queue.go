@@ -46,7 +46,8 @@ func (e *Engine) Enqueue(r Request) int32 {
 	e.wait.last++
 	e.own.known = false
 	if e.offload != nil {
-		*e.offload.use(s) = use{User: tier.User{Priority: r.Priority}, arrival: e.wait.last}
+		u := e.offload.use(s)
+		*u = use{User: tier.User{Priority: r.Priority}, arrival: e.wait.last, stores: u.stores[:0]}
 	}
 	e.push(waiter{r.Order, e.wait.last, s})
 	return s

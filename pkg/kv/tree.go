@@ -45,6 +45,8 @@ type node struct {
 	named bool
 	// output: the tokens are the output of a request, which may be running.
 	output bool
+	// dropped: the path that ends here was dropped.
+	dropped bool
 }
 
 // Tree maps segments to nodes. A node lives as long as a path, a child, a hashed block or a caller of Ref
@@ -81,7 +83,14 @@ func (t *Tree) Resolve(path Path, segments []Segment, input int, id string) Path
 }
 
 // Drop releases a path that Resolve returned.
-func (t *Tree) Drop(path Path) { t.unref(path[len(path)-1].Node) }
+func (t *Tree) Drop(path Path) {
+	tail := path[len(path)-1].Node
+	t.nodes[tail].dropped = true
+	t.unref(tail)
+}
+
+// Unreachable reports whether no prompt can have node n any more.
+func (t *Tree) Unreachable(n Node) bool { return t.nodes[n].dropped && !t.nodes[n].named }
 
 // Len returns how many nodes there are.
 func (t *Tree) Len() int { return len(t.nodes) - len(t.spare) }

@@ -35,11 +35,12 @@ func newAdaptive(s *Store) *adaptive {
 // (_adapt_to_ghost_hit).
 func (a *adaptive) missed(s *Store, u *User, missing []Extent) {
 	var hits []int32
+	use := u.forArc()
 	for _, x := range missing {
-		u.missing.without(x.Lo, x.Hi, func(lo, hi int32) {
+		use.missing.without(x.Lo, x.Hi, func(lo, hi int32) {
 			a.ghosts.each(Extent{x.Node, lo, hi}, func(r int32) { hits = append(hits, r) })
 		})
-		u.missing.add(x.Lo, x.Hi)
+		use.missing.add(x.Lo, x.Hi)
 	}
 	number := s.nextNumber()
 	for _, r := range slices.Backward(hits) {
@@ -58,7 +59,10 @@ func (a *adaptive) missed(s *Store, u *User, missing []Extent) {
 }
 
 // use notes which blocks u uses that it has not stored.
-func (*adaptive) use(_ *Store, u *User, x Extent) { u.inserted.without(x.Lo, x.Hi, u.reused.add) }
+func (*adaptive) use(_ *Store, u *User, x Extent) {
+	use := u.forArc()
+	use.inserted.without(x.Lo, x.Hi, use.reused.add)
+}
 
 // evict takes blocks of the first list while it is not smaller than its target, then of the second one.
 func (a *adaptive) evict(s *Store, n int32) {
@@ -85,7 +89,7 @@ func (a *adaptive) insert(s *Store, u *User, list []Extent) {
 			a.ghosts.dropRank(rank)
 		})
 		s.table.insert(x, storing, s.rankIn(once, number, true))
-		u.inserted.add(x.Lo, x.Hi)
+		u.forArc().inserted.add(x.Lo, x.Hi)
 	}
 }
 
@@ -99,14 +103,11 @@ func (a *adaptive) finish(s *Store, u *User, path kv.Path, blockSize int32) {
 			s.merge(x)
 		}
 	}
-	for _, used := range u.reused {
-		renew(used[0], used[1], func(int32) int32 { return several })
-	}
-	for _, used := range u.inserted {
-		u.reused.without(used[0], used[1], func(lo, hi int32) {
-			renew(lo, hi, func(list int32) int32 { return list })
-		})
-	}
+	use := u.forArc()
+	use.reused.each(func(lo, hi int32) { renew(lo, hi, func(int32) int32 { return several }) })
+	use.inserted.each(func(lo, hi int32) {
+		use.reused.without(lo, hi, func(lo, hi int32) { renew(lo, hi, func(list int32) int32 { return list }) })
+	})
 }
 
 func (a *adaptive) clear() { a.ghosts.clear() }

@@ -26,12 +26,13 @@ func (s *Store) Check() error {
 // recount counts the blocks and those of them that are ready.
 func (s *table) recount() (blocks, idle int32, err error) {
 	for i := range s.lists {
-		last, before := int64(0), blocks
+		last, before, unreachable := int64(0), blocks, s.lists[i].unreachable
 		for k := s.lists[i].lowest; k != none; k = s.ranks[k].next {
 			if s.ranks[k].number <= last || s.ranks[k].list != int32(i) {
 				return 0, 0, fmt.Errorf("tier: rank %d is out of order", s.ranks[k].number)
 			}
 			last = s.ranks[k].number
+			unreachable += s.ranks[k].unreachable
 			for r := s.ranks[k].first; r != none; r = s.runs[r].next {
 				x := &s.runs[r]
 				if x.rank != k || x.Hi <= x.Lo || x.next != none && s.runs[x.next].Lo < x.Hi {
@@ -43,6 +44,7 @@ func (s *table) recount() (blocks, idle int32, err error) {
 				}
 			}
 		}
+		blocks, idle = blocks+unreachable, idle+unreachable
 		if blocks-before != s.lists[i].blocks {
 			return 0, 0, fmt.Errorf("tier: list %d has %d blocks, %d counted", i, blocks-before, s.lists[i].blocks)
 		}

@@ -34,7 +34,9 @@ func newEviction(s *Store, policy string) eviction {
 	case "priority":
 		return &byKey{priority: true}
 	}
-	return &byKey{}
+	e := &byKey{}
+	e.list(s, 0)
+	return e
 }
 
 // byKey evicts the blocks with the lowest key, and of equal ones those of the request that used them least recently
@@ -119,23 +121,55 @@ func (e *byKey) insert(s *Store, u *User, list []Extent) {
 	}
 }
 
-// finish renews the rank of all blocks that u has stored, loaded or offered.
+// finish renews the rank of all blocks that u has stored, loaded or offered. Of those that no prompt can have any more
+// only the number is kept.
 func (e *byKey) finish(s *Store, u *User, path kv.Path, blockSize int32) {
 	if !u.Used() {
 		return
 	}
-	next := s.nextNumber()
-	for _, used := range u.seen {
-		list := extents(nil, path, blockSize, used[0], used[1])
+	next, unreachable := s.nextNumber(), int32(0)
+	u.seen.each(func(lo, hi int32) {
+		list := extents(s.scratch[:0], path, blockSize, lo, hi)
+		s.scratch = list
 		s.know(list)
 		for _, x := range list {
+			forgets := s.lru && s.tree.Unreachable(x.Node)
 			s.each(x, func(r int32) {
+				if from := s.runs[r].rank; forgets && s.runs[r].state == ready {
+					s.release(r, &unreachable)
+					s.dropRank(from)
+					return
+				}
 				list := e.keyed(s, u, s.ranks[s.runs[r].rank].list, false)
 				s.move(r, s.rankIn(list, next, false))
 			})
 			s.merge(x)
 		}
+	})
+	if s.lru {
+		s.disown(u)
+		if unreachable > 0 {
+			s.countUnreachable(next, unreachable)
+		}
 	}
+}
+
+// disown drops the rank of u, whose request has left.
+func (s *Store) disown(u *User) {
+	if u.number != 0 && s.lru {
+		s.ranks[u.rank].owned = false
+		s.dropRank(u.rank)
+	}
+}
+
+// countUnreachable adds blocks with the number of the last rank, whether there is one or not: they come before its runs.
+func (s *Store) countUnreachable(number int64, n int32) {
+	l := &s.lists[0]
+	if k := l.highest; k != none && s.ranks[k].number == number {
+		s.ranks[k].unreachable += n
+		return
+	}
+	l.unreachable += n
 }
 
 func (e *byKey) clone(*kv.Tree) eviction {

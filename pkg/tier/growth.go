@@ -53,8 +53,7 @@ func (s *Store) StopGrowing(u *User, node kv.Node, lo, stored, hi int32) {
 
 // Ready notes that a block is stored that Added has counted.
 func (s *Store) Ready(x Extent) {
-	s.each(x, func(r int32) { s.runs[r].state = ready })
-	s.merge(x)
+	s.ready(x)
 }
 
 // know stops the growth in the nodes of a list.

@@ -3,7 +3,8 @@ package tier
 // list is a list of ranks in ascending order of their numbers.
 type list struct {
 	lowest, highest int32
-	blocks          int32
+	blocks          int32 // all of them, unreachable ones included
+	unreachable     int32 // behind the highest rank
 }
 
 // rank is a place in a list. Of its blocks the last ones are taken first, or the first ones if forward.
@@ -14,6 +15,10 @@ type rank struct {
 	prev, next  int32
 	first, last int32 // its runs
 	grower      int32 // the id of the user that has it and grows, plus 1, or 0
+	// unreachable is how many blocks, of ranks with lower numbers or of this one, come directly before its runs in the
+	// order of eviction. No prompt can have them any more. They are ready, and no run has them.
+	unreachable int32
+	owned       bool // a user that has not finished has it, and it stays
 }
 
 // addList adds an empty list and returns its index.
@@ -36,6 +41,9 @@ func (s *table) rankIn(list int32, number int64, forward bool) int32 {
 	if before != none {
 		x.next = s.ranks[before].next
 	}
+	if x.next == none {
+		x.unreachable, l.unreachable = l.unreachable, 0
+	}
 	k := int32(len(s.ranks))
 	if last := len(s.spareRanks) - 1; last >= 0 {
 		k, s.spareRanks = s.spareRanks[last], s.spareRanks[:last]
@@ -56,10 +64,10 @@ func (s *table) rankIn(list int32, number int64, forward bool) int32 {
 	return k
 }
 
-// dropRank removes a rank that has no runs and whose user does not grow.
+// dropRank removes a rank that has no runs, unless a user has it.
 func (s *table) dropRank(k int32) {
 	x := &s.ranks[k]
-	if x.first != none || x.grower != 0 {
+	if x.first != none || x.owned {
 		return
 	}
 	l := &s.lists[x.list]
@@ -70,8 +78,10 @@ func (s *table) dropRank(k int32) {
 	}
 	if x.next == none {
 		l.highest = x.prev
+		l.unreachable += x.unreachable
 	} else {
 		s.ranks[x.next].prev = x.prev
+		s.ranks[x.next].unreachable += x.unreachable
 	}
 	x.number = 0
 	s.spareRanks = append(s.spareRanks, k)

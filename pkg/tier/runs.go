@@ -135,7 +135,9 @@ func (s *table) insert(x Extent, in state, rank int32) {
 // take removes at most n ready blocks of a list, the first ones in its order, calls f for them, and returns how many
 // there were.
 func (s *table) take(list, n int32, f func(x Extent, forward bool)) (taken int32) {
-	for k := s.lists[list].lowest; k != none && taken < n; {
+	l := &s.lists[list]
+	for k := l.lowest; k != none && taken < n; {
+		taken += l.takeUnreachable(&s.ranks[k].unreachable, n-taken)
 		following, forward := s.ranks[k].next, s.ranks[k].forward
 		if id := s.ranks[k].grower; id != 0 {
 			s.stop(id - 1)
@@ -158,7 +160,25 @@ func (s *table) take(list, n int32, f func(x Extent, forward bool)) (taken int32
 		s.dropRank(k)
 		k = following
 	}
-	return taken
+	return taken + l.takeUnreachable(&l.unreachable, n-taken)
+}
+
+// takeUnreachable removes at most n of the blocks that are counted there.
+func (l *list) takeUnreachable(count *int32, n int32) int32 {
+	n = min(n, *count)
+	*count -= n
+	l.blocks -= n
+	return n
+}
+
+// release counts the blocks of run r, which are ready and unreachable, at a place in the order, and removes the run.
+func (s *table) release(r int32, at *int32) {
+	x, k := &s.runs[r], s.runs[r].rank
+	n := x.Hi - x.Lo
+	l := &s.lists[s.ranks[k].list]
+	*at += n
+	s.remove(r)
+	l.blocks += n
 }
 
 // end returns the run of a rank with which take begins.

@@ -7,11 +7,7 @@
 // no transfer reads or writes. The store keeps runs of blocks, not blocks.
 package tier
 
-import (
-	"slices"
-
-	"blis/pkg/kv"
-)
+import "blis/pkg/kv"
 
 // Extent is blocks Lo to Hi, without Hi, of a node.
 type Extent struct {
@@ -114,7 +110,7 @@ func (s *Store) Lookup(path kv.Path, blockSize, lo, hi int32) (n int32, busy boo
 
 // Load begins to load blocks lo to hi of a path, which are ready, for u.
 func (s *Store) Load(u *User, path kv.Path, blockSize, lo, hi int32) []Extent {
-	list := extents(nil, path, blockSize, lo, hi)
+	list := extents(s.spareExtents(), path, blockSize, lo, hi)
 	s.know(list)
 	s.numberOf(u)
 	for _, x := range list {
@@ -156,6 +152,7 @@ func (s *Store) Offer(u *User, path kv.Path, blockSize, lo, hi int32) (missing [
 		}
 	}
 	if !s.makeRoom(n, own) {
+		s.spareLists = append(s.spareLists, missing[:0])
 		return nil, false
 	}
 	if n > 0 {
@@ -214,6 +211,12 @@ func (s *Store) spareExtents() (list []Extent) {
 // compare returns which blocks of a list the store lacks, and how many others are idle or being loaded. Idle ones are
 // not evicted for an offer of the list.
 func (s *Store) compare(list []Extent) (missing []Extent, idle, inLoads int32) {
+	lacks := func(x Extent) {
+		if missing == nil {
+			missing = s.spareExtents()
+		}
+		missing = append(missing, x)
+	}
 	for _, x := range list {
 		at := x.Lo
 		for r := s.head(x.Node); r != none && s.runs[r].Lo < x.Hi; r = s.runs[r].following {
@@ -222,7 +225,7 @@ func (s *Store) compare(list []Extent) (missing []Extent, idle, inLoads int32) {
 				continue
 			}
 			if q.Lo > at {
-				missing = append(missing, Extent{x.Node, at, q.Lo})
+				lacks(Extent{x.Node, at, q.Lo})
 			}
 			switch n := min(q.Hi, x.Hi) - max(q.Lo, at); q.state {
 			case ready:
@@ -233,7 +236,7 @@ func (s *Store) compare(list []Extent) (missing []Extent, idle, inLoads int32) {
 			at = min(q.Hi, x.Hi)
 		}
 		if at < x.Hi {
-			missing = append(missing, Extent{x.Node, at, x.Hi})
+			lacks(Extent{x.Node, at, x.Hi})
 		}
 	}
 	return missing, idle, inLoads
@@ -252,10 +255,10 @@ func (s *Store) use(u *User, x Extent) {
 	s.merge(x)
 }
 
-// Keep returns a copy of a path that stays valid until Release.
-func (s *Store) Keep(path kv.Path) kv.Path {
+// Keep appends a path to buffer, which is empty. It stays valid until Release.
+func (s *Store) Keep(buffer, path kv.Path) kv.Path {
 	s.tree.Ref(path[len(path)-1].Node)
-	return slices.Clone(path)
+	return append(buffer, path...)
 }
 
 // Release undoes Keep.
@@ -268,11 +271,23 @@ func (s *Store) Release(path kv.Path) {
 // Stored ends a store of Offer, or a load. The store owns the list then.
 func (s *Store) Stored(list []Extent) {
 	for _, x := range list {
-		s.each(x, func(r int32) { s.runs[r].state = ready })
-		s.merge(x)
+		s.ready(x)
 	}
 	s.idle += Blocks(list)
 	s.spareLists = append(s.spareLists, list[:0])
+}
+
+// ready makes the blocks of x ready.
+func (s *Store) ready(x Extent) {
+	forgets := s.lru && s.tree.Unreachable(x.Node)
+	s.each(x, func(r int32) {
+		s.runs[r].state = ready
+		if k := s.runs[r].rank; forgets && !s.ranks[k].owned {
+			s.release(r, &s.ranks[k].unreachable)
+			s.dropRank(k)
+		}
+	})
+	s.merge(x)
 }
 
 // Clear removes all blocks. No transfer may be under way and no user may use the store afterwards.
@@ -281,6 +296,12 @@ func (s *Store) Clear() {
 	s.table.clear()
 	s.eviction = newEviction(s, s.policy)
 	s.used, s.idle = 0, 0
+}
+
+// Leave ends the use by u, whose request goes on elsewhere.
+func (s *Store) Leave(u *User) {
+	s.disown(u)
+	*u = User{}
 }
 
 // Finish ends the use by u, whose request has ended.

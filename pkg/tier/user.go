@@ -7,57 +7,114 @@ type User struct {
 	// Priority of the request, for eviction by priority.
 	Priority float64
 	number   int64 // of its rank; 0: none yet
-	rank     int32 // the rank with this number that it used last, if that still exists
-	// seen are the blocks that it stored, loaded or offered. The others are for arc: inserted are those that it stored,
-	// reused those that others had stored, missing those that it offered and the store lacked.
-	seen, inserted, reused, missing ranges
+	rank     int32 // the rank with this number that it used last, if that still exists; for lru it does
+	seen     ranges // the blocks that it stored, loaded or offered
+	adaptive *adaptiveUse // for arc
 }
+
+// adaptiveUse are blocks of a user: inserted those that it stored, reused those that others had stored, missing those
+// that it offered and the store lacked.
+type adaptiveUse struct{ inserted, reused, missing ranges }
 
 // Clone returns an independent copy of u.
 func (u User) Clone() User {
-	for _, r := range []*ranges{&u.seen, &u.inserted, &u.reused, &u.missing} {
-		*r = slices.Clone(*r)
+	u.seen = u.seen.clone()
+	if a := u.adaptive; a != nil {
+		u.adaptive = &adaptiveUse{a.inserted.clone(), a.reused.clone(), a.missing.clone()}
 	}
 	return u
 }
 
+// forArc returns the blocks of u for arc.
+func (u *User) forArc() *adaptiveUse {
+	if u.adaptive == nil {
+		u.adaptive = &adaptiveUse{}
+	}
+	return u.adaptive
+}
+
 // Used reports whether u has used blocks.
-func (u *User) Used() bool { return len(u.seen) > 0 }
+func (u *User) Used() bool { return u.seen.blocks() > 0 }
 
 // numberOf gives u a rank above all others, unless it has one.
 func (s *Store) numberOf(u *User) {
 	if u.number == 0 {
 		u.number = s.nextNumber()
+		if s.lru {
+			u.rank = s.rankIn(0, u.number, false)
+			s.ranks[u.rank].owned = true
+		}
 	}
 }
 
-// ranges are disjoint ranges of blocks, from the first one on and without the second one, in order.
-type ranges [][2]int32
+// ranges are disjoint ranges of blocks in order. Mostly there is one.
+type ranges struct {
+	first span // empty if there is none
+	rest  []span
+}
 
-// add adds blocks lo to hi.
+// span is blocks lo to hi, without hi.
+type span struct{ lo, hi int32 }
+
+func (all *ranges) clone() ranges { return ranges{all.first, slices.Clone(all.rest)} }
+
+// each calls f for the ranges in order.
+func (all *ranges) each(f func(lo, hi int32)) {
+	if all.first.lo < all.first.hi {
+		f(all.first.lo, all.first.hi)
+	}
+	for _, r := range all.rest {
+		f(r.lo, r.hi)
+	}
+}
+
+// blocks returns how many blocks there are.
+func (all *ranges) blocks() int32 {
+	n := all.first.hi - all.first.lo
+	for _, r := range all.rest {
+		n += r.hi - r.lo
+	}
+	return n
+}
+
+// add adds blocks lo to hi, at least one.
 func (all *ranges) add(lo, hi int32) {
+	switch f := &all.first; {
+	case f.lo == f.hi:
+		*f = span{lo, hi}
+	case len(all.rest) == 0 && f.lo <= hi && lo <= f.hi:
+		*f = span{min(lo, f.lo), max(hi, f.hi)}
+	default:
+		all.insert(span{lo, hi})
+	}
+}
+
+// insert adds blocks to ranges of which there is one.
+func (all *ranges) insert(x span) {
+	list := append([]span{all.first}, all.rest...)
 	first := 0
-	for first < len(*all) && (*all)[first][1] < lo {
+	for first < len(list) && list[first].hi < x.lo {
 		first++
 	}
 	i := first
-	for ; i < len(*all) && (*all)[i][0] <= hi; i++ {
-		lo, hi = min(lo, (*all)[i][0]), max(hi, (*all)[i][1])
+	for ; i < len(list) && list[i].lo <= x.hi; i++ {
+		x = span{min(x.lo, list[i].lo), max(x.hi, list[i].hi)}
 	}
-	*all = slices.Replace(*all, first, i, [2]int32{lo, hi})
+	list = slices.Replace(list, first, i, x)
+	all.first, all.rest = list[0], list[1:]
 }
 
 // without calls f for those of blocks lo to hi that are not in the ranges, range by range.
-func (all ranges) without(lo, hi int32, f func(lo, hi int32)) {
-	for _, r := range all {
-		if r[1] <= lo || hi <= r[0] {
-			continue
+func (all *ranges) without(lo, hi int32, f func(lo, hi int32)) {
+	all.each(func(a, b int32) {
+		if b <= lo || hi <= a {
+			return
 		}
-		if r[0] > lo {
-			f(lo, r[0])
+		if a > lo {
+			f(lo, a)
 		}
-		lo = r[1]
-	}
+		lo = b
+	})
 	if lo < hi {
 		f(lo, hi)
 	}
