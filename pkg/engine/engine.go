@@ -225,7 +225,8 @@ type batch struct {
 	finishing []int32
 	// individual holds the other sequences that get a token.
 	individual []int32
-	// stores begin at its end. It starts at notBefore at the earliest.
+	// growth, if any, and then stores begin at its end. It starts at notBefore at the earliest.
+	growth *growth
 	stores []pendingStore
 	// storesLeft: stores of requests that have left are among these, or began.
 	storesLeft bool

@@ -189,7 +189,7 @@ func (e *Engine) offerGrowing(b *batch) {
 	}
 	g.offers[phase]++
 	g.active = append(g.active, f)
-	b.stores = append(b.stores, pendingStore{growth: f})
+	b.growth = f
 	o.store.Add(n)
 }
 
@@ -223,11 +223,8 @@ func (g *growths) take() *growth {
 
 // askGrowth asks for the stores of f at a time.
 func (o *offload) askGrowth(f *growth, at des.Time) {
-	first := o.stores.Ask(at, o.cfg.BlockBytes)
+	first := o.stores.AskFor(at, o.cfg.BlockBytes, len(f.members))
 	f.asked, f.began, f.each = true, first.Started, first.Ended-first.Started
-	for range len(f.members) - 1 {
-		o.stores.Ask(at, o.cfg.BlockBytes)
-	}
 	for _, x := range f.known {
 		o.uses[x.seq].addStore(x.extent.Lo, f.end(x.at))
 	}
@@ -252,7 +249,7 @@ func (o *offload) endGrowth(x *underWay, now des.Time) bool {
 	if f.ended < len(f.members) {
 		return false
 	}
-	o.growths.active = slices.DeleteFunc(o.growths.active, func(y *growth) bool { return y == f })
+	o.growths.active = slices.Delete(o.growths.active, 0, 1)
 	o.growths.spare = append(o.growths.spare, f)
 	return true
 }

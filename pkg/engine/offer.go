@@ -3,8 +3,6 @@ package engine
 import (
 	"cmp"
 	"slices"
-
-	"blis/pkg/tier"
 )
 
 // Blocks are offered to a tier when a batch is formed: those that its requests have filled by then.
@@ -23,31 +21,48 @@ func (e *Engine) offer(b *batch) {
 	if o.store == nil {
 		return
 	}
-	o.wait = max(o.wait, e.cache.Fenced())
+	o.wait = max(o.wait, e.cache.Fenced(e.now))
 	b.stores, b.storesLeft, o.offers = b.stores[:0], false, o.offers[:0]
+	if e.openOffers(); o.open {
+		e.noteOffers(b)
+		slices.SortFunc(o.offers, func(x, y offer) int { return cmp.Compare(x.admission, y.admission) })
+		for _, x := range o.offers {
+			e.offerBlocks(b, x)
+		}
+	} else {
+		o.missed = true
+	}
+	e.offerLeft(b)
+	if b.Prefill+b.Decode > 0 {
+		b.notBefore, o.wait = o.wait, 0
+	}
+}
+
+// noteOffers notes which sequences in b have blocks to offer.
+func (e *Engine) noteOffers(b *batch) {
+	o := e.offload
 	for _, s := range e.individual {
 		if q := &e.seqs[s]; q.lastBatch == b.number {
 			e.note(b, s, int64(q.computed))
 		}
 	}
-	if b.ticked {
+	switch {
+	case !b.ticked:
+		return
+	case o.missed:
+		o.missed = false
+		for d := range e.decoding.All() {
+			e.noteTick(b, d.Slot)
+		}
+	default:
 		e.noteDecoding(b, o.fills[b.tick%int64(o.blockSize)])
 		if e.cfg.AsyncScheduling {
 			e.noteDecoding(b, o.fills[(b.tick-1)%int64(o.blockSize)])
 		}
 		e.noteDecoding(b, o.refused)
-		if o.growable() {
-			e.offerGrowing(b)
-		}
 	}
-	e.openOffers()
-	slices.SortFunc(o.offers, func(x, y offer) int { return cmp.Compare(x.admission, y.admission) })
-	for _, x := range o.offers {
-		e.offerBlocks(b, x)
-	}
-	e.offerLeft(b)
-	if b.Prefill+b.Decode > 0 {
-		b.notBefore, o.wait = o.wait, 0
+	if o.growable() {
+		e.offerGrowing(b)
 	}
 }
 
@@ -86,11 +101,7 @@ func (e *Engine) known(q *sequence) int64 {
 
 func (e *Engine) offerBlocks(b *batch, x offer) {
 	o, q, u := e.offload, &e.seqs[x.seq], &e.offload.uses[x.seq]
-	var missing []tier.Extent
-	ok := o.open
-	if ok {
-		missing, ok = o.store.Offer(&u.User, e.cache.Path(q.kv), o.blockSize, u.offered, x.hi)
-	}
+	missing, ok := o.store.Offer(&u.User, e.cache.Path(q.kv), o.blockSize, u.offered, x.hi)
 	switch i := slices.Index(o.refused, x.seq); {
 	case !ok && i < 0:
 		o.refused = append(o.refused, x.seq)

@@ -52,7 +52,7 @@ type offload struct {
 	started          []Transfer
 	held             int // sequences in this state
 	// fills has, for each phase of the cache's clock, the decoding sequences that fill a block then. refused are the
-	// sequences whose last offer was refused, or not made.
+	// sequences whose last offer was refused.
 	fills   [][]int32
 	refused []int32
 	growths growths
@@ -62,8 +62,9 @@ type offload struct {
 	leaving int64
 	// orphans are sequences aborted during their loads, late those whose blocks are freed when the next step ends.
 	orphans, late []int32
-	// open: there are enough blocks in use for offers.
-	open bool
+	// open: there are enough blocks in use for offers. missed: decoding sequences have not offered all their blocks,
+	// since there were not.
+	open, missed bool
 	// ending: the aborts of a step that ends are processed, before its tokens.
 	ending bool
 	// offers is scratch, skipped are the waiting requests that the batch being formed has passed.
@@ -131,7 +132,6 @@ type pendingStore struct {
 	seq, tag int32
 	marked   []kv.Marked
 	extents  []tier.Extent
-	growth   *growth // else
 }
 
 func newOffload(cfg *OffloadConfig, cache *kv.Cache) *offload {
@@ -255,11 +255,11 @@ func (o *offload) coasts() bool {
 
 // askAll asks for the stores of b, whose step ends at end.
 func (e *Engine) askAll(b *batch, end des.Time) {
+	if b.growth != nil {
+		e.offload.askGrowth(b.growth, end)
+		b.growth = nil
+	}
 	for i := range b.stores {
-		if f := b.stores[i].growth; f != nil {
-			e.offload.askGrowth(f, end)
-			continue
-		}
 		e.ask(&b.stores[i], end)
 	}
 	b.stores = b.stores[:0]

@@ -81,11 +81,12 @@ type Cache struct {
 	// observed: there is a watcher, or there are fences.
 	observed bool
 
-	// fences has the fence of each run; nil unless they are kept. fenced: see Fenced.
-	fences []fence
-	fenced int64
-	marks  int64
-	marked []Marked
+	// fences has the fence of each run; nil unless they are kept. fenced and now: see Fenced. lastFence is the latest
+	// time of all.
+	fences                 []fence
+	fenced, now, lastFence int64
+	marks                  int64
+	marked                 []Marked
 	// marking are the runs with marks, and maybe others. markedSeqs are the sequences that have one in fence.
 	marking    []int32
 	markedSeqs []Seq
@@ -316,7 +317,7 @@ func (c *Cache) allocate(q *sequence, blocks int32) {
 // pin makes q hold the hits of e (BlockPool.touch). It splits other blocks off their run.
 func (c *Cache) pin(q *sequence, e extent) {
 	r, _ := c.oldestCopy(e.node, e.lo)
-	if c.fences != nil {
+	if c.fences != nil && c.fencing() {
 		c.noteTaken(r, e.lo, e.hi)
 	}
 	if e.lo > c.runs[r].lo {

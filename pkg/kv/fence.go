@@ -19,6 +19,7 @@ func (c *Cache) KeepFences() { c.fences, c.observed = make([]fence, len(c.runs))
 
 // Fence notes that blocks lo to hi of s, which are hashed, are read until a time.
 func (c *Cache) Fence(s Seq, lo, hi int32, until int64) {
+	c.lastFence = max(c.lastFence, until)
 	c.eachRun(s, lo, hi, func(r int32) { c.fences[r].until = max(c.fences[r].until, until) })
 }
 
@@ -70,6 +71,7 @@ func (c *Cache) Resolve(m Marked, lo, hi int32, until int64) {
 	if lo >= hi {
 		return
 	}
+	c.lastFence = max(c.lastFence, until)
 	for i := 0; i < len(c.marking); i++ {
 		r := c.marking[i]
 		x := &c.runs[r]
@@ -105,12 +107,16 @@ func (c *Cache) DropMarks() {
 // TakenMarks returns the blocks with marks that were taken or hit since the last call of DropMarks.
 func (c *Cache) TakenMarks() []Marked { return c.marked }
 
-// Fenced returns until when the blocks that were taken or hit since the last call are read, 0 if they are not.
-func (c *Cache) Fenced() int64 {
+// Fenced returns until when the blocks that were taken or hit since the last call are read, 0 if they are not. It may
+// be 0, too, if that was before now.
+func (c *Cache) Fenced(now int64) int64 {
 	at := c.fenced
-	c.fenced = 0
+	c.fenced, c.now = 0, now
 	return at
 }
+
+// fencing reports whether blocks may have marks, or may be read now.
+func (c *Cache) fencing() bool { return c.lastFence > c.now || len(c.marking)+len(c.markedSeqs) > 0 }
 
 // Retake notes that the blocks of s are taken once more.
 func (c *Cache) Retake(s Seq) {
@@ -129,7 +135,7 @@ func (c *Cache) noteTaken(r, lo, hi int32) {
 // taken notes that d blocks of run r, the ones behind its first hi, were taken from the free queue.
 func (c *Cache) taken(r, d int32) {
 	x := &c.runs[r]
-	if c.fences != nil {
+	if c.fences != nil && c.fencing() {
 		c.noteTaken(r, x.hi, x.hi+d)
 	}
 	if c.watcher != nil {

@@ -74,7 +74,7 @@ func TestMarksOfSharedBlocks(t *testing.T) {
 			t.Errorf("the first block of sequence %d, with %v, is not in %v", i, list, f.TakenMarks())
 		}
 	}
-	if at := f.Fenced(); at != 50 {
+	if at := f.Fenced(0); at != 50 {
 		t.Errorf("c waits until %d, want 50", at)
 	}
 	for _, m := range marks[1] {
@@ -83,7 +83,7 @@ func TestMarksOfSharedBlocks(t *testing.T) {
 	f.DropMarks()
 	for n, want := range map[int]int64{1: 50, 2: 70} {
 		f.admit(t, "d", Segment{"p", n})
-		if at := f.Fenced(); at != want {
+		if at := f.Fenced(0); at != want {
 			t.Errorf("a hit of %d blocks waits until %d, want %d", n, at, want)
 		}
 	}

@@ -32,8 +32,11 @@ type FIFO struct {
 func NewFIFO(s Speed) FIFO { return FIFO{speed: s} }
 
 // Ask runs a transfer of this many bytes at now, or after those that were asked for before.
-func (l *FIFO) Ask(now des.Time, bytes float64) Transfer {
-	start := max(now, l.free)
-	l.free = start + l.speed.Time(bytes)
-	return Transfer{now, start, l.free}
+func (l *FIFO) Ask(now des.Time, bytes float64) Transfer { return l.AskFor(now, bytes, 1) }
+
+// AskFor runs a number of such transfers, at least one, and returns the first.
+func (l *FIFO) AskFor(now des.Time, bytes float64, n int) Transfer {
+	start, each := max(now, l.free), l.speed.Time(bytes)
+	l.free = start + des.Time(n)*each
+	return Transfer{now, start, start + each}
 }

@@ -28,7 +28,7 @@ func (s *Store) Grow(id int32, u *User, path kv.Path, blockSize, from int32) (kv
 }
 
 // HasRoom reports whether n blocks of growing users fit, if others are evicted.
-func (s *Store) HasRoom(n int32) bool { return n-(s.total-s.used) <= s.idle }
+func (s *Store) HasRoom(n int32) bool { return s.lack(n) <= s.idle }
 
 // Add counts n new blocks of growing users, which are being stored and fit.
 func (s *Store) Add(n int32) { s.makeRoom(n, 0) }
@@ -43,12 +43,27 @@ func (s *Store) StopGrowing(u *User, node kv.Node, lo, stored, hi int32) {
 	if lo < hi {
 		u.seen.add(lo, hi)
 	}
-	if lo < stored {
+	if lo < stored && !s.extend(node, lo, stored, k) {
 		s.insert(Extent{node, lo, stored}, ready, k)
 	}
 	for at := max(lo, stored); at < hi; at++ {
 		s.insert(Extent{node, at, at + 1}, storing, k)
 	}
+}
+
+// extend adds ready blocks with a rank to a node, if they can be of its last run.
+func (s *Store) extend(node kv.Node, lo, hi, rank int32) bool {
+	r := s.tail(node)
+	if r == none {
+		return false
+	}
+	x := &s.runs[r]
+	if x.Hi != lo || x.state != ready || x.rank != rank {
+		return false
+	}
+	x.Hi = hi
+	s.lists[0].blocks += hi - lo
+	return true
 }
 
 // Ready notes that a block is stored that Added has counted.

@@ -163,6 +163,14 @@ func (s *table) take(list, n int32, f func(x Extent, forward bool)) (taken int32
 	return taken + l.takeUnreachable(&l.unreachable, n-taken)
 }
 
+// first returns the count of the unreachable blocks that come first in a list.
+func (s *table) first(list int32) *int32 {
+	if l := &s.lists[list]; l.lowest == none {
+		return &l.unreachable
+	}
+	return &s.ranks[s.lists[list].lowest].unreachable
+}
+
 // takeUnreachable removes at most n of the blocks that are counted there.
 func (l *list) takeUnreachable(count *int32, n int32) int32 {
 	n = min(n, *count)

@@ -135,15 +135,10 @@ func (s *Store) Offer(u *User, path kv.Path, blockSize, lo, hi int32) (missing [
 	if own+inLoads+n > 0 {
 		s.numberOf(u)
 		s.eviction.missed(s, u, missing)
-		for _, x := range list {
-			s.change(x, ready, offered)
+		if own > 0 && s.lack(n) > s.unreachableFirst() {
+			s.keep(list)
+			defer s.unkeep(list)
 		}
-		defer func() {
-			for _, x := range list {
-				s.change(x, offered, ready)
-				s.merge(x)
-			}
-		}()
 		for _, x := range list {
 			s.use(u, x)
 		}
@@ -161,10 +156,35 @@ func (s *Store) Offer(u *User, path kv.Path, blockSize, lo, hi int32) (missing [
 	return missing, true
 }
 
+// keep prevents the eviction of the ready blocks of a list until unkeep.
+func (s *Store) keep(list []Extent) {
+	for _, x := range list {
+		s.change(x, ready, offered)
+	}
+}
+
+func (s *Store) unkeep(list []Extent) {
+	for _, x := range list {
+		s.change(x, offered, ready)
+		s.merge(x)
+	}
+}
+
+// lack returns how many blocks must be evicted for n more, if that is above 0.
+func (s *Store) lack(n int32) int32 { return n - (s.total - s.used) }
+
+// unreachableFirst returns how many blocks that no prompt can have come first in the order of eviction.
+func (s *Store) unreachableFirst() int32 {
+	if !s.lru {
+		return 0
+	}
+	return *s.first(0)
+}
+
 // makeRoom evicts blocks until n more fit and counts these as used. If that would need some of own idle blocks, it
 // does nothing and returns false.
 func (s *Store) makeRoom(n, own int32) bool {
-	lack := n - (s.total - s.used)
+	lack := s.lack(n)
 	if lack > s.idle-own {
 		s.stats.Refused += int64(n)
 		return false
@@ -173,7 +193,11 @@ func (s *Store) makeRoom(n, own int32) bool {
 		s.stats.Evicted += int64(lack)
 		s.idle -= lack
 		s.used -= lack
-		s.eviction.evict(s, lack)
+		if lack <= s.unreachableFirst() {
+			s.lists[0].takeUnreachable(s.first(0), lack)
+		} else {
+			s.eviction.evict(s, lack)
+		}
 	}
 	s.used += n
 	s.stats.Peak = max(s.stats.Peak, s.used)

@@ -6,9 +6,9 @@ import "slices"
 type User struct {
 	// Priority of the request, for eviction by priority.
 	Priority float64
-	number   int64 // of its rank; 0: none yet
-	rank     int32 // the rank with this number that it used last, if that still exists; for lru it does
-	seen     ranges // the blocks that it stored, loaded or offered
+	number   int64        // of its rank; 0: none yet
+	rank     int32        // the rank with this number that it used last, if that still exists; for lru it does
+	seen     ranges       // the blocks that it stored, loaded or offered
 	adaptive *adaptiveUse // for arc
 }
 
