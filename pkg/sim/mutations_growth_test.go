@@ -31,5 +31,5 @@ var brokenGrowth = []rule{
 	{"a sequence does not grow where others have stored blocks", "tier/growth.go",
 		"r != none && s.runs[r].Hi > from ||", "r != none && s.runs[r].Hi < 0 ||"},
 	{"growth in a node stops when others need it", "tier/growth.go",
-		"s.ends[x.Node].grower != 0 {", "s.ends[x.Node].grower < 0 {"},
+		"grower; id != none {", "grower; id < none {"},
 }

@@ -127,7 +127,10 @@ func (e *byKey) finish(s *Store, u *User, path kv.Path, blockSize int32) {
 	if !u.Used() {
 		return
 	}
-	next, unreachable := s.nextNumber(), int32(0)
+	next := s.nextNumber()
+	if s.lru {
+		s.raise(u.rank, next)
+	}
 	u.seen.each(func(lo, hi int32) {
 		list := extents(s.scratch[:0], path, blockSize, lo, hi)
 		s.scratch = list
@@ -136,7 +139,7 @@ func (e *byKey) finish(s *Store, u *User, path kv.Path, blockSize int32) {
 			forgets := s.lru && s.tree.Unreachable(x.Node)
 			s.each(x, func(r int32) {
 				if from := s.runs[r].rank; forgets && s.runs[r].state == ready {
-					s.release(r, &unreachable)
+					s.release(r, &s.ranks[u.rank].unreachable)
 					s.dropRank(from)
 					return
 				}
@@ -146,12 +149,7 @@ func (e *byKey) finish(s *Store, u *User, path kv.Path, blockSize int32) {
 			s.merge(x)
 		}
 	})
-	if s.lru {
-		s.disown(u)
-		if unreachable > 0 {
-			s.countUnreachable(next, unreachable)
-		}
-	}
+	s.disown(u)
 }
 
 // disown drops the rank of u, whose request has left.
@@ -160,16 +158,6 @@ func (s *Store) disown(u *User) {
 		s.ranks[u.rank].owned = false
 		s.dropRank(u.rank)
 	}
-}
-
-// countUnreachable adds blocks with the number of the last rank, whether there is one or not: they come before its runs.
-func (s *Store) countUnreachable(number int64, n int32) {
-	l := &s.lists[0]
-	if k := l.highest; k != none && s.ranks[k].number == number {
-		s.ranks[k].unreachable += n
-		return
-	}
-	l.unreachable += n
 }
 
 func (e *byKey) clone(*kv.Tree) eviction {

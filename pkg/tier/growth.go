@@ -18,12 +18,11 @@ func (s *Store) Grow(id int32, u *User, path kv.Path, blockSize, from int32) (kv
 	if !s.lru || u.number == 0 || r != none && s.runs[r].Hi > from || last > 0 && path[last-1].End/blockSize > from {
 		return 0, false
 	}
-	s.reach(node)
-	if s.ends[node].grower != 0 {
+	if s.nodes.find(node).grower != none {
 		return 0, false
 	}
 	k := s.rankOf(u, s.eviction.(*byKey).list(s, 0))
-	s.ends[node].grower, s.ranks[k].grower = id+1, id+1
+	s.nodes.add(node).grower, s.ranks[k].grower = id, id+1
 	return node, true
 }
 
@@ -39,7 +38,7 @@ func (s *Store) Added(n int32) { s.idle += n }
 // StopGrowing ends the growth of u. Blocks lo to hi, which it has added to the node, are stored up to the one given.
 func (s *Store) StopGrowing(u *User, node kv.Node, lo, stored, hi int32) {
 	k := s.rankOf(u, s.eviction.(*byKey).list(s, 0))
-	s.ends[node].grower, s.ranks[k].grower = 0, 0
+	s.nodes.add(node).grower, s.ranks[k].grower = none, 0
 	if lo < hi {
 		u.seen.add(lo, hi)
 	}
@@ -49,6 +48,7 @@ func (s *Store) StopGrowing(u *User, node kv.Node, lo, stored, hi int32) {
 	for at := max(lo, stored); at < hi; at++ {
 		s.insert(Extent{node, at, at + 1}, storing, k)
 	}
+	s.nodes.drop(node)
 }
 
 // extend adds ready blocks with a rank to a node, if they can be of its last run.
@@ -74,8 +74,8 @@ func (s *Store) Ready(x Extent) {
 // know stops the growth in the nodes of a list.
 func (s *Store) know(list []Extent) {
 	for _, x := range list {
-		if int(x.Node) < len(s.ends) && s.ends[x.Node].grower != 0 {
-			s.stop(s.ends[x.Node].grower - 1)
+		if id := s.nodes.find(x.Node).grower; id != none {
+			s.stop(id)
 		}
 	}
 }

@@ -70,6 +70,29 @@ func (s *table) dropRank(k int32) {
 	if x.first != none || x.owned {
 		return
 	}
+	s.unlink(k)
+	x.number = 0
+	s.spareRanks = append(s.spareRanks, k)
+}
+
+// raise gives a rank a number above all others.
+func (s *table) raise(k int32, number int64) {
+	s.unlink(k)
+	x := &s.ranks[k]
+	l := &s.lists[x.list]
+	x.number, x.prev, x.next = number, l.highest, none
+	x.unreachable, l.unreachable = l.unreachable, 0
+	if l.highest == none {
+		l.lowest = k
+	} else {
+		s.ranks[l.highest].next = k
+	}
+	l.highest = k
+}
+
+// unlink takes a rank out of its list. The unreachable blocks before it come before the next one then.
+func (s *table) unlink(k int32) {
+	x := &s.ranks[k]
 	l := &s.lists[x.list]
 	if x.prev == none {
 		l.lowest = x.next
@@ -83,8 +106,6 @@ func (s *table) dropRank(k int32) {
 		s.ranks[x.next].prev = x.prev
 		s.ranks[x.next].unreachable += x.unreachable
 	}
-	x.number = 0
-	s.spareRanks = append(s.spareRanks, k)
 }
 
 // move gives a run another rank.

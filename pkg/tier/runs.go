@@ -21,7 +21,7 @@ type table struct {
 	tree       *kv.Tree
 	runs       []run
 	spareRuns  []int32
-	ends       []ends // by node
+	nodes      nodes
 	lists      []list
 	ranks      []rank
 	spareRanks []int32
@@ -29,24 +29,20 @@ type table struct {
 	stop func(id int32)
 }
 
-// ends are the first and the last run of a node, plus 1, or 0 if it has none; grower is the id of the user that grows
-// there, plus 1, or 0.
-type ends struct{ first, last, grower int32 }
-
 const none int32 = -1
 
-func newTable(tree *kv.Tree) table { return table{tree: tree} }
+func newTable(tree *kv.Tree) table { return table{tree: tree, nodes: newNodes(16)} }
 
 // clone returns an independent copy on a clone of the tree.
 func (s *table) clone(tree *kv.Tree) table {
-	return table{tree, slices.Clone(s.runs), slices.Clone(s.spareRuns), slices.Clone(s.ends), slices.Clone(s.lists),
-		slices.Clone(s.ranks), slices.Clone(s.spareRanks), nil}
+	return table{tree, slices.Clone(s.runs), slices.Clone(s.spareRuns), nodes{slices.Clone(s.nodes.slots), s.nodes.used},
+		slices.Clone(s.lists), slices.Clone(s.ranks), slices.Clone(s.spareRanks), nil}
 }
 
 // clear removes all blocks and lists.
 func (s *table) clear() {
-	for i := range s.ends {
-		for r := s.ends[i].first - 1; r != none; r = s.runs[r].following {
+	for i := range s.nodes.slots {
+		for r := s.nodes.slots[i].first; r != none; r = s.runs[r].following {
 			s.tree.Unref(s.runs[r].Node)
 		}
 	}
@@ -54,40 +50,26 @@ func (s *table) clear() {
 }
 
 // head returns the first run of a node, or none.
-func (s *table) head(n kv.Node) int32 {
-	if int(n) < len(s.ends) {
-		return s.ends[n].first - 1
-	}
-	return none
-}
+func (s *table) head(n kv.Node) int32 { return s.nodes.find(n).first }
 
 // tail returns the last run of a node, or none.
-func (s *table) tail(n kv.Node) int32 {
-	if int(n) < len(s.ends) {
-		return s.ends[n].last - 1
-	}
-	return none
-}
-
-// reach makes ends long enough for a node.
-func (s *table) reach(n kv.Node) {
-	for int(n) >= len(s.ends) {
-		s.ends = append(s.ends, make([]ends, int(n)+1-len(s.ends)+len(s.ends)/2)...)
-	}
-}
+func (s *table) tail(n kv.Node) int32 { return s.nodes.find(n).last }
 
 // follow makes run r, or none, the one after run before, or the first one of its node if that is none.
 func (s *table) follow(n kv.Node, before, r int32) {
-	s.reach(n)
+	x := s.nodes.add(n)
 	if before == none {
-		s.ends[n].first = r + 1
+		x.first = r
 	} else {
 		s.runs[before].following = r
 	}
 	if r == none {
-		s.ends[n].last = before + 1
+		x.last = before
 	} else if s.runs[r].following == none {
-		s.ends[n].last = r + 1
+		x.last = r
+	}
+	if x.first == none {
+		s.nodes.drop(n)
 	}
 }
 
@@ -173,7 +155,7 @@ func (s *table) first(list int32) *int32 {
 
 // takeUnreachable removes at most n of the blocks that are counted there.
 func (l *list) takeUnreachable(count *int32, n int32) int32 {
-	n = min(n, *count)
+	n = max(0, min(n, *count))
 	*count -= n
 	l.blocks -= n
 	return n

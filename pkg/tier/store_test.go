@@ -1,6 +1,7 @@
 package tier
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"blis/pkg/kv"
@@ -88,5 +89,32 @@ func TestOfferInLoad(t *testing.T) {
 		if n, _ := store.Lookup(x.path, 10, 0, 1); n != x.want {
 			t.Errorf("%d blocks; want %d", n, x.want)
 		}
+	}
+}
+
+// TestNodes adds and drops nodes at random and expects what a map has.
+func TestNodes(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	table, want := newNodes(2), map[kv.Node]int32{}
+	for i := range int32(20000) {
+		switch n := kv.Node(random.IntN(300)); random.IntN(3) {
+		case 0:
+			table.add(n).first = i
+			want[n] = i
+		case 1:
+			if x := table.find(n); x.node == n {
+				x.first = none
+			}
+			table.drop(n)
+			delete(want, n)
+		default:
+			got := table.find(n)
+			if x, ok := want[n]; ok && got.first != x || !ok && *got != noEnds {
+				t.Fatalf("step %d: node %d has %+v; want %d, %v", i, n, *got, x, ok)
+			}
+		}
+	}
+	if table.used != len(want) || len(want) == 0 {
+		t.Errorf("%d nodes; want %d", table.used, len(want))
 	}
 }
