@@ -290,5 +290,8 @@ func (o *offload) endTransfers(list []underWay, now des.Time) []underWay {
 		o.store.Stored(list[n].extents)
 		o.stats.count(&list[n].Transfer)
 	}
-	return slices.Delete(list, 0, n)
+	if n < len(list) {
+		return slices.Delete(list, 0, n)
+	}
+	return list[:0]
 }

@@ -134,8 +134,8 @@ func (e *byKey) finish(s *Store, u *User, path kv.Path, blockSize int32) {
 	u.seen.each(func(lo, hi int32) {
 		list := extents(s.scratch[:0], path, blockSize, lo, hi)
 		s.scratch = list
-		s.know(list)
 		for _, x := range list {
+			s.know(x.Node)
 			forgets := s.lru && s.tree.Unreachable(x.Node)
 			s.each(x, func(r int32) {
 				if from := s.runs[r].rank; forgets && s.runs[r].state == ready {

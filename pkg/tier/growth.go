@@ -38,22 +38,25 @@ func (s *Store) Added(n int32) { s.idle += n }
 // StopGrowing ends the growth of u. Blocks lo to hi, which it has added to the node, are stored up to the one given.
 func (s *Store) StopGrowing(u *User, node kv.Node, lo, stored, hi int32) {
 	k := s.rankOf(u, s.eviction.(*byKey).list(s, 0))
-	s.nodes.add(node).grower, s.ranks[k].grower = none, 0
-	if lo < hi {
+	at := s.nodes.find(node)
+	last := at.last
+	at.grower, s.ranks[k].grower = none, 0
+	switch {
+	case lo < hi:
 		u.seen.add(lo, hi)
+	case last == none:
+		s.nodes.drop(node)
 	}
-	if lo < stored && !s.extend(node, lo, stored, k) {
+	if lo < stored && !s.extend(last, lo, stored, k) {
 		s.insert(Extent{node, lo, stored}, ready, k)
 	}
 	for at := max(lo, stored); at < hi; at++ {
 		s.insert(Extent{node, at, at + 1}, storing, k)
 	}
-	s.nodes.drop(node)
 }
 
-// extend adds ready blocks with a rank to a node, if they can be of its last run.
-func (s *Store) extend(node kv.Node, lo, hi, rank int32) bool {
-	r := s.tail(node)
+// extend adds ready blocks with a rank to a node, if they can be of r, its last run or none.
+func (s *Store) extend(r, lo, hi, rank int32) bool {
 	if r == none {
 		return false
 	}
@@ -71,11 +74,12 @@ func (s *Store) Ready(x Extent) {
 	s.ready(x)
 }
 
-// know stops the growth in the nodes of a list.
-func (s *Store) know(list []Extent) {
-	for _, x := range list {
-		if id := s.nodes.find(x.Node).grower; id != none {
-			s.stop(id)
-		}
+// know stops the growth in a node and returns its first run, or none.
+func (s *Store) know(n kv.Node) int32 {
+	at := s.nodes.find(n)
+	if at.grower == none {
+		return at.first
 	}
+	s.stop(at.grower)
+	return s.head(n)
 }

@@ -101,9 +101,10 @@ func (s *table) change(x Extent, from, to state) {
 // insert adds blocks that the table lacks.
 func (s *table) insert(x Extent, in state, rank int32) {
 	s.tree.Ref(x.Node)
-	before, after := none, s.head(x.Node)
-	if last := s.tail(x.Node); last != none && s.runs[last].Lo < x.Lo {
-		before, after = last, none
+	at := s.nodes.find(x.Node)
+	before, after := none, at.first
+	if at.last != none && s.runs[at.last].Lo < x.Lo {
+		before, after = at.last, none
 	}
 	for ; after != none && s.runs[after].Lo < x.Lo; after = s.runs[after].following {
 		before = after
@@ -111,7 +112,9 @@ func (s *table) insert(x Extent, in state, rank int32) {
 	r := s.newRun(run{Extent: x, state: in, following: after})
 	s.follow(x.Node, before, r)
 	s.list(r, rank)
-	s.merge(x)
+	if before != none || after != none {
+		s.merge(x)
+	}
 }
 
 // take removes at most n ready blocks of a list, the first ones in its order, calls f for them, and returns how many

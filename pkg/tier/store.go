@@ -88,9 +88,8 @@ func extents(list []Extent, path kv.Path, blockSize, lo, hi int32) []Extent {
 func (s *Store) Lookup(path kv.Path, blockSize, lo, hi int32) (n int32, busy bool) {
 	at := lo
 	s.scratch = extents(s.scratch[:0], path, blockSize, lo, hi)
-	s.know(s.scratch)
 	for _, x := range s.scratch {
-		for r := s.head(x.Node); r != none && at < x.Hi; r = s.runs[r].following {
+		for r := s.know(x.Node); r != none && at < x.Hi; r = s.runs[r].following {
 			q := &s.runs[r]
 			if q.Hi <= at {
 				continue
@@ -111,9 +110,9 @@ func (s *Store) Lookup(path kv.Path, blockSize, lo, hi int32) (n int32, busy boo
 // Load begins to load blocks lo to hi of a path, which are ready, for u.
 func (s *Store) Load(u *User, path kv.Path, blockSize, lo, hi int32) []Extent {
 	list := extents(s.spareExtents(), path, blockSize, lo, hi)
-	s.know(list)
 	s.numberOf(u)
 	for _, x := range list {
+		s.know(x.Node)
 		s.each(x, func(r int32) { s.runs[r].state = loading })
 		s.use(u, x)
 	}
@@ -129,7 +128,6 @@ func (s *Store) Offer(u *User, path kv.Path, blockSize, lo, hi int32) (missing [
 	}
 	list := extents(s.scratch[:0], path, blockSize, lo, hi)
 	s.scratch = list
-	s.know(list)
 	missing, own, inLoads := s.compare(list)
 	n := Blocks(missing)
 	if own+inLoads+n > 0 {
@@ -243,7 +241,7 @@ func (s *Store) compare(list []Extent) (missing []Extent, idle, inLoads int32) {
 	}
 	for _, x := range list {
 		at := x.Lo
-		for r := s.head(x.Node); r != none && s.runs[r].Lo < x.Hi; r = s.runs[r].following {
+		for r := s.know(x.Node); r != none && s.runs[r].Lo < x.Hi; r = s.runs[r].following {
 			q := &s.runs[r]
 			if q.Hi <= at {
 				continue
@@ -268,7 +266,11 @@ func (s *Store) compare(list []Extent) (missing []Extent, idle, inLoads int32) {
 
 // use notes that u uses those of the blocks of x that are not being stored.
 func (s *Store) use(u *User, x Extent) {
-	for r := s.head(x.Node); r != none && s.runs[r].Lo < x.Hi; r = s.runs[r].following {
+	first := s.head(x.Node)
+	if first == none {
+		return
+	}
+	for r := first; r != none && s.runs[r].Lo < x.Hi; r = s.runs[r].following {
 		if s.runs[r].Hi <= x.Lo || s.runs[r].state == storing {
 			continue
 		}
