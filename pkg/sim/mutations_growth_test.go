@@ -31,5 +31,5 @@ var brokenGrowth = []rule{
 	{"a sequence does not grow where others have stored blocks", "tier/growth.go",
 		"r != none && s.runs[r].Hi > from ||", "r != none && s.runs[r].Hi < 0 ||"},
 	{"growth in a node stops when others need it", "tier/growth.go",
-		"grower; id != none {", "grower; id < none {"},
+		"\ts.stop(at.grower)\n", ""},
 }

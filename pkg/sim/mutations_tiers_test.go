@@ -149,7 +149,8 @@ var brokenTiers = []rule{
 	{"the lowest rank is evicted first", "tier/runs.go",
 		"\tfor k := l.lowest; k != none && taken < n; {\n", "\tfor k := l.highest; k != none && taken < n; {\n"},
 	{"also if it has only blocks that no prompt can have", "tier/ranks.go",
-		"x.unreachable, l.unreachable = l.unreachable, 0", "x.unreachable = 0"},
+		"\tif x.next == none {\n\t\tx.unreachable, l.unreachable = l.unreachable, 0\n",
+		"\tif x.next == none {\n\t\tx.unreachable = 0\n"},
 	{"which keep their place", "tier/ranks.go",
 		"\t\tl.unreachable += x.unreachable\n\t} else {\n\t\ts.ranks[x.next].prev = x.prev\n" +
 			"\t\ts.ranks[x.next].unreachable += x.unreachable\n",
