@@ -1,6 +1,10 @@
 package tier
 
-import "blis/pkg/kv"
+import (
+	"slices"
+
+	"blis/pkg/kv"
+)
 
 // ends are the first and the last run of a node, or none; grower is the id of the user that grows there, or none.
 type ends struct {
@@ -26,6 +30,8 @@ func newNodes(slots int) nodes {
 	}
 	return t
 }
+
+func (t *nodes) clone() nodes { return nodes{slices.Clone(t.slots), t.used} }
 
 // home returns the slot where the search for n begins: Fibonacci hashing of its number.
 func (t *nodes) home(n kv.Node) int { return int(uint32(n)*2654435769>>7) & (len(t.slots) - 1) }

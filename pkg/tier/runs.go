@@ -35,8 +35,8 @@ func newTable(tree *kv.Tree) table { return table{tree: tree, nodes: newNodes(16
 
 // clone returns an independent copy on a clone of the tree.
 func (s *table) clone(tree *kv.Tree) table {
-	return table{tree, slices.Clone(s.runs), slices.Clone(s.spareRuns), nodes{slices.Clone(s.nodes.slots), s.nodes.used},
-		slices.Clone(s.lists), slices.Clone(s.ranks), slices.Clone(s.spareRanks), nil}
+	return table{tree, slices.Clone(s.runs), slices.Clone(s.spareRuns), s.nodes.clone(), slices.Clone(s.lists),
+		slices.Clone(s.ranks), slices.Clone(s.spareRanks), nil}
 }
 
 // clear removes all blocks and lists.
