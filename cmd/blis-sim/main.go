@@ -21,7 +21,8 @@
 // --space engine that of the engine settings of the cluster. --hardware
 // PATH adds your own GPUs and measured coefficients. --operators DIR computes step times from
 // the measured kernels in a folder aiconfigurator_core/systems (pip install
-// aiconfigurator-core), except where the cluster file names other step times.
+// aiconfigurator-core), except where the cluster file names other step times. Files that the
+// cluster file names must be below its folder; --allow-paths lets them be anywhere.
 //
 // --seed seeds the simulation's random streams. --jitter-seed seeds the noise of step
 // times (latency.jitter) separately. --horizon 90s ends the run at that simulated time.

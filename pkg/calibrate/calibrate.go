@@ -28,6 +28,7 @@ type Options struct {
 	GPU          string   `name:"gpu" placeholder:"NAME" help:"GPU that served it (blis-sim --list gpus)."`
 	TP           int      `name:"tp" default:"0" placeholder:"N" help:"Tensor parallelism; default as recorded, or 1."`
 	Cluster      string   `short:"c" placeholder:"FILE" help:"Cluster file with the server's engine settings."`
+	AllowPaths   bool     `env:"BLIS_ALLOW_PATHS" help:"Let the cluster file name files outside of its folder."`
 	Hardware     []string `sep:"none" placeholder:"PATH" help:"File or directory of your own GPUs. Repeatable."`
 	Holdout      string   `default:"0.4" placeholder:"DATA" help:"Held-out data: FRACTION of time, stage:NAME or FILE."`
 	OutputTokens int64    `placeholder:"N" help:"Every output has N tokens, whatever was recorded."`

@@ -134,7 +134,7 @@ func (s *setup) findTarget() (*cluster.Config, error) {
 		}
 		return c, nil
 	}
-	c, err := cluster.Load(o.Cluster, cluster.Options{Hardware: o.Hardware})
+	c, err := cluster.Load(o.Cluster, cluster.Options{Hardware: o.Hardware, AllowPaths: o.AllowPaths})
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,8 @@ func (s *setup) findKernels() (shape, error) {
 	}
 	load := func(override string) (*cluster.Config, error) {
 		all := append(slices.Clone(s.overrides), fmt.Sprintf("deployments.%s.%s", s.id, override))
-		return cluster.Load(s.options.Cluster, cluster.Options{Hardware: s.options.Hardware, Overrides: all})
+		return cluster.Load(s.options.Cluster, cluster.Options{Hardware: s.options.Hardware, Overrides: all,
+			AllowPaths: s.options.AllowPaths})
 	}
 	c, err := load("latency.model=operators") // with the file's tables and kernels
 	if err != nil {
@@ -224,7 +225,8 @@ func (s *setup) cluster(replicas int) (*cluster.Config, error) {
 	if replicas > 0 {
 		all = append(all, fmt.Sprintf("deployments.%s.replicas=%d", s.id, replicas))
 	}
-	return cluster.Load(s.options.Cluster, cluster.Options{Hardware: s.options.Hardware, Overrides: all})
+	return cluster.Load(s.options.Cluster, cluster.Options{Hardware: s.options.Hardware, Overrides: all,
+		AllowPaths: s.options.AllowPaths})
 }
 
 // add adds the steps and runs of a file that are of the setup, and warns of the others.

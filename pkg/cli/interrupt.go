@@ -15,6 +15,9 @@ import (
 // for ever: in opening a FIFO, or in writing to a pipe that no process reads.
 const interruptGrace = 500 * time.Millisecond
 
+// allowPaths is the variable that stands for --allow-paths.
+const allowPaths = "BLIS_ALLOW_PATHS"
+
 // interrupted is the cause of a context that a signal canceled.
 type interrupted struct{ signal syscall.Signal }
 
@@ -30,6 +33,9 @@ func interruptCode(ctx context.Context) int {
 // Main runs the tool on the process's arguments and standard streams and returns the exit code. A signal ends
 // the tool after the grace at the latest; a second one ends it at once.
 func (t Tool) Main() int {
+	if os.Getenv(allowPaths) == "" { // kong reads an empty variable as a value
+		os.Unsetenv(allowPaths)
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2)

@@ -29,7 +29,7 @@ type Deployment struct {
 	ID string `yaml:"id" json:"id"`
 	// Model is the name that requests ask for. Its architecture is that of the
 	// catalog's model of this name or, if set, of ModelConfig: the path of a Hugging
-	// Face config.json, or another name in the catalog.
+	// Face config.json, relative to the folder of the cluster file, or another name in the catalog.
 	Model       string `yaml:"model" json:"model"`
 	ModelConfig string `yaml:"model_config" json:"model_config,omitempty"`
 	GPU         string `yaml:"gpu" json:"gpu,omitempty"`

@@ -57,7 +57,7 @@ func (c *resolver) latency(d *Deployment, at string, arch *model.Architecture, g
 		d.Computed.Roofline = &latency.Replica{Work: arch.Work(), Machine: machine(d, arch, gpu)}
 	}
 	if l.Model == "operators" && d.Computed.Operators == nil {
-		if err := c.operators(d, arch, gpu); err != nil {
+		if err := c.operators(d, at, arch, gpu); err != nil {
 			return c.errorf(at+".latency", "%v", err)
 		}
 	}
@@ -91,7 +91,7 @@ func (c *resolver) chooseModel(d *Deployment, at string, arch *model.Architectur
 		}
 	}
 	d.markDerived("latency.model")
-	err := c.operators(d, arch, gpu)
+	err := c.operators(d, at, arch, gpu)
 	switch {
 	case err == nil:
 		l.Model = "operators"
@@ -119,9 +119,9 @@ func (c *resolver) useCoefficientFile(d *Deployment, at string, arch *model.Arch
 	if l.Model != "" || l.BetaUS != nil || l.Table != nil || l.Factors != nil {
 		return c.errorf(at, "cannot be combined with model, beta_us, table or factors; set only one of them")
 	}
-	path := l.From
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(c.dir, path)
+	path, err := c.path(at, l.From)
+	if err != nil {
+		return c.errorf(at, "%v", err)
 	}
 	set, err := d.ReadCoefficients(path, arch, c.hardware...)
 	if err != nil {

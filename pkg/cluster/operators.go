@@ -3,7 +3,6 @@ package cluster
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,14 +15,17 @@ import (
 
 // operators computes the curves of the operators model. The error is operators.ErrNone if there are no
 // tables of the GPU.
-func (c *resolver) operators(d *Deployment, arch *model.Architecture, gpu *hardware.GPU) error {
+func (c *resolver) operators(d *Deployment, at string, arch *model.Architecture, gpu *hardware.GPU) error {
 	l, e := &d.Latency, &d.Engine
 	if arch == nil || gpu == nil {
 		return fmt.Errorf("the kernels are unknown: %s", missingInfo(d, arch, gpu))
 	}
 	folder := l.Operators
-	if folder != "" && !filepath.IsAbs(folder) {
-		folder = filepath.Join(c.dir, folder)
+	if folder != "" {
+		var err error
+		if folder, err = c.path(at+".latency.operators", folder); err != nil {
+			return err
+		}
 	}
 	tables, err := operators.Load(folder, gpu.ID)
 	if err != nil {

@@ -32,6 +32,8 @@ type Options struct {
 	// Operators is a folder aiconfigurator_core/systems, the latency.operators of all deployments that name
 	// none; "" is none.
 	Operators string
+	// AllowPaths lets the cluster file name files outside of its folder. Overrides of the command line always may.
+	AllowPaths bool
 	// Warn receives warnings; nil discards them.
 	Warn func(string)
 }
@@ -52,7 +54,7 @@ func Load(name string, o Options) (*Config, error) {
 // resolve decodes a cluster file, applies the options to it and fills in the
 // values that it leaves out; dir is the folder of the file.
 func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
-	s := &source{doc, dir, o.Overrides}
+	s := &source{doc, dir, o.Overrides, o.AllowPaths}
 	c, err := s.decode() // errors of the file itself
 	if err != nil {
 		return nil, err
@@ -187,6 +189,8 @@ type source struct {
 	dir string
 	// sets are the overrides as the caller wrote them.
 	sets []string
+	// allowPaths lets the file name files outside of dir.
+	allowPaths bool
 }
 
 // decode decodes the configuration over the defaults.

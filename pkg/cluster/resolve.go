@@ -108,7 +108,7 @@ func (c *resolver) architecture(d *Deployment, at string) (*model.Architecture, 
 	var arch *model.Architecture
 	var err error
 	if d.ModelConfig != "" {
-		if arch, err = model.Find(d.ModelConfig); err != nil {
+		if arch, err = c.model(at, d.ModelConfig); err != nil {
 			return nil, c.errorf(at+".model_config", "%v", err)
 		}
 	} else if arch, err = model.BuiltIn(d.Model); err != nil {

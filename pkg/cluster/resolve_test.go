@@ -16,7 +16,7 @@ import (
 func parseDeployment(fields string, sets ...string) (*Deployment, []string, error) {
 	text := "version: 1\ndeployments:\n  - {id: main, " + fields + "}\n"
 	var warnings []string
-	c, err := parse(text, Options{Overrides: sets, Warn: func(w string) { warnings = append(warnings, w) }})
+	c, err := parse(text, Options{Overrides: sets, AllowPaths: true, Warn: func(w string) { warnings = append(warnings, w) }})
 	if err != nil {
 		return nil, warnings, err
 	}
@@ -239,7 +239,7 @@ func TestUserModelAndGPU(t *testing.T) {
 		}
 	}
 	text := fmt.Sprintf("version: 1\ndeployments:\n  - {id: main, model: small, model_config: %s, gpu: mine}\n", config)
-	c, err := parse(text, Options{Hardware: []string{gpus}})
+	c, err := parse(text, Options{Hardware: []string{gpus}, AllowPaths: true})
 	if err != nil {
 		t.Fatal(err)
 	}

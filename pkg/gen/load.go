@@ -50,7 +50,7 @@ func loadSpec(in io.Reader, o Options) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.spec = &Spec{dir: filepath.Dir(o.Spec)}
+	l.spec = &Spec{dir: filepath.Dir(o.Spec), allowPaths: o.AllowPaths}
 	if err := doc.Decode(l.spec); err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 // Options are the command line options of blis-gen.
 type Options struct {
 	Spec         string   `arg:"" optional:"" help:"Workload spec (YAML or JSON); - is stdin."`
+	AllowPaths   bool     `env:"BLIS_ALLOW_PATHS" help:"Let the spec name files outside of its folder."`
 	Scenario     Scenario `placeholder:"NAME" help:"Built-in spec (chat if no source is given)."`
 	Import       []Import `sep:"none" placeholder:"FORMAT:FILE" help:"Convert traces, merged by time; FILE - is stdin."`
 	Seed         *uint64  `placeholder:"N" help:"Seed, instead of the spec's (imports: 0)."`

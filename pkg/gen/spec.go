@@ -25,6 +25,8 @@ type Spec struct {
 	Correlations  *Correlations `yaml:"correlations" json:"correlations,omitempty"`
 	// dir is the folder of the spec, to which file names in it are relative.
 	dir string
+	// allowPaths lets them be outside of dir.
+	allowPaths bool
 }
 
 // Client is one source of requests, or of sessions if it has one of the blocks Agentic, MultiTurn,

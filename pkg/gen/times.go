@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"blis/pkg/dist"
+	"blis/pkg/limits"
 	"blis/pkg/registry"
 	"blis/pkg/strictyaml"
 )
@@ -61,19 +61,20 @@ func (s *Spec) applyProfiles(times dist.Times, c *Client, at field) dist.Times {
 	return times.Warped(warp)
 }
 
-// readTimes reads the arrival times in a file, in µs. A relative name is relative to the spec. The
-// file has one time in seconds per line, or it is a CSV table without quotes with one time column.
-// The times must be in order. An invalid file is a *strictyaml.Error.
+// readTimes reads the arrival times in a file, in µs. The name is relative to the folder of the spec, and the file
+// below it unless paths are allowed. The file has one time in seconds per line, or it is a CSV table without
+// quotes with one time column. The times must be in order. An invalid file is a *strictyaml.Error.
 func (s *Spec) readTimes(name string) ([]float64, error) {
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(s.dir, name)
+	path, err := limits.Path(s.dir, name, s.allowPaths)
+	if err != nil {
+		return nil, err
 	}
-	file, err := os.Open(name)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return parseTimes(file, name)
+	return parseTimes(file, path)
 }
 
 func parseTimes(in io.Reader, name string) ([]float64, error) {

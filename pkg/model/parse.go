@@ -38,11 +38,10 @@ func readQuantization(path string) func() ([]byte, error) {
 	return func() ([]byte, error) { return limits.ReadFile(name+"hf_quant_config.json", limits.Config) }
 }
 
-// Find returns the model in the file or directory called name if it exists, else the built-in
-// model.
-func Find(name string) (*Architecture, error) {
-	if _, err := os.Stat(name); err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return readFile(name)
+// Find returns the model in the file or directory at path if it exists, else the built-in model called name.
+func Find(path, name string) (*Architecture, error) {
+	if _, err := os.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return readFile(path)
 	}
 	a, err := BuiltIn(name)
 	if err != nil {

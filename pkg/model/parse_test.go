@@ -116,14 +116,14 @@ func TestFind(t *testing.T) {
 		"meta-llama/Llama-3.3-70B-Instruct":     "meta-llama/Llama-3.1-70B",
 		"google/gemma-3-12b-it":                 "google/gemma-3-12b",
 	} {
-		a, err := Find(name)
+		a, err := Find(name, name)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if a.Name != want {
 			t.Errorf("%s is %s, want %s", name, a.Name, want)
 		}
 	}
-	if _, err := Find("meta-llama/Llama-3.1-9B"); err == nil ||
+	if _, err := Find("missing", "meta-llama/Llama-3.1-9B"); err == nil ||
 		!strings.Contains(err.Error(), `did you mean "meta-llama/Llama-3.1-8B"?`) {
 		t.Errorf("an unknown name: %v", err)
 	}
@@ -131,7 +131,7 @@ func TestFind(t *testing.T) {
 		"RedHatAI/Llama-4-Scout-17B-16E-Instruct-FP8-dynamic": "meta-llama/Llama-4-Scout-17B-16E",
 		"Qwen/Qwen3-30B-A3B-Instruct-2507":                    "Qwen/Qwen3-30B-A3B",
 	} {
-		_, err := Find(name)
+		_, err := Find(name, name)
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("its base seems to be %q", base)) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -191,7 +191,7 @@ func TestAllModelsCompile(t *testing.T) {
 		if strings.HasSuffix(file, "_hf_quant_config.json") {
 			continue
 		}
-		a, err := model.Find(file)
+		a, err := model.Find(file, "")
 		if err != nil {
 			t.Fatal(err)
 		}

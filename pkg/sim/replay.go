@@ -80,7 +80,7 @@ func (o *Options) LoadCluster() (*cluster.Config, error) { return cluster.Load(o
 // cluster are the options for loading the cluster.
 func (o *Options) cluster() cluster.Options {
 	return cluster.Options{PolicyFile: o.Policies, Overrides: o.Set, Hardware: o.Hardware, Operators: o.Operators,
-		Warn: o.Warn}
+		AllowPaths: o.AllowPaths, Warn: o.Warn}
 }
 
 // replayRun repeats the run o.Replay: to verify that it is reproducible, or as a what-if with other

@@ -30,6 +30,8 @@ type Options struct {
 
 	Operators string `placeholder:"DIR" help:"Measured kernels: a folder aiconfigurator_core/systems."`
 
+	AllowPaths bool `env:"BLIS_ALLOW_PATHS" help:"Let the cluster file name files outside of its folder."`
+
 	Seed       uint64   `default:"0" help:"Seed of the random streams of policies and latency.jitter."`
 	JitterSeed *uint64  `placeholder:"SEED" help:"Separate seed for latency.jitter."`
 	Horizon    *Horizon `placeholder:"DURATION" help:"End of the run (90s, 10m); requests in flight are unfinished."`

@@ -35,6 +35,8 @@ type Options struct {
 	Report   report.Options    `embed:""`
 	Try      string            `placeholder:"WORKLOAD" help:"Simulate the first hints on the workload of the run, and report their measured gains."`
 
+	AllowPaths bool `env:"BLIS_ALLOW_PATHS" help:"Let the cluster file name files outside of its folder."`
+
 	HTML     string `placeholder:"FILE" help:"Also write a report with figures: one file for browsers, FILE.html, of up to 8 runs."`
 	Perfetto string `placeholder:"FILE" help:"Also write the run as a timeline for ui.perfetto.dev: FILE.json or FILE.json.gz."`
 

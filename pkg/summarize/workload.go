@@ -40,7 +40,8 @@ func (s *summary) startWorkload(r *stream.Reader) error {
 	s.workload = &workloadDoc{builder: workloadstats.New()}
 	if name := s.options.Cluster; name != nil {
 		var err error
-		s.workload.cluster, err = cluster.Load(*name, cluster.Options{Warn: func(w string) { s.warn("%s", w) }})
+		s.workload.cluster, err = cluster.Load(*name, cluster.Options{AllowPaths: s.options.AllowPaths,
+			Warn: func(w string) { s.warn("%s", w) }})
 		return err
 	}
 	return nil
