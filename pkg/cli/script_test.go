@@ -54,6 +54,9 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("BLIS_PLAIN", "")
+			for _, name := range []string{"BLIS_MUTATION", "BLIS_MUTANTS_REACHED"} { // of pkg/internal/mutation
+				env.Setenv(name, os.Getenv(name))
+			}
 			return nil
 		},
 	})

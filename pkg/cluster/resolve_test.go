@@ -16,7 +16,8 @@ import (
 func parseDeployment(fields string, sets ...string) (*Deployment, []string, error) {
 	text := "version: 1\ndeployments:\n  - {id: main, " + fields + "}\n"
 	var warnings []string
-	c, err := parse(text, Options{Overrides: sets, AllowPaths: true, Warn: func(w string) { warnings = append(warnings, w) }})
+	c, err := parse(text, Options{Overrides: sets, AllowPaths: true,
+		Warn: func(w string) { warnings = append(warnings, w) }})
 	if err != nil {
 		return nil, warnings, err
 	}

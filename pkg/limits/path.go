@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 )
 
-// OutsideError says that a file names another one that it may not name.
-type OutsideError struct {
+// outsideError says that a file names another one that it may not name.
+type outsideError struct {
 	// Name is the name in the file, and Target the file that it means.
 	Name, Target string
 }
 
-func (e *OutsideError) Error() string {
+func (e *outsideError) Error() string {
 	return fmt.Sprintf("%q is %s, which is outside of the folder of this file, and a file from elsewhere must not "+
 		"read yours: copy it into the folder, or, if you trust this file, call with --allow-paths or set "+
 		"BLIS_ALLOW_PATHS=1",
@@ -23,7 +23,7 @@ func (e *OutsideError) Error() string {
 
 // Path returns the path of the file or folder that a file in the folder dir calls name, which may not exist. Unless
 // it may be anywhere, it must be below dir, and so must be everything in it, also where symbolic links
-// lead; otherwise the error is an *OutsideError.
+// lead; otherwise the error is an *outsideError.
 func Path(dir, name string, anywhere bool) (string, error) {
 	path := name
 	if !filepath.IsAbs(name) {
@@ -59,7 +59,7 @@ func below(dir, path, name string) error {
 	})
 }
 
-// isBelow returns an *OutsideError, about name, unless target is below root.
+// isBelow returns an *outsideError, about name, unless target is below root.
 func isBelow(root, target, name string) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -69,7 +69,7 @@ func isBelow(root, target, name string) error {
 		return err
 	}
 	if relative, err := filepath.Rel(root, target); err != nil || !filepath.IsLocal(relative) {
-		return &OutsideError{name, target}
+		return &outsideError{name, target}
 	}
 	return nil
 }

@@ -25,8 +25,8 @@ func TestPath(t *testing.T) {
 		{filepath.Join(other, "config.json"), filepath.Join(dir, "key.json")},
 		{other, filepath.Join(dir, "outside")},
 		{filepath.Join(other, "config.json"), filepath.Join(dir, "leaky", "hf_quant_config.json")},
-		{"nowhere", filepath.Join(dir, "leaky", "a.json")},
-		{"nowhere", filepath.Join(dir, "model", "a.json")},
+		{"missing", filepath.Join(dir, "leaky", "a.json")},
+		{"missing", filepath.Join(dir, "model", "a.json")},
 		{dir, filepath.Join(root, "alias")},
 	} {
 		if err := os.Symlink(link[0], link[1]); err != nil {
@@ -46,7 +46,7 @@ func TestPath(t *testing.T) {
 	} {
 		for _, from := range []string{dir, filepath.Join(root, "alias")} {
 			path, err := Path(from, c.name, false)
-			if outside := new(OutsideError); errors.As(err, &outside) == c.ok || err != nil && c.ok {
+			if outside := new(outsideError); errors.As(err, &outside) == c.ok || err != nil && c.ok {
 				t.Errorf("%s in %s: error %v, want one: %v", c.name, from, err, !c.ok)
 			}
 			if want := filepath.Join(from, c.name); path != want && path != c.name {

@@ -2,19 +2,14 @@
 package mutation
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
-	"go/ast"
-	"go/parser"
 	"go/token"
 	"hash/fnv"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -91,34 +86,6 @@ const variable = "BLIS_MUTATION"
 // Active reports whether a rule is broken in this process.
 func Active() bool { return os.Getenv(variable) != "" && os.Getenv(variable) != "-1" }
 
-// insertion is text to be put into a file.
-type insertion struct {
-	at   int
-	text string
-}
-
-// mutatedFile is a source file with all mutations of its functions.
-type mutatedFile struct {
-	name       string // of its package
-	text       []byte
-	insertions []insertion
-	named      map[token.Pos]bool // parameters without a name that have got one
-}
-
-// apply returns the file's text with the insertions.
-func (f *mutatedFile) apply() []byte {
-	slices.SortStableFunc(f.insertions, func(a, b insertion) int { return cmp.Compare(a.at, b.at) })
-	var out bytes.Buffer
-	last := 0
-	for _, i := range f.insertions {
-		out.Write(f.text[last:i.at])
-		out.WriteString(i.text)
-		last = i.at
-	}
-	out.Write(f.text[last:])
-	return out.Bytes()
-}
-
 // mutations is a test binary that holds many mutations. Compiling one binary takes
 // seconds, one for each mutation takes minutes.
 type mutations struct {
@@ -149,9 +116,13 @@ func build(t *testing.T, all []Mutation) *mutations {
 			t.Errorf("%s: %s contains the text to be changed %d times, want once", x.Rule, x.File, n)
 			continue
 		}
-		if !f.mutate(t, i, x) {
-			m.alone[i] = true
+		at := strings.Index(string(f.text), x.Old)
+		ok, err := f.replace(at, at+len(x.Old), x.New, fmt.Sprintf("Mutation%d", i),
+			fmt.Sprintf("activeMutation == \"%d\"", i))
+		if err != nil {
+			t.Fatal(err)
 		}
+		m.alone[i] = !ok
 	}
 	if t.Failed() {
 		t.FailNow()
@@ -169,109 +140,38 @@ func build(t *testing.T, all []Mutation) *mutations {
 	return m
 }
 
-// mutate adds the copy of the function that the mutation changes, and the call of it. It
-// returns false if the mutation is not inside a function, or its parameters or receiver have no names.
-func (f *mutatedFile) mutate(t *testing.T, i int, x Mutation) bool {
-	t.Helper()
-	at := strings.Index(string(f.text), x.Old)
-	changed := []byte(strings.Replace(string(f.text), x.Old, x.New, 1))
-	parsed, original := functionAt(t, f.text, at, at+len(x.Old))
-	_, mutant := functionAt(t, changed, at, at+len(x.New))
-	if original == nil || mutant == nil {
-		return false
-	}
-	f.name = parsed.Name.Name
-	name := fmt.Sprintf("%sMutation%d", original.Name.Name, i)
-	call, ok := f.callOf(original, name)
-	if !ok {
-		return false
-	}
-	f.insertions = append(f.insertions, insertion{int(original.Body.Lbrace),
-		fmt.Sprintf("\nif activeMutation == \"%d\" {\n%s\n}\n", i, call)})
-	start, stop := mutant.Pos()-1, mutant.End()-1
-	nameAt, nameEnd := mutant.Name.Pos()-1, mutant.Name.End()-1
-	f.insertions = append(f.insertions, insertion{len(f.text),
-		fmt.Sprintf("\n%s%s%s\n", changed[start:nameAt], name, changed[nameEnd:stop])})
-	return true
-}
-
-// functionAt returns the function that holds text[from:to], nil if there is none.
-// Positions are offsets + 1, as in a file set with one file.
-func functionAt(t *testing.T, text []byte, from, to int) (*ast.File, *ast.FuncDecl) {
-	t.Helper()
-	parsed, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range parsed.Decls {
-		if fn, ok := d.(*ast.FuncDecl); ok && int(fn.Body.Lbrace)-1 <= from && to < int(fn.End()) {
-			return parsed, fn
-		}
-	}
-	return parsed, nil
-}
-
-// callOf is the statement that calls the function's copy called name; ok is false if a
-// parameter or the receiver has no name. A parameter called _ gets another one.
-func (f *mutatedFile) callOf(fn *ast.FuncDecl, name string) (statement string, ok bool) {
-	var arguments []string
-	for _, p := range fn.Type.Params.List {
-		if len(p.Names) == 0 {
-			return "", false
-		}
-		for _, n := range p.Names {
-			argument := n.Name
-			if argument == "_" {
-				prefix := fmt.Sprintf("ignored%d", len(arguments))
-				argument = prefix + "_"
-				if !f.named[n.Pos()] {
-					f.named[n.Pos()] = true
-					f.insertions = append(f.insertions, insertion{int(n.Pos()) - 1, prefix})
-				}
-			}
-			if _, variadic := p.Type.(*ast.Ellipsis); variadic {
-				argument += "..."
-			}
-			arguments = append(arguments, argument)
-		}
-	}
-	if fn.Recv != nil {
-		if len(fn.Recv.List[0].Names) == 0 {
-			return "", false
-		}
-		name = fn.Recv.List[0].Names[0].Name + "." + name
-	}
-	call := name + "(" + strings.Join(arguments, ", ") + ")"
-	if fn.Type.Results != nil {
-		return "return " + call, true
-	}
-	return call + "\nreturn", true
-}
-
 // buildOverlay compiles the package's tests with other texts of some files.
 func buildOverlay(t *testing.T, binary string, texts map[string][]byte) {
 	t.Helper()
-	dir := t.TempDir()
+	if out, err := compile(t.TempDir(), ".", binary, texts); err != nil {
+		t.Fatalf("a mutation does not compile: %v\n%s", err, out)
+	}
+}
+
+// compile compiles the tests of the package in a folder with other texts of some files, which it keeps in temp.
+func compile(temp, folder, binary string, texts map[string][]byte) (out []byte, err error) {
 	replace := map[string]string{}
 	for path, text := range texts {
-		file := filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
+		if path, err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+		file := filepath.Join(temp, fmt.Sprintf("%d-%s", len(replace), filepath.Base(path)))
 		if err := os.WriteFile(file, text, 0o644); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		replace[path] = file
 	}
 	spec, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	overlay := filepath.Join(dir, "overlay.json")
+	overlay := filepath.Join(temp, "overlay.json")
 	if err := os.WriteFile(overlay, spec, 0o644); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	command := exec.Command("go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, ".")
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("a mutation does not compile:\n%s", out)
-	}
+	command := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, ".")
+	command.Dir = folder
+	return command.CombinedOutput()
 }
 
 // run runs the tests of a binary under mutation i, one pattern after the other, and returns the names of those
