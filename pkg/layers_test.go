@@ -235,7 +235,7 @@ func TestArrowsPointDown(t *testing.T) {
 
 // wrongImport describes what is wrong with an import, or returns "".
 func wrongImport(pkg, path string, allowed []string) string {
-	isTool := strings.HasPrefix(pkg, "pkg/internal/") // programs for tests
+	isTool := strings.HasPrefix(pkg, "pkg/internal/mutation/") // a program for tests
 	if owners[path] != pkg && !isTool && slices.ContainsFunc(testOnly, func(m string) bool { return within(path, m) }) {
 		return "only tests may"
 	}
@@ -268,7 +268,7 @@ func wrongTestImport(pkg, path string, allowed []string) string {
 	if path == module+"/"+pkg || !strings.Contains(path, ".") && !strings.HasPrefix(path, module+"/") {
 		return ""
 	}
-	isTool := strings.HasPrefix(pkg, "pkg/internal/") // programs for tests
+	isTool := strings.HasPrefix(pkg, "pkg/internal/mutation/") // a program for tests
 	if owners[path] != pkg && !isTool && slices.ContainsFunc(testOnly, func(m string) bool { return within(path, m) }) {
 		return ""
 	}

@@ -222,7 +222,11 @@ func (w *walker) literal(n *ast.BasicLit) {
 	}
 }
 
+// isNumber reports whether e may be a number. What is not does not compile with another operator.
 func (w *walker) isNumber(e ast.Expr) bool {
+	if _, ok := w.info.Types[e].Type.(*types.TypeParam); ok {
+		return true
+	}
 	basic, ok := w.info.Types[e].Type.Underlying().(*types.Basic)
 	return ok && basic.Info()&types.IsNumeric != 0
 }
