@@ -236,7 +236,10 @@ func TestAbsentIsNullInManyRows(t *testing.T) {
 func TestRunRoundTrip(t *testing.T) {
 	var outcomes, decisions, steps bytes.Buffer
 	o, d, s := WriteOutcomes(&outcomes), WriteDecisions(&decisions), WriteSteps(&steps)
-	o.Metadata(HeaderKey, `{"kind":"header","stream":"recording","stream_version":2,"tool":"x","version":"1","seed":3}`)
+	const header = `{"kind":"header","stream":"recording","stream_version":2,"tool":"x","version":"1","seed":3}`
+	o.Metadata(HeaderKey, header)
+	d.Metadata(HeaderKey, header)
+	s.Metadata(HeaderKey, header)
 	o.Metadata(MetricsKey, `{"kind":"metrics"}`)
 	var want []string
 	for i := range 3000 {
@@ -276,9 +279,22 @@ func TestRunRoundTrip(t *testing.T) {
 		counts["metrics"] != 1 {
 		t.Errorf("seed %d, records %v", r.Header().Seed, counts)
 	}
-	err := (&Run{Outcomes: source(&decisions)}).WriteStream(io.Discard)
+	var alone, other bytes.Buffer
+	d = WriteDecisions(&alone)
+	must(t, d.Close())
+	err := (&Run{Outcomes: source(&alone)}).WriteStream(io.Discard)
 	if err == nil || !strings.Contains(err.Error(), HeaderKey) {
 		t.Errorf("a table without a header: %v", err)
+	}
+	d = WriteDecisions(&other)
+	d.Metadata(HeaderKey, header)
+	d.Metadata(EndKey, `{"kind":"end","records":1}`)
+	must(t, d.Close())
+	for key, b := range map[string]*bytes.Buffer{HeaderKey: &alone, EndKey: &other} {
+		err := (&Run{Outcomes: source(&outcomes), Decisions: source(b)}).WriteStream(io.Discard)
+		if want := "the tables are of different runs: the " + key; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a table of another run: %v, want %s", err, want)
+		}
 	}
 }
 

@@ -80,6 +80,9 @@ func (t *Run) WriteStream(out io.Writer) (err error) {
 			return fmt.Errorf("opening a table: %s: %w", EndKey, err)
 		}
 	}
+	if err := t.checkSameRun(file); err != nil {
+		return err
+	}
 	w := stream.NewWriter(out, true)
 	defer func() { err = errors.Join(err, w.Close()) }()
 	if err := w.Header(&header); err != nil {
@@ -106,6 +109,31 @@ func (t *Run) WriteStream(out io.Writer) (err error) {
 		}
 	}
 	return w.End(&end)
+}
+
+// checkSameRun returns an error if another table is not of the run of the table of outcomes: its header or its end,
+// which has a digest of all records, differs.
+func (t *Run) checkSameRun(outcomes *parquet.File) error {
+	for _, table := range []struct {
+		name string
+		*Source
+	}{{"decisions", t.Decisions}, {"steps", t.Steps}, {"sessions", t.Sessions}, {"anomalies", t.Anomalies},
+		{"series", t.Series}} {
+		if table.Source == nil {
+			continue
+		}
+		file, err := parquet.OpenFile(table, table.Size)
+		if err != nil {
+			return wrap("opening", err)
+		}
+		for _, key := range []string{HeaderKey, EndKey} {
+			a, _ := outcomes.Lookup(key)
+			if b, _ := file.Lookup(key); a != b {
+				return fmt.Errorf("the tables are of different runs: the %s of outcomes and %s differ", key, table.name)
+			}
+		}
+	}
+	return nil
 }
 
 // each passes the records of a table to use, in batches of bounded memory. A missing table has none.

@@ -72,9 +72,9 @@ func TestLoose(t *testing.T) { Loose(1, 2) }
 		got[p.Func+" "+p.Old+" -> "+p.New] = m.Caught[i]
 	}
 	want := map[string]string{
-		"Checked >= -> >": "", // the same, since 10 is 10 in both branches
+		"Checked >= -> >":                       "", // the same, since 10 is 10 in both branches
 		"Checked n >= 10 -> false && (n >= 10)": "TestChecked",
-		"Checked n >= 10 -> true || (n >= 10)": "TestChecked", "Checked 10 -> (10 + 1)": "TestChecked",
+		"Checked n >= 10 -> true || (n >= 10)":  "TestChecked", "Checked 10 -> (10 + 1)": "TestChecked",
 		"Loose < -> <=": "", "Loose x < y -> false && (x < y)": "", "Loose x < y -> true || (x < y)": "",
 		"Loose * -> /": "", "Unreached 0 -> (0 + 1)": "", "Unreached true -> false": "",
 		"Unreached all[0] = true -> if false { all[0] = true }": "",
