@@ -103,11 +103,17 @@ func seeds(cases, fewer uint64, first ...uint64) []uint64 {
 	if *oneSeed >= 0 {
 		return []uint64{uint64(*oneSeed)}
 	}
-	for seed := range randomCases(cases, fewer) {
-		first = append(first, seed)
+	if *firstSeed > 0 {
+		first = nil
+	}
+	for i := range randomCases(cases, fewer) {
+		first = append(first, *firstSeed+i)
 	}
 	return first
 }
+
+// firstSeed is the flag -from, for clusters that no test has drawn before.
+var firstSeed = flag.Uint64("from", 0, "first seed of the random cases")
 
 // clusters is the flag -clusters, for comparisons by hand.
 var clusters = flag.Uint64("clusters", 0, "random cases in each test; 0: a fifth of those that mutations get")
