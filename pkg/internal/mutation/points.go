@@ -250,7 +250,7 @@ func (w *walker) isMessage(call *ast.CallExpr) bool {
 	case *ast.SelectorExpr:
 		name := fun.Sel.Name
 		return strings.HasSuffix(strings.ToLower(name), "errorf") || strings.HasSuffix(name, "rintf") ||
-			name == "Grow" || name == "Close" || name == "Release"
+			name == "Inf" || name == "Grow" || name == "Close" || name == "Release"
 	}
 	return false
 }
