@@ -106,3 +106,23 @@ func TestCapacityLost(t *testing.T) {
 		Requests: failed, Replica: anomaly.NoReplica, OfDeployment: true,
 		Text: "2 of 4 replicas were down; 13 requests failed meanwhile"})
 }
+
+// TestCapacityLostListsTwentyRequests: of more failed requests all count, and the first 20 are listed.
+func TestCapacityLostListsTwentyRequests(t *testing.T) {
+	s := newStage()
+	s.detect(&anomaly.Event{Kind: anomaly.Lost, At: second, Replicas: 2})
+	var first []string
+	for i := range 22 {
+		id := fmt.Sprint("r", i)
+		s.detect(&anomaly.Event{Kind: anomaly.Finished, At: 2 * second,
+			Request: &anomaly.Request{ID: id, Failed: true}})
+		if i < 20 {
+			first = append(first, id)
+		}
+	}
+	s.detect(&anomaly.Event{Kind: anomaly.Restored, At: 21 * second})
+	s.Close(300 * second)
+	s.expect(t, anomaly.Episode{Type: "capacity_lost", Start: second, End: 21 * second, Severity: 0.5, Count: 1,
+		Requests: first, Replica: anomaly.NoReplica, OfDeployment: true,
+		Text: "1 of 2 replicas were down; 22 requests failed meanwhile"})
+}

@@ -345,3 +345,30 @@ func TestRankReadsPairs(t *testing.T) {
 		}
 	}
 }
+
+// TestMeasuredZeroHasNoRelativeError: a measured time of 0 counts in the bias and not in the relative error.
+func TestMeasuredZeroHasNoRelativeError(t *testing.T) {
+	e := perRequest([]float64{0, 10, 20}, []float64{3, 11, 22})
+	near(t, "bias", &e.BiasMS, 2)
+	near(t, "MAPE", e.MAPE, 10)
+	if e = perRequest([]float64{0}, []float64{3}); e.MAPE != nil {
+		t.Errorf("MAPE %v of nothing", *e.MAPE)
+	}
+}
+
+// TestOneClassIsNotListed: the only class is the same as all requests.
+func TestOneClassIsNotListed(t *testing.T) {
+	run := simulatedRun()
+	for _, want := range []int{2, 0} {
+		d, err := compareWithRecording(t, recordedCSV, run, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(d.Fidelity.Classes); got != want {
+			t.Errorf("%d classes, want %d", got, want)
+		}
+		for i := range run.outcomes {
+			run.outcomes[i].SLOClass = "batch"
+		}
+	}
+}

@@ -75,6 +75,61 @@ holdout: [secret]`)
 	}
 }
 
+// TestCombineOfOne: one scenario has its own numbers, also as features. A feature that one of several scenarios
+// lacks is missing.
+func TestCombineOfOne(t *testing.T) {
+	f, err := loadText(t, `version: 1
+score: m.goodput.ratio
+features: {speed: m.ttft.p99}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scenario := func(name string, p99 float64) Scenario {
+		m := healthyMetrics()
+		m.TTFT.P99 = p99
+		r, err := f.Evaluate(runOf(m, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Scenario{name, r}
+	}
+	one, other := scenario("a", 100), scenario("b", 300)
+	if r := f.Combine([]Scenario{one}); len(r.Features) != 1 || *r.Features[0].Value != 100 || r.Score != one.Score {
+		t.Errorf("of one: %+v", r)
+	}
+	if r := f.Combine([]Scenario{one, other}); *r.Features[0].Value != 200 {
+		t.Errorf("of two: %+v", r.Features[0])
+	}
+}
+
+// TestHoldoutErrorIsPlaced: the error about a held-out scenario has the place of its name in the file.
+func TestHoldoutErrorIsPlaced(t *testing.T) {
+	f, err := loadText(t, "version: 1\nscore: m.goodput.ratio\nholdout: [day, moon]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.CheckHoldout([]string{"day", "night"}); err == nil || !strings.Contains(err.Error(), ":3:16: ") {
+		t.Errorf("error %v, want the place 3:16", err)
+	}
+}
+
+// TestNeedsReferences: base and parent are read where an expression names them.
+func TestNeedsReferences(t *testing.T) {
+	for src, want := range map[string][2]bool{
+		"m.goodput.ratio": {}, "ratio(base.ttft.p99, m.ttft.p99)": {true, false},
+		"ratio(parent.ttft.p99, m.ttft.p99)":                 {false, true},
+		"ratio(base.ttft.p99 + parent.ttft.p99, m.ttft.p99)": {true, true},
+	} {
+		f, err := Expression("test", src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if base, parents := f.NeedsReferences(); base != want[0] || parents != want[1] {
+			t.Errorf("%s needs %v and %v, want %v", src, base, parents, want)
+		}
+	}
+}
+
 // Crowding distances by hand.
 func TestCrowding(t *testing.T) {
 	c := func(x ...float64) (v []Value) {

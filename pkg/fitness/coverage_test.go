@@ -2,6 +2,7 @@ package fitness
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"blis/pkg/metrics"
@@ -48,5 +49,29 @@ func TestSampleWarnings(t *testing.T) {
 		`m.cls["critical"].ttft.p90 has 12 samples and needs 100`}
 	if d := cmp.Diff(want, r.Warnings); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestTargetedStatisticsWarn: a time of the requests with a target warns if it leaves others out, and not if all
+// have a target.
+func TestTargetedStatisticsWarn(t *testing.T) {
+	for _, c := range []struct {
+		targets int64
+		covered float64
+		want    int
+	}{{100, 1, 0}, {90, 1, 1}, {200, 0.5, 0}, {150, 0.5, 1}} {
+		r := runOf(healthyMetrics(), nil)
+		r.values[ownTree]["ttft.count"] = 100
+		r.values[ownTree]["targeted.ttft.count"] = float64(c.targets)
+		r.values[ownTree]["targeted.ttft.coverage"] = c.covered
+		got := 0
+		for _, w := range r.sampleWarnings("x", ownTree, "targeted.ttft", "p50", true) {
+			if strings.Contains(w, "whose class has a target") {
+				got++
+			}
+		}
+		if got != c.want {
+			t.Errorf("%d with targets, %v covered: %d warnings, want %d", c.targets, c.covered, got, c.want)
+		}
 	}
 }

@@ -107,3 +107,24 @@ func TestLossesAddUp(t *testing.T) {
 		}
 	})
 }
+
+// TestIdealOf: the best value of a number is 1 for a share, 0 for what should be low, what was offered for what
+// is served, and unknown otherwise.
+func TestIdealOf(t *testing.T) {
+	raw := healthyMetrics()
+	r := runOf(raw, nil)
+	now := func(path string) float64 {
+		x, ok := r.value(ownTree, path)
+		if !ok {
+			t.Fatalf("no %s", path)
+		}
+		return x
+	}
+	for path, want := range map[string]float64{"goodput.ratio": 1, "ttft.p99": 0,
+		"requests.offered": now("requests.offered"), "requests.completed": now("requests.offered"),
+		"ttft.count": 2 * now("ttft.count")} {
+		if got := r.idealOf(path); got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+}

@@ -5,9 +5,13 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"blis/pkg/stream"
 	"blis/pkg/textio"
@@ -270,5 +274,40 @@ func TestWriteReadRoundTrip(t *testing.T) {
 	if err := Write(&bytes.Buffer{}, r, "tool", "1", true); err == nil ||
 		!strings.Contains(err.Error(), "request 0 completed without a first token time") {
 		t.Errorf("a request that was not streamed: %v", err)
+	}
+}
+
+// TestOneOutcomeHasArrivalTimes: one request with the start of its prefill is enough, and no request is not.
+func TestOneOutcomeHasArrivalTimes(t *testing.T) {
+	r := repeating([]int64{10})
+	r.Arrivals = false
+	r.Outcomes[0].ScheduledUS = 5
+	if !r.HasArrivalTimes() {
+		t.Error("one request: HasArrivalTimes is false")
+	}
+	if r.Outcomes = nil; r.HasArrivalTimes() {
+		t.Error("no request: HasArrivalTimes is true")
+	}
+}
+
+// TestIsForeign: files of other programs are, runs are not, and neither is what is no file: reading a FIFO would wait.
+func TestIsForeign(t *testing.T) {
+	dir := folder(t, map[string]string{"run.jsonl": `{"kind":"header","stream":"run","stream_version":2,"tool":"x",` +
+		`"version":"1","seed":0}` + "\n", "table.csv": "a,b\n1,2\n"})
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		time.Sleep(10 * time.Second) // the reader below would wait for this writer
+		if f, err := os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+			f.Close()
+		}
+	}()
+	for name, want := range map[string]bool{"run.jsonl": false, "table.csv": true, "table.csv#x": true, "none": false,
+		"fifo": false, "": false} {
+		if got := IsForeign(filepath.Join(dir, name)); got != want {
+			t.Errorf("%q: %v, want %v", name, got, want)
+		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -120,11 +121,21 @@ func (r *row) remaining() (numbers []int) {
 
 // testUser runs the tests of a package that uses the others for their survivors.
 func testUser(dir string, rows []row, workers int) error {
+	out, err := exec.Command("go", "list", "-deps", "./"+dir).Output()
+	if err != nil {
+		return err
+	}
 	var points []mutation.Point
 	for i := range rows {
+		if !strings.Contains(string(out), "/pkg/"+rows[i].name+"\n") {
+			continue
+		}
 		for _, n := range rows[i].remaining() {
 			points = append(points, rows[i].Points[n])
 		}
+	}
+	if len(points) == 0 {
+		return nil
 	}
 	m, err := mutation.Test(dir, points, len(points), workers, skipped)
 	if err != nil {
