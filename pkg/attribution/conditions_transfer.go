@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"fmt"
+	"math"
 
 	"blis/pkg/llmtext"
 	"blis/pkg/stream"
@@ -119,7 +120,7 @@ func (a *Analyzer) decodesInFullPool(r *request) bool {
 // prefillBusy is the share of the time, from the first to the last arrival, in which the prefill replicas of the
 // deployment of a request had one to compute.
 func (a *Analyzer) prefillBusy(of *request) float64 {
-	d, us, first, last := a.deploymentFor(of), int64(0), never, stream.Micros(0)
+	d, us, first, last := a.deploymentFor(of), int64(0), stream.Micros(math.MaxInt64), stream.Micros(0)
 	for _, r := range a.requests {
 		first, last = min(first, r.times.arrival), max(last, r.times.arrival)
 		if p := r.times.prefill; p != nil && p.computed != never && a.deploymentFor(r) == d {

@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"blis/pkg/stream"
@@ -96,7 +97,7 @@ type LossWindow struct{ FromUS, UntilUS, RunUS stream.Micros }
 
 func (a *Analyzer) lossWindow() (w LossWindow) {
 	var lost []stream.Micros
-	first, last := never, stream.Micros(0)
+	first, last := stream.Micros(math.MaxInt64), stream.Micros(0)
 	for _, r := range a.requests {
 		if r.verdict.judged {
 			first, last = min(first, r.times.arrival), max(last, r.times.arrival)

@@ -1,0 +1,99 @@
+package attribution
+
+import (
+	"encoding/json"
+	"testing"
+
+	"blis/pkg/llmtext"
+	"blis/pkg/stream"
+)
+
+// TestMainGroupsHoldNineTenths: the groups that hold exactly 90 % of the loss suffice.
+func TestMainGroupsHoldNineTenths(t *testing.T) {
+	for _, c := range []struct {
+		losses []float64
+		want   int
+	}{{[]float64{90, 10}, 1}, {[]float64{89, 11}, 2}, {[]float64{50, 40, 10}, 2}, {[]float64{100}, 1}} {
+		l := &Loss{Total: 100}
+		groups := map[Group]*Group{}
+		for i, loss := range c.losses {
+			g := Group{Class: string(rune('a' + i)), Loss: loss}
+			groups[g] = &g
+		}
+		l.keepMain(groups)
+		if len(l.Main) != c.want || l.Main[0].Loss != c.losses[0] {
+			t.Errorf("%v: main groups %+v, want %d", c.losses, l.Main, c.want)
+		}
+	}
+}
+
+// TestSlowedDownFrom500TokensPerToken: decoding is slowed down from 500 prompt tokens for each output token after the
+// first, and an output of one token is not.
+func TestSlowedDownFrom500TokensPerToken(t *testing.T) {
+	for _, c := range []struct {
+		output      int32
+		interfering int64
+		want        bool
+	}{{1, 1 << 40, false}, {2, 500, true}, {2, 499, false}, {11, 5000, true}, {11, 4999, false}} {
+		r := &request{tokens: tokenCounts{output: c.output}, contention: contention{interfering: c.interfering}}
+		if got := r.isSlowedDown(); got != c.want {
+			t.Errorf("%d output tokens, %d interfering: %v, want %v", c.output, c.interfering, got, c.want)
+		}
+	}
+}
+
+// TestWindowOfReplicas: a window counts the requests that were sent from its first instant to before its last.
+func TestWindowOfReplicas(t *testing.T) {
+	a := &Analyzer{topology: topology{replicas: make([]replicaID, 2), names: []string{"main/0", "main/1"}}}
+	for i, routed := range []stream.Micros{9, 10, 15, 19, 20, never} {
+		r := &request{replica: int32(i % 2), times: times{routed: routed}, contention: contention{queue: int32(i)}}
+		if i == 3 {
+			r.verdict.loss = 1
+		}
+		a.requests = append(a.requests, r)
+	}
+	a.requests = append(a.requests, &request{replica: missing, times: times{routed: 12}})
+	all := a.windowReplicas(10, 20)
+	if len(all) != 2 || all[0].Sent != 2 || all[0].Lost != 1 || all[0].LongestQueue != 3 || all[1].Sent != 1 ||
+		all[1].Lost != 0 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// TestPrefillBusy: prefills of 30 and 20 µs of 2 replicas in 100 µs are a quarter of the time.
+func TestPrefillBusy(t *testing.T) {
+	d := &deployment{}
+	if err := json.Unmarshal([]byte(`{"prefill": {"replicas": 2}}`), d); err != nil {
+		t.Fatal(err)
+	}
+	a := &Analyzer{topology: topology{deployed: []*deployment{d}}}
+	for i, p := range []*prefillTimes{{scheduled: 5, computed: 35}, {scheduled: 50, computed: 70},
+		{scheduled: 90, computed: never}, nil} {
+		a.requests = append(a.requests, &request{times: times{arrival: stream.Micros(1000 + 10*i), prefill: p}})
+	}
+	a.requests[3].times.arrival = 1100
+	if got := a.prefillBusy(a.requests[0]); got != 0.25 {
+		t.Errorf("%v, want 0.25", got)
+	}
+}
+
+// TestShortenedIDs: the beginning of an id means the request that has it, and is ambiguous if several have it.
+func TestShortenedIDs(t *testing.T) {
+	for _, c := range []struct {
+		asked     string
+		ambiguous bool
+		kept      int
+	}{{"req-1" + llmtext.CutMark, true, 1}, {"req-2" + llmtext.CutMark, false, 2}, {"req-10", false, 1}} {
+		q := new(Query)
+		if err := q.UnmarshalText([]byte(c.asked)); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []string{"req-10", "req-20", "req-11", "req-20"} {
+			q.collect(&stream.Decision{Request: id})
+		}
+		if q.ambiguous != c.ambiguous || len(q.decisions) != c.kept {
+			t.Errorf("%s: ambiguous %v with %d decisions, want %v and %d", c.asked, q.ambiguous, len(q.decisions),
+				c.ambiguous, c.kept)
+		}
+	}
+}
