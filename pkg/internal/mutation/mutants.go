@@ -51,6 +51,8 @@ func shuffled(points []Point, seed uint64) []Point {
 type runner struct {
 	dir, binary, skip string
 	workers           int
+	// flags keep rapid from storing cases that fail with a mutation.
+	flags []string
 }
 
 // Sample runs the tests of the package in dir, without those that skip matches, for n points of it that the
@@ -71,10 +73,14 @@ func Test(dir string, points []Point, n, workers int, skip string) (*Mutants, er
 		return nil, err
 	}
 	defer os.RemoveAll(temp)
-	r := runner{dir, filepath.Join(temp, "mutants.test"), skip, workers}
+	r := runner{dir, filepath.Join(temp, "mutants.test"), skip, workers, nil}
 	sample, err := r.build(temp, points, n)
 	if err != nil {
 		return nil, err
+	}
+	const noFiles = "-rapid.nofailfile"
+	if r.command(-1, noFiles, "-test.list", "^$").Run() == nil {
+		r.flags = []string{noFiles}
 	}
 	m := &Mutants{Points: sample, Caught: make([]string, len(sample)), Reached: make([]int, len(sample))}
 	reach, err := r.reach(filepath.Join(temp, "reached"), len(sample))
@@ -313,7 +319,7 @@ func (r *runner) reach(file string, points int) ([][]test, error) {
 
 // command calls the test binary with an active point.
 func (r *runner) command(active int, args ...string) *exec.Cmd {
-	limited := append([]string{"-c", `ulimit -v 8000000; exec "$0" "$@"`, r.binary}, args...)
+	limited := slices.Concat([]string{"-c", `ulimit -v 8000000; exec "$0" "$@"`, r.binary}, r.flags, args)
 	command := exec.Command("sh", limited...)
 	command.Dir = r.dir
 	command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", variable, active))

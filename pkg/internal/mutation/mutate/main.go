@@ -89,6 +89,9 @@ func main() {
 		r := row{name, m, map[int]string{}}
 		rows = append(rows, r)
 		fmt.Fprintf(os.Stderr, "%s: %d of %d remain\n", name, len(r.remaining()), len(m.Points))
+		for _, n := range r.remaining() {
+			fmt.Fprintf(os.Stderr, "  %s\n", m.Points[n].Key())
+		}
 	}
 	for _, dir := range []string{"pkg/sim", "pkg/cli"} {
 		if !o.users {
