@@ -129,3 +129,38 @@ func exactEnds(latency des.Time, out, in int64, asks []ask) []des.Time {
 		now = next
 	}
 }
+
+// TestCancel: at 1 GB/s (1000 bytes a µs), transfers 1 and 2 of 10,000 bytes share the sender from 0 on. Without
+// transfer 1 from 10 µs on, where 5,000 bytes of each are left, transfer 2 ends at 15 µs. Transfer 3 of another sender
+// still waits for its latency when it is canceled.
+func TestCancel(t *testing.T) {
+	f := NewFair(0, 1, 100, 1, 1)
+	f.Ask(0, 1, 0, 0, 10_000)
+	f.Ask(0, 2, 0, 1, 10_000)
+	if next := f.Next(); next != 20 {
+		t.Errorf("both end at %d, want 20", next)
+	}
+	if got := f.Cancel(10, func(id int32) bool { return id != 2 }); !slices.Equal(got, []int32{1}) {
+		t.Errorf("canceled %v, want 1", got)
+	}
+	if next := f.Next(); next != 15 {
+		t.Errorf("the other one ends at %d, want 15", next)
+	}
+	if ended := f.Advance(15); !slices.Equal(ended, []int32{2}) {
+		t.Errorf("%v ended, want 2", ended)
+	}
+	f = NewFair(7, 1, 1, 1, 1)
+	f.Ask(0, 3, 0, 0, 1000)
+	f.Ask(0, 4, 0, 0, 1000)
+	f.Advance(7)
+	f.Ask(7, 5, 4, 4, 2000) // begins at 14
+	if got := f.Cancel(8, func(id int32) bool { return id != 3 }); !slices.Equal(got, []int32{4, 5}) {
+		t.Errorf("canceled %v, want 4 and 5", got)
+	}
+	if next := f.Next(); next != 9 { // half of 1000 bytes at 7 to 8, and the rest alone
+		t.Errorf("transfer 3 ends at %d, want 9", next)
+	}
+	if none := f.Cancel(8, func(int32) bool { return false }); none != nil || f.Next() != 9 {
+		t.Errorf("canceled %v of none, next %d", none, f.Next())
+	}
+}
