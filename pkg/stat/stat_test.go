@@ -196,3 +196,12 @@ func BenchmarkSortKeyed(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/sample")
 }
+
+// TestTQuantile: quantiles of Student's t distribution at 97.5 %, from its usual tables.
+func TestTQuantile(t *testing.T) {
+	for v, want := range map[float64]float64{5: 2.5706, 10: 2.2281, 30: 2.0423, 100: 1.9840} {
+		if got := tQuantile(v, z975); math.Abs(got-want) > 3e-3 {
+			t.Errorf("%g degrees of freedom: %.4f, want %.4f", v, got, want)
+		}
+	}
+}
