@@ -84,6 +84,30 @@ func TestMergedInputs(t *testing.T) {
 	}
 }
 
+// TestRecordingsWithoutArrivalTimes: --rate spaces their requests evenly; without it they are an error.
+func TestRecordingsWithoutArrivalTimes(t *testing.T) {
+	text := `{"input_lens": [7, 8, 9], "output_lens": [2, 2, 2], "ttfts": [0.1, 0.1, 0.1], ` +
+		`"itls": [[0.05], [0.05], [0.05]]}`
+	o := Options{Import: []Import{{"vllm-bench", file(t, "a.json", text)}}}
+	if _, err := generate("", o); err == nil || !strings.Contains(err.Error(), "has no arrival times; --rate R") {
+		t.Errorf("without --rate: error %v", err)
+	}
+	o.Rate = 4
+	if list := arrivals(t, "", o); len(list) != 3 || list[2].Request.ArrivalUS-list[1].Request.ArrivalUS != 250_000 {
+		t.Errorf("at 4 a second: %v", list)
+	}
+}
+
+// TestSharedPrefixIsForRecordings: --shared-prefix is an error for other traces.
+func TestSharedPrefixIsForRecordings(t *testing.T) {
+	for format, ok := range map[string]bool{"vllm-bench": true, "mooncake": false} {
+		o := Options{Import: []Import{{format, "x"}}, SharedPrefix: 100}
+		if err := o.validateImports(); (err == nil) != ok {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+}
+
 // An error in one input comes after all earlier arrivals of all inputs.
 func TestErrorInMergedInputs(t *testing.T) {
 	a, b := file(t, "a.csv", earlyText), file(t, "b.csv", "arrival_s,input_tokens,output_tokens\n1,1,1\n3,x,1\n")
