@@ -178,3 +178,13 @@ func TestCancellation(t *testing.T) {
 		t.Errorf("ends with %v", err)
 	}
 }
+
+// TestHeaderOfTraceV2IsNamed: the header alone is not the recording, and the error says which file is.
+func TestHeaderOfTraceV2IsNamed(t *testing.T) {
+	in := text("model: x\n")
+	in.Name = "run.header.yaml"
+	if _, err := Read(context.Background(), in, ""); err == nil ||
+		!strings.Contains(err.Error(), "this is the header of a TraceV2; name the CSV file instead") {
+		t.Errorf("error %v", err)
+	}
+}
