@@ -9,7 +9,8 @@
 // sets it, FILE#NAME selects runs, and - is stdin (after --, also -#NAME). All recordings must be
 // of one setup. -c FILE is a cluster file with the recorded engine settings; if it has several
 // deployments, add --model. Without it, give --model, --gpu and --tp; settings are then those that
-// the recording states, and defaults.
+// the recording states, and defaults. Files that the cluster file names must be below its folder; --allow-paths
+// lets them be anywhere.
 //
 // What is fitted depends on what was recorded:
 //

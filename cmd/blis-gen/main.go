@@ -6,7 +6,8 @@
 //
 //   - SPEC is a YAML or JSON file that describes clients: their shares of the rate, arrival processes, length
 //     distributions and shared prefixes. A client sends single requests, conversations, chains of thought or agent
-//     workflows, or is a set of closed-loop users. schemas/spec.md is the reference.
+//     workflows, or is a set of closed-loop users. schemas/spec.md is the reference. Files of arrival times that it
+//     names must be below its folder; --allow-paths lets them be anywhere.
 //   - --scenario NAME is a built-in spec; without any source, chat is used.
 //   - --import FORMAT:FILE converts a public trace, compressed or not. Several traces are merged by time.
 //     recording:FILE replays a recording of a real server in any format that blis-calibrate reads, and

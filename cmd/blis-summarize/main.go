@@ -92,7 +92,8 @@
 //	tokens          lengths of prompts and outputs, their correlation; also by class, tenant, model
 //	sessions        model calls, tool calls, longest chain, parallel calls, think times, tool times
 //	load            with -c FILE, a cluster file (-c "" is the built-in cluster): model calls/s, divided
-//	                by the cluster's maximum; 1 is saturation (go doc ./pkg/capacity)
+//	                by the cluster's maximum; 1 is saturation (go doc ./pkg/capacity). Files that it names must
+//	                be below its folder; --allow-paths lets them be anywhere
 //
 // # Formats
 //
