@@ -49,6 +49,8 @@ func TestFairStories(t *testing.T) {
 		{NewFair(0, 10, 4, 1, 2), []ask{{0, 0, 0, 4000}, {0, 0, 1, 4000}}, []des.Time{1, 1}},
 		{NewFair(0, 10, 8, 1, 2), []ask{{0, 0, 0, 50000}, {0, 0, 1, 50000}}, []des.Time{10, 10}},
 		{NewFair(0, 1, 1, 1, 1), []ask{{7, 0, 0, 0}}, []des.Time{8}},
+		// A sender and a receiver that come later share nothing.
+		{NewFair(0, 1, 1, 0, 0), []ask{{0, 3, 2, 1000}}, []des.Time{1}},
 	} {
 		if have := ends(c.fair, c.asks); !slices.Equal(have, c.want) {
 			t.Errorf("%v: end at %v, want %v", c.asks, have, c.want)

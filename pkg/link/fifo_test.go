@@ -15,7 +15,7 @@ func TestFIFO(t *testing.T) {
 		{1700, 0, Transfer{1700, 2026, 2076}},
 		{1800, 1, Transfer{1800, 2076, 2127}},
 		{4800, 10485760, Transfer{4800, 4800, 5270}},
-		{9000, 25e6, Transfer{9000, 9000, 10050}},
+		{9000, 25e9, Transfer{9000, 9000, 1_009_050}},
 	} {
 		if have := l.Ask(c.at, c.bytes); have != c.want {
 			t.Errorf("%g bytes at %d: %+v, want %+v", c.bytes, c.at, have, c.want)
