@@ -21,6 +21,8 @@ type Pool struct {
 	MaxReplicas int            `yaml:"max_replicas" json:"max_replicas,omitempty"`
 	Engine      Engine         `yaml:"engine" json:"engine"`
 	Latency     Latency        `yaml:"latency" json:"latency"`
+	KVTiers     []KVTier       `yaml:"kv_tiers" json:"kv_tiers,omitempty"`
+	KVOffload   *KVOffload     `yaml:"kv_offload" json:"kv_offload,omitempty"`
 	Derived     *Derived       `yaml:"derived" json:"derived,omitempty"`
 	Computed    *Computed      `yaml:"-" json:"computed,omitempty"`
 	Printed     map[string]any `yaml:"computed" json:"-"`
@@ -167,7 +169,8 @@ func (d *Deployment) prefillPool() *Deployment {
 	p := d.Prefill
 	return &Deployment{ID: d.ID + ".prefill", Model: d.Model, ModelConfig: d.ModelConfig, Architecture: d.Architecture,
 		GPU: p.GPU, Replicas: p.Replicas, MinReplicas: p.MinReplicas, MaxReplicas: p.MaxReplicas, Cost: d.Cost,
-		Engine: p.Engine, Latency: p.Latency, Derived: p.Derived, Computed: p.Computed, Printed: p.Printed}
+		Engine: p.Engine, Latency: p.Latency, KVTiers: p.KVTiers, KVOffload: p.KVOffload, Derived: p.Derived,
+		Computed: p.Computed, Printed: p.Printed}
 }
 
 // eachPool calls f for d, at path at, and for its prefill pool as a deployment of its own.
@@ -178,12 +181,14 @@ func (d *Deployment) eachPool(at string, f func(d *Deployment, at string) error)
 	p := d.prefillPool()
 	err := f(p, at+".prefill")
 	*d.Prefill = Pool{GPU: p.GPU, Replicas: p.Replicas, MinReplicas: p.MinReplicas, MaxReplicas: p.MaxReplicas,
-		Engine: p.Engine, Latency: p.Latency, Derived: p.Derived, Computed: p.Computed, Printed: p.Printed}
+		Engine: p.Engine, Latency: p.Latency, KVTiers: p.KVTiers, KVOffload: p.KVOffload, Derived: p.Derived,
+		Computed: p.Computed, Printed: p.Printed}
 	return err
 }
 
 // poolKeys are what a pool may state.
-var poolKeys = []string{"gpu", "replicas", "min_replicas", "max_replicas", "engine", "latency"}
+var poolKeys = []string{"gpu", "replicas", "min_replicas", "max_replicas", "engine", "latency", "kv_tiers",
+	"kv_offload"}
 
 // splitPools completes the pools of disaggregated deployments by what the deployment states, and moves the decode pool
 // into the deployment. It reports whether it changed the document. A prefill pool that --print-config has written is
@@ -257,8 +262,6 @@ func (d *Deployment) validatePool(path string, errorf strictyaml.Errorf) error {
 		return errorf(path+".transfer.on_expiry", "must be %s or %s, is %q", expiryFail, expiryRecompute, t.OnExpiry)
 	case !slices.Contains(deciders, d.Decider.Type):
 		return errorf(path+".decider.type", "must be one of %q, is %q", deciders, d.Decider.Type)
-	case len(d.KVTiers) > 0:
-		return errorf(path+".kv_tiers", "are not supported for a disaggregated deployment")
 	}
 	return cmp.Or(d.prefillPool().validateBounds(path+".prefill", errorf),
 		between("transfer.latency_us", d.Transfer.LatencyUS, 0, maxLatencyUS),

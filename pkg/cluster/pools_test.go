@@ -47,6 +47,33 @@ func TestPoolBounds(t *testing.T) {
 	}
 }
 
+// TestPoolTiers: each pool has tiers of its own, by default those of the deployment.
+func TestPoolTiers(t *testing.T) {
+	for _, c := range []struct {
+		text            string
+		prefill, decode int // blocks
+	}{
+		{pools + ", " + oneTier, 512, 512},
+		{pools + ", " + oneTier + ", decode: {kv_tiers: []}", 512, 0},
+		{pools + ", prefill: {kv_tiers: [{tier: cpu, blocks: 7, " + tierLinks + "}]}", 7, 0},
+		{pools + ", " + oneTier + ", kv_offload: {eviction: lfu}, prefill: {kv_offload: {min_load_blocks: 2}}", 512, 512},
+	} {
+		d, _, err := parseDeployment(c.text)
+		if err != nil {
+			t.Fatalf("%s: %v", c.text, err)
+		}
+		p := d.Prefill
+		if p.Computed.KVTierBlocks != c.prefill || d.Computed.KVTierBlocks != c.decode {
+			t.Errorf("%s: %d and %d blocks, want %d and %d", c.text, p.Computed.KVTierBlocks, d.Computed.KVTierBlocks,
+				c.prefill, c.decode)
+		}
+		if strings.Contains(c.text, "lfu") && (p.KVOffload.Eviction != "lfu" || p.KVOffload.MinLoadBlocks != 2 ||
+			d.KVOffload.MinLoadBlocks != 1) {
+			t.Errorf("%s: %+v and %+v", c.text, p.KVOffload, d.KVOffload)
+		}
+	}
+}
+
 func TestPoolErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"model: meta-llama/Llama-3.1-8B, gpu: H100, prefill: {replicas: 2}",
@@ -65,7 +92,9 @@ func TestPoolErrors(t *testing.T) {
 			"must have KV blocks as large as those of the decode pool"},
 		{pools + ", prefill: {replicas: 2, max_replicas: 1}", "prefill.max_replicas: must be between replicas, 2, and"},
 		{pools + ", prefill: {min_replicas: 1}", "prefill.min_replicas: has no effect without max_replicas"},
-		{pools + ", " + oneTier, "kv_tiers: are not supported for a disaggregated deployment"},
+		{pools + ", prefill: {kv_tiers: [{tier: cpu, gib: 1}]}", "prefill.kv_tiers[0].load.gb_per_s"},
+		{pools + ", " + oneTier + ", prefill: {engine: {enable_prefix_caching: false}}",
+			"prefill.kv_tiers: need engine.enable_prefix_caching"},
 		{"model: google/gemma-3-12b-it, gpu: H100, architecture: disaggregated", "several KV cache groups"},
 		{"model: x, architecture: disaggregated, engine: {num_gpu_blocks_override: 9}, latency: {beta_us: [1, 1, 1]}",
 			"engine.kv_bytes_per_block is not in the file: must be set for the transfer between pools"},

@@ -115,9 +115,9 @@ func (c *resolver) tiers(d *Deployment, at string) error {
 	return nil
 }
 
-// HasTiers reports whether a deployment has tiers.
+// HasTiers reports whether a deployment or a pool has tiers.
 func (c *Config) HasTiers() bool {
-	return slices.ContainsFunc(c.Deployments, func(d Deployment) bool { return len(d.KVTiers) > 0 })
+	return slices.ContainsFunc(c.Pools(), func(d *Deployment) bool { return len(d.KVTiers) > 0 })
 }
 
 // blockBytes computes the size of a KV block for a purpose.

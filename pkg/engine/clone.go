@@ -58,6 +58,7 @@ func (o *offload) clone(tree *kv.Tree) *offload {
 		d.uses[i].User, d.uses[i].stores = o.uses[i].User.Clone(), slices.Clone(o.uses[i].stores)
 	}
 	d.loading, d.storing, d.started = slices.Clone(o.loading), slices.Clone(o.storing), slices.Clone(o.started)
+	d.pulling = slices.Clone(o.pulling)
 	for _, list := range [][]underWay{d.loading, d.storing} {
 		for i := range list {
 			list[i].extents = slices.Clone(list[i].extents)

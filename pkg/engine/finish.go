@@ -92,6 +92,7 @@ func (e *Engine) dropFinished() {
 		}
 		e.result.Done = append(e.result.Done, Result{Tag: q.tag, Generated: int(q.output), Gaps: q.gaps})
 		if q.hold {
+			e.endUse(s)
 			q.state = held
 			e.offload.held++
 			continue

@@ -97,18 +97,18 @@ func (e *Engine) skipStoring(s int32) bool {
 func (e *Engine) tryLoad(s int32, cached, tokens int) attempt {
 	o, q := e.offload, &e.seqs[s]
 	hit := int32(cached) / o.blockSize
-	switch {
-	case q.remote && !e.pull(s, hit):
-		return blocked
-	case q.pulled && q.state == loading:
-		return passed
-	case o.store == nil:
-		return noLoad
+	var n int32
+	var busy bool
+	if o.store != nil {
+		n, busy = o.store.Lookup(e.cache.Path(q.kv), o.blockSize, hit, int32(tokens)/o.blockSize)
 	}
-	n, busy := o.store.Lookup(e.cache.Path(q.kv), o.blockSize, hit, int32(tokens)/o.blockSize)
 	switch {
 	case busy:
 		e.skip(s)
+	case q.remote:
+		if !e.pull(s, hit) {
+			return blocked
+		}
 	case n == 0 || int(n) < o.cfg.MinLoadBlocks:
 		return noLoad
 	case !e.load(s, hit, n):
@@ -135,7 +135,8 @@ func (e *Engine) load(s, hit, n int32) bool {
 	t := o.loads.Ask(e.now, float64(float64(n)*o.cfg.BlockBytes))
 	x := Transfer{Transfer: t, Load: true, Tag: q.tag, Blocks: n}
 	u.offered = hit + n
-	e.startLoading(s, hit, underWay{Transfer: x, seq: s, extents: list})
+	o.loading = append(o.loading, underWay{Transfer: x, seq: s, extents: list})
+	e.startLoading(s, hit, &x)
 	return true
 }
 
@@ -149,11 +150,10 @@ func (e *Engine) holdForLoad(q *sequence, upto int) bool {
 }
 
 // startLoading takes the waiting request s, which has hit blocks from the cache, to the loading ones.
-func (e *Engine) startLoading(s, hit int32, x underWay) {
+func (e *Engine) startLoading(s, hit int32, x *Transfer) {
 	o := e.offload
 	u := &o.uses[s]
-	o.loading = append(o.loading, x)
-	o.started = append(o.started, x.Transfer)
+	o.started = append(o.started, *x)
 	u.loadEnd, u.hit, u.loaded, u.reached = x.Ended, hit, x.Blocks, false
 	e.dequeue(s)
 	e.seqs[s].state = loading
@@ -256,7 +256,7 @@ func (e *Engine) keepsBlocks(s int32) bool {
 	case q.state == loading:
 		known := o.uses[s].loadEnd <= e.now // when a batch was formed last
 		if !o.ending {
-			known = !slices.ContainsFunc(o.loading, func(t underWay) bool { return t.seq == s })
+			known = !o.isLoading(s)
 		}
 		if known {
 			return false
@@ -275,6 +275,12 @@ func (e *Engine) keepsBlocks(s int32) bool {
 	e.endUse(s)
 	o.late = append(o.late, s)
 	return true
+}
+
+// isLoading reports whether a transfer to the blocks of s has not ended.
+func (o *offload) isLoading(s int32) bool {
+	is := func(t underWay) bool { return t.seq == s }
+	return slices.ContainsFunc(o.loading, is) || slices.ContainsFunc(o.pulling, is)
 }
 
 // endTransfers removes from a list the transfers that have ended at now.

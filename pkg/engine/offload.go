@@ -12,9 +12,11 @@ import (
 // OffloadConfig is a tier below the KV cache: the memory of the host. At the end of each step its requests offer the
 // blocks that are full, and requests that are not running load what the cache lacks. The rules are those of vLLM's
 // OffloadingConnector (vllm/distributed/kv_transfer/kv_connector/v1/offloading/scheduler.py in 0.33). Without a Store
-// there is no tier, and blocks move between replicas (see pull.go).
+// there is no tier.
 type OffloadConfig struct {
 	Store *tier.Store
+	// Pools: blocks move between replicas (see pull.go).
+	Pools bool
 	// BlockBytes is the size of a block.
 	BlockBytes float64
 	// A request loads at least MinLoadBlocks.
@@ -30,10 +32,11 @@ type OffloadConfig struct {
 	ByArrival bool
 }
 
-// Transfer is a transfer between the cache and the tier.
+// Transfer is a transfer between the cache and the tier, or to the cache from that of another replica.
 type Transfer struct {
 	link.Transfer
 	Load   bool
+	Pull   bool  // from another replica
 	Left   bool  // the request has left
 	Tag    int32 // of the request
 	Blocks int32
@@ -46,11 +49,11 @@ type offload struct {
 	loads, stores link.FIFO
 	blockSize     int32
 	uses          []use // by sequence
-	// loading and storing are the transfers that have not ended, each in order. started are those since the last call
-	// of Transfers.
-	loading, storing []underWay
-	started          []Transfer
-	held             int // sequences in this state
+	// loading and storing are the transfers that have not ended, each in order, and pulling those from other replicas.
+	// started are those since the last call of Transfers.
+	loading, storing, pulling []underWay
+	started                   []Transfer
+	held                      int // sequences in this state
 	// fills has, for each phase of the cache's clock, the decoding sequences that fill a block then. refused are the
 	// sequences whose last offer was refused.
 	fills   [][]int32
@@ -155,7 +158,7 @@ func (o *offload) use(s int32) *use {
 }
 
 // busy reports whether a transfer is under way, or will be.
-func (o *offload) busy() bool { return len(o.loading)+len(o.storing)+o.held > 0 }
+func (o *offload) busy() bool { return len(o.loading)+len(o.pulling)+len(o.storing)+o.held > 0 }
 
 // Transfers returns the transfers that were asked for since the last call. They are valid until the next one.
 func (e *Engine) Transfers() []Transfer {
@@ -248,9 +251,10 @@ func (e *Engine) startWithTier(now des.Time) {
 	e.askAll(e.current, e.current.End)
 }
 
-// coasts reports whether no request loads, and none has left since a batch was formed last.
+// coasts reports whether no request loads, and none has left since a batch was formed last. Other replicas could send
+// requests to one of a pool at any end of a step.
 func (o *offload) coasts() bool {
-	return o == nil || o.store != nil && len(o.loading)+len(o.left)+len(o.orphans)+len(o.late)+o.held == 0
+	return o == nil || !o.cfg.Pools && len(o.loading)+len(o.left)+len(o.orphans)+len(o.late) == 0
 }
 
 // askAll asks for the stores of b, whose step ends at end.

@@ -12,6 +12,10 @@ import (
 // (vllm/distributed/kv_transfer/kv_connector/v1/nixl/pull_scheduler.py in 0.33): when it is tried in the queue, the
 // blocks that the cache lacks for its prompt are allocated, the partial one too, and the caller, who has the links
 // between replicas, moves them. All that is like a load from a tier. Then the request computes the last token again.
+//
+// With a tier the rules are those of vLLM's MultiConnector (multi_connector.py there) with the NixlConnector before the
+// OffloadingConnector: a request whose prompt is to be pulled waits for transfers of its blocks at the tier, too, but
+// loads none. The tier gets the blocks that it pulled like all others.
 
 // pull starts the transfer of the prompt of the waiting request s, of which the cache has hit blocks. It returns false
 // if the prompt does not fit into the cache together with what prompts in chunks and other transfers still need.
@@ -23,8 +27,10 @@ func (e *Engine) pull(s, hit int32) bool {
 	}
 	n := (tokens+o.blockSize-1)/o.blockSize - hit
 	q.remote, q.pulled = false, true
-	e.startLoading(s, hit, underWay{Transfer: Transfer{Transfer: link.Transfer{Asked: e.now, Started: e.now,
-		Ended: math.MaxInt64}, Load: true, Tag: q.tag, Blocks: n}, seq: s})
+	x := underWay{Transfer: Transfer{Transfer: link.Transfer{Asked: e.now, Started: e.now, Ended: math.MaxInt64},
+		Load: true, Pull: true, Tag: q.tag, Blocks: n}, seq: s}
+	o.pulling = append(o.pulling, x)
+	e.startLoading(s, hit, &x.Transfer)
 	return true
 }
 
@@ -32,7 +38,7 @@ func (e *Engine) pull(s, hit int32) bool {
 // during their transfers whose blocks are now freed; while a step runs, this waits for its end.
 func (e *Engine) EndPull(s int32, now des.Time) (left []int32) {
 	o := e.offload
-	o.loading = slices.DeleteFunc(o.loading, func(t underWay) bool { return t.seq == s })
+	o.pulling = slices.DeleteFunc(o.pulling, func(t underWay) bool { return t.seq == s })
 	o.uses[s].loadEnd, e.own.known = now, false
 	if e.inFlight {
 		return nil
@@ -57,4 +63,4 @@ func (e *Engine) Held() int {
 }
 
 // Pulling returns how many transfers from other replicas are under way.
-func (e *Engine) Pulling() int { return len(e.offload.loading) }
+func (e *Engine) Pulling() int { return len(e.offload.pulling) }

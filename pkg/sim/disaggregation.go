@@ -171,7 +171,7 @@ func (s *simulation) enqueuePrefill(slot int32) error {
 		order = s.router.policies.Scheduler.Order(s.router.views.local(s, r, at))
 	}
 	r.handoff.seq = s.replicas[at].engine.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: r.tokens(), Output: 1,
-		Order: order, Hold: true})
+		Order: order, Priority: r.out.Priority, Hold: true})
 	if err := s.observers.notify(s, onEnqueue, slot); err != nil {
 		return err
 	}
@@ -188,6 +188,7 @@ func (s *simulation) prefilled(slot int32) {
 	s.router.flow.recordDeparture(r)
 	s.router.flow.recordSend(r.replica)
 	r.handoff.stage = atPrefill
+	s.transfers.left[slot] = r.out.ID // the prefill replica's tier may get blocks yet
 	r.recordPrefill(&r.out.PrefilledUS, s.now)
 	s.replicas[r.replica].awaited.computed++
 	d := &s.deployments[s.replicas[r.replica].deployment]

@@ -28,6 +28,12 @@ func TestReferenceOnDisaggregationFleets(t *testing.T) {
 	compareSeeds(t, 2000, 200, reference.RandomDisaggregationFleets, 5551, 10371)
 }
 
+// TestReferenceOnDisaggregationTiers is TestReferenceOnDisaggregation with tiers in both pools or one of them, and
+// sometimes with an auto-scaler or replicas that fail.
+func TestReferenceOnDisaggregationTiers(t *testing.T) {
+	compareSeeds(t, 3000, 200, reference.RandomDisaggregationHosts)
+}
+
 // TestRedirectedPromptIsReported has a decode replica that drains and sends a request back to routing. Its prompt,
 // which names nothing, is in the cache of the prefill replica, and the router reads that in a snapshot.
 func TestRedirectedPromptIsReported(t *testing.T) {
@@ -75,9 +81,11 @@ func setPools(d *cluster.Deployment, c *reference.Config) {
 	}
 	p := deploymentOf(x.Pool)
 	setGroups(&p, &x.Pool)
+	setTier(&p, &x.Pool)
 	p.Computed.KVBlockBytes, d.Computed.KVBlockBytes = int64(x.BlockBytes), int64(x.BlockBytes)
 	d.Architecture = cluster.Disaggregated
-	d.Prefill = &cluster.Pool{Replicas: p.Replicas, Engine: p.Engine, Latency: p.Latency, Computed: p.Computed}
+	d.Prefill = &cluster.Pool{Replicas: p.Replicas, Engine: p.Engine, Latency: p.Latency, KVTiers: p.KVTiers,
+		KVOffload: p.KVOffload, Computed: p.Computed}
 	d.Transfer = &cluster.PDTransfer{LatencyUS: x.LatencyUS, OutGBPerS: x.OutGBPerS, InGBPerS: x.InGBPerS,
 		Granularity: "request", HopUS: x.HopUS, LeaseS: float64(x.LeaseUS) / 1e6, OnExpiry: "fail"}
 	if x.LeaseUS == 0 {

@@ -44,7 +44,7 @@ var brokenHandoffs = []rule{
 	{"and are then free", "sim/handoff_ends.go",
 		"\ts.replicas[at].engine.Release(seq)\n", ""},
 	{"a replica may wait for the end of transfers", "engine/offload.go",
-		"len(o.loading)+len(o.storing)+o.held > 0", "len(o.loading)+len(o.storing) > 0"},
+		"len(o.storing)+o.held > 0", "len(o.storing) > 0"},
 	{"the end of a transfer wakes the prefill replica", "sim/handoff_ends.go",
 		"\ts.telemetry.afterChange(s, at)\n	s.router.flow.schedule(s)\n	s.markReady(at)\n}\n\n// endHandoff",
 		"	s.telemetry.afterChange(s, at)\n}\n\n// endHandoff"},
@@ -82,4 +82,25 @@ var brokenHandoffs = []rule{
 	{"prefill routing has a state of its own", "policy/build.go",
 		"p.PrefillRouting = build(x, r, \"prefill_routing\", \"routing policy\", routers())",
 		"_, p.PrefillRouting = r, p.Routing"},
+}
+
+// brokenPoolTiers are rules of tiers at prefill and decode replicas.
+var brokenPoolTiers = []rule{
+	{"a request to be pulled waits for transfers at the tier", "engine/load.go", "\tcase busy:\n",
+		"\tcase busy && !q.remote:\n"},
+	{"it loads nothing", "engine/load.go", "\tcase q.remote:\n", "\tcase q.remote && n == 0:\n"},
+	{"the tier gets the blocks of a prompt when it is computed", "engine/finish.go",
+		"\t\t\te.endUse(s)\n\t\t\tq.state = held\n", "\t\t\tq.state = held\n"},
+	{"pulled blocks of an aborted request are free when they have arrived", "engine/load.go",
+		"|| slices.ContainsFunc(o.pulling, is)", ""},
+	{"a replica may wait for pulled blocks only", "engine/offload.go", "+len(o.pulling)+", "+"},
+	{"loaded tokens are those of the prefill replica", "sim/transfers.go",
+		"a.Loaded > 0 && r.out.PrefillScheduledUS.IsZero() &&", "a.Loaded > 0 &&"},
+	{"of the first one", "sim/transfers.go", "(r.handoff.stage != prefilling || r.isFirstWay())",
+		"(r.handoff.stage != prefilling || s.now >= 0)"},
+	{"blocks at a prefill replica have the priority of their request", "sim/disaggregation.go",
+		"Priority: r.out.Priority, Hold: true", "Hold: true"},
+	{"stores of a prompt that is computed are its request's", "sim/disaggregation.go",
+		"\ts.transfers.left[slot] = r.out.ID //", "\t//"},
+	{"a pool does not coast", "engine/offload.go", "!o.cfg.Pools &&", "o.held == 0 &&"},
 }

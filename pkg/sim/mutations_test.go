@@ -360,6 +360,7 @@ func TestMutations(t *testing.T) {
 		{brokenPoolFailures, []string{"^TestStories$", "^TestReferenceOnDisaggregationFailures$"}},
 		{brokenPoolScaling, []string{"^(TestStories|TestRedirectedPromptIsReported)$",
 			"^TestReferenceOnDisaggregationFleets$"}},
+		{brokenPoolTiers, []string{"^TestStories$", "^TestReferenceOnDisaggregationTiers$", "^TestQuietStoresOfPools$"}},
 		{brokenPlacement, []string{"^TestStories$", "^TestReferenceOnScalingFleets$"}},
 		{brokenScaling, []string{"^TestStories$", "^TestReferenceOnScaling$"}},
 	} {

@@ -75,7 +75,7 @@ var brokenTiers = []rule{
 		"\t\tu.stores = append(u.stores, blockStore{m.Lo, m.Hi, t.Ended})\n" +
 			"\t\te.cache.Fence(e.seqs[p.seq].kv, m.Lo, m.Hi, t.Ended)\n"},
 	{"a lookup goes up to the last full block", "engine/load.go",
-		"int32(tokens)/o.blockSize)\n\tswitch", "int32(tokens-1)/o.blockSize)\n\tswitch"},
+		"hit, int32(tokens)/o.blockSize)\n", "hit, int32(tokens-1)/o.blockSize)\n"},
 	{"a request is passed while its blocks are in a transfer", "engine/load.go",
 		"\tcase busy:\n", "\tcase busy && n < 0:\n"},
 	{"pending blocks do not end a lookup", "tier/store.go",

@@ -25,6 +25,14 @@ func TestQuietStoresOfFleets(t *testing.T) {
 	}
 }
 
+// TestQuietStoresOfPools is TestQuietStores with prefill and decode pools.
+func TestQuietStoresOfPools(t *testing.T) {
+	for _, seed := range seeds(1000, 100) {
+		c, requests := reference.RandomDisaggregationHosts(seed)
+		compareQuiet(t, seed, c, requests)
+	}
+}
+
 // compareQuiet compares a run with all records of transfers with those without.
 func compareQuiet(t *testing.T, seed uint64, c reference.Config, requests []reference.Request) {
 	t.Helper()

@@ -314,8 +314,8 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	if diff := diffTransfers(want.Transfers, got.transfers); diff != "" {
 		return diff
 	}
-	if c.Disaggregation != nil { // which pool had what is not known
-		return ""
+	if c.Disaggregation != nil { // which pool had what else is not known
+		return got.tierTotals(want)
 	}
 	return cmp.Or(got.totals(want, c.NumBlocks-1), got.tierTotals(want))
 }
@@ -448,7 +448,11 @@ func readRun(t *testing.T, run []byte, replicas, decode int, numbers fleetNumber
 			if err := r.Decode(&x); err != nil {
 				t.Fatal(err)
 			}
-			got.transfers[x.Replica] = append(got.transfers[x.Replica], transferOf(&x))
+			at := int(x.Replica)
+			if x.Deployment == "main.prefill" {
+				at += decode
+			}
+			got.transfers[at] = append(got.transfers[at], transferOf(&x))
 		case stream.KindMetrics:
 			if err := r.Decode(&got.metrics); err != nil {
 				t.Fatal(err)

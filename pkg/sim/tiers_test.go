@@ -48,7 +48,8 @@ func loadedTokens(o *stream.Outcome) int {
 }
 
 func transferOf(x *stream.Transfer) reference.Transfer {
-	return reference.Transfer{Load: x.Type != stream.TransferStore, Request: x.Request, Blocks: int(x.Blocks),
+	return reference.Transfer{Load: x.Type != stream.TransferStore, Pull: x.Type == stream.TransferPD,
+		Request: x.Request, Blocks: int(x.Blocks),
 		AskedUS: int64(x.AskedUS), StartedUS: int64(x.StartedUS), EndedUS: int64(x.EndedUS),
 		Failed: x.Incomplete}
 }
@@ -63,7 +64,7 @@ func (got *runFields) tierTotals(want reference.Result) string {
 	for _, list := range want.Transfers {
 		for _, x := range list {
 			switch {
-			case x.Failed:
+			case x.Failed || x.Pull:
 			case x.Load:
 				loaded += int64(x.Blocks)
 			default:

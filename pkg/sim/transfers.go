@@ -37,7 +37,7 @@ type transfers struct {
 	count int64 // so far
 	// expired counts leases that ran out.
 	expired int64
-	left    map[int32]string // the ids of requests that are final, by tag
+	left    map[int32]string // the ids of requests that are final or have left their prefill replica, by tag
 	links   []poolLink       // between the pools of disaggregated deployments
 	// quiet: stores between a cache and a tier are not among them.
 	quiet bool
@@ -45,17 +45,17 @@ type transfers struct {
 
 // offloadConfig converts the tier of a deployment or its connection to other pools, nil if it has neither.
 func offloadConfig(d *cluster.Deployment, tree *kv.Tree, byArrival bool) *engine.OffloadConfig {
-	if d.Disaggregates() {
-		return &engine.OffloadConfig{ByArrival: byArrival}
-	}
 	if len(d.KVTiers) == 0 {
+		if d.Disaggregates() {
+			return &engine.OffloadConfig{Pools: true, ByArrival: byArrival}
+		}
 		return nil
 	}
 	t := &d.KVTiers[0]
 	return &engine.OffloadConfig{Store: tier.NewStore(tree, d.Computed.KVTierBlocks, d.KVOffload.Eviction),
 		BlockBytes: float64(d.Computed.KVBlockBytes), MinLoadBlocks: d.KVOffload.MinLoadBlocks,
-		Threshold: d.KVOffload.UsedShare(),
-		Loads:     link.Speed(t.Load), Stores: link.Speed(t.Store), ByArrival: byArrival}
+		Threshold: d.KVOffload.UsedShare(), Pools: d.Disaggregates(),
+		Loads: link.Speed(t.Load), Stores: link.Speed(t.Store), ByArrival: byArrival}
 }
 
 // schedule schedules the ends of the transfers that replica i has just asked for. Those between pools end when their
@@ -68,8 +68,8 @@ func (all *transfers) schedule(s *simulation, i int32) {
 		}
 		x := transfer{Transfer: t, replica: i, request: id, fromPrefill: missing}
 		slot := all.add(&x)
-		if p := s.deployments[s.replicas[i].deployment].pool; p != nil {
-			s.startPull(slot, p)
+		if t.Pull {
+			s.startPull(slot, s.deployments[s.replicas[i].deployment].pool)
 			continue
 		}
 		s.events.queue.Push(des.NewEvent(t.Ended, transferEnd, x.number, slot))
@@ -160,8 +160,11 @@ func (all *transfers) start(s *simulation, i int32, started bool) error {
 	formed := s.replicas[i].engine.Formed()
 	for _, step := range formed {
 		for _, a := range step.Admitted {
-			if a.Loaded > 0 {
-				s.request(a.Tag).out.LoadedTokens = &stream.LoadedTokens{CPU: int64(a.Loaded)}
+			// Those of the prefill replica, as the cached ones, or of the only replica.
+			r := s.request(a.Tag)
+			if a.Loaded > 0 && r.out.PrefillScheduledUS.IsZero() &&
+				(r.handoff.stage != prefilling || r.isFirstWay()) {
+				r.out.LoadedTokens = &stream.LoadedTokens{CPU: int64(a.Loaded)}
 			}
 		}
 	}

@@ -50,7 +50,7 @@ def run(bin_, case):
             preemptions.append([record["at_us"], record["request"], record["deployment"]])
         elif record["kind"] == "transfer":
             transfers.append([record["type"], record["request"], record["blocks"], record["asked_us"], record["started_us"],
-                              record["ended_us"]])
+                              record["ended_us"], record["deployment"]])
         elif record["kind"] == "outcome":
             if "loaded_tokens" in record:  # vLLM computes the last token again
                 record["cached_tokens"] = min(record["cached_tokens"] + record["loaded_tokens"]["cpu"], record["input_tokens"] - 1)
@@ -61,12 +61,12 @@ def run(bin_, case):
 def part(run, side):
     """What a pool did in a run, all of it without pools; as if the requests of a prefill pool had ended there."""
     if side is None:
-        return {**run, "preemptions": [p[:2] for p in run["preemptions"]]}
+        return {**run, "preemptions": [p[:2] for p in run["preemptions"]], "transfers": [t[:-1] for t in run["transfers"]]}
     name = "main.prefill" if side.pool == "prefill" else "main"
     requests = {r.id: handoff(run["requests"][r.id], side.pool) for r in side.requests}
     return {"steps": [s for s in run["steps"] if s["deployment"] == name],
             "preemptions": [p[:2] for p in run["preemptions"] if p[2] == name], "requests": requests,
-            "transfers": run["transfers"] if side.pool == "decode" else []}
+            "transfers": [t[:-1] for t in run["transfers"] if t[-1] == name]}
 
 
 def handoff(outcome, pool):

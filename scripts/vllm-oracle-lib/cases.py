@@ -75,7 +75,7 @@ class Case:
         stated = self.disaggregated.get(pool, {})
         side.pool, side.engine = pool, {**self.engine, **stated.get("engine", {})}
         side.latency = {**self.latency, **stated.get("latency", {})}
-        side.transfer_ends = {t[1]: t[-1] for t in run["transfers"]}
+        side.transfer_ends = {t[1]: t[-2] for t in run["transfers"] if t[0] == "pd"}
         side.requests, outcomes = [], run["requests"]
         for r in self.requests:
             o, r = outcomes[r.id], copy.copy(r)
@@ -132,6 +132,7 @@ REGIMES = {
     "offload": "a CPU tier where the version is one whose connector BLIS follows (0.33), in another regime with prefix caching",
     "offload-tight": "the same with few blocks in the tier",
     "nixl": "a prefill and a decode replica with vLLM's NixlConnector (0.33), in another regime",
+    "nixl-offload": "the same with a CPU tier at each of them: MultiConnector with Nixl- and OffloadingConnector",
     "gpt-oss": "openai/gpt-oss-20b in another regime: a group of full attention and one of windows of 128 tokens",
     "gemma-3": "google/gemma-3-12b-it in another regime: five groups of windows of 1024 tokens and one of full attention",
     "gemma-4": "google/gemma-4-26B-A4B in another regime: the same groups, full attention with blocks of twice the tokens",
@@ -148,7 +149,7 @@ GROUPED = {"gpt-oss": "openai/gpt-oss-20b", "gemma-3": "google/gemma-3-12b-it",
 OFFLOADED = ("offload", "offload-tight")
 
 # Regimes with a prefill pool.
-DISAGGREGATED = ("nixl",)
+DISAGGREGATED = ("nixl", "nixl-offload")
 
 # The regimes of the scheduler alone.
 ROTATION = [name for name in REGIMES if name not in OFFLOADED + DISAGGREGATED]
@@ -167,8 +168,11 @@ def random_case(regime, seed, index, preset, mode, settings):
             document["model_config"] = (models.small_states if regime == "mamba" else models.small)(rng)
         regime = rng.choice([r for r in REGIMES if r not in GROUPED and r not in OFFLOADED and r not in DISAGGREGATED])
     offloaded = regime if regime in OFFLOADED else None
-    disaggregated = regime in DISAGGREGATED
-    if disaggregated:
+    disaggregated, both = regime in DISAGGREGATED, regime == "nixl-offload"
+    if both:
+        regime = rng.choice(["prefixes", "eviction", "eviction", "turns", "chunked", "priority", "deadlines", "reserve",
+                             "watermark", "bursts", "tight-blocks"])
+    elif disaggregated:
         regime = rng.choice(["mixed", "prefixes", "eviction", "turns", "chunked", "unchunked", "uncached", "priority", "deadlines", "aborts",
                              "reserve", "watermark", "bursts", "tight-blocks"])
     if offloaded:
@@ -197,7 +201,9 @@ def random_case(regime, seed, index, preset, mode, settings):
     if offloaded and version >= (0, 33):
         tiers = random_tiers(rng, engine, offloaded == "offload-tight", beta)
     if disaggregated and version >= (0, 33):
-        tiers = random_pools(rng, regime, engine, requests, beta, mode, settings, version)
+        if both:
+            tiers = random_tiers(rng, engine, rng.random() < 0.5, beta)
+        tiers.update(random_pools(rng, regime, engine, requests, beta, mode, settings, version))
     policies = {"routing": {"type": "round-robin"}}
     if by_priority:
         policies.update(priority={"type": "slo-based"}, scheduler={"type": "priority-fcfs"},

@@ -14,6 +14,7 @@ import traceback
 import types
 
 import models
+import multi
 import nixl
 import offload
 
@@ -176,7 +177,8 @@ class Run:
         scheduler.kv_event_publisher, scheduler.finished_req_ids = None, Ordered()
         self.worker = None
         if self.case.tiers or self.case.pool:
-            self.worker = (offload if self.case.tiers else nixl).attach(self.case, scheduler, self.config, kv)
+            connector = multi if self.case.tiers and self.case.pool else offload if self.case.tiers else nixl
+            self.worker = connector.attach(self.case, scheduler, self.config, kv)
         preempt = scheduler._preempt_request
         scheduler._preempt_request = lambda q, *rest, **named: (self.preempted(q), preempt(q, *rest, **named))
         schedule = scheduler.schedule

@@ -18,7 +18,7 @@ import typing
 REAL = [
     "vllm.envs", "vllm.multimodal.utils", "vllm.sampling_params", "vllm.utils", "vllm.utils.hashing", "vllm.utils.math_utils",
     "vllm.v1.core.*", "vllm.v1.engine", "vllm.v1.engine.core", "vllm.v1.kv_cache_interface", "vllm.v1.kv_cache_spec_registry",
-    "vllm.distributed.kv_transfer.kv_connector.utils",
+    "vllm.distributed.kv_transfer.kv_connector.utils", "vllm.distributed.kv_transfer.kv_connector.v1.multi_connector",
     "vllm.distributed.kv_transfer.kv_connector.v1.nixl.base_scheduler",
     "vllm.distributed.kv_transfer.kv_connector.v1.nixl.pull_scheduler", "vllm.distributed.kv_transfer.kv_connector.v1.nixl.metadata",
     "vllm.distributed.kv_transfer.kv_connector.v1.offloading.*", "vllm.v1.kv_offload.base", "vllm.v1.kv_offload.config",

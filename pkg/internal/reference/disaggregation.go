@@ -89,7 +89,14 @@ func (s *simulation) addPrefillReplicas() {
 		s.replicas = append(s.replicas, r)
 	}
 	for _, r := range s.replicas {
-		r.host = &host{} // it has no blocks
+		r.connect()
+	}
+}
+
+// connect lets a replica send and get blocks. Without memory of the host it has the state for that only.
+func (r *replica) connect() {
+	if r.host == nil {
+		r.host = &host{}
 	}
 }
 
@@ -310,10 +317,11 @@ func (r *replica) pull(q *request, hits hit) bool {
 	}
 	r.take(q, hits, q.length())
 	t := &transfer{request: q}
-	t.Load, t.Blocks, t.Request, t.EndedUS = true, len(q.tables[0])-hits.tokens/r.config.BlockSize, q.ID, math.MaxInt64
+	t.Load, t.Pull = true, true
+	t.Blocks, t.Request, t.EndedUS = len(q.tables[0])-hits.tokens/r.config.BlockSize, q.ID, math.MaxInt64
 	t.AskedUS, t.StartedUS = r.host.formed, r.host.formed
 	q.host.hit, q.host.loaded, q.host.reached, q.host.loadEnd = hits.tokens/r.config.BlockSize, 0, false, math.MaxInt64
-	q.pulled = true
+	q.pulled, q.host.pulls = true, true
 	if q.recordsTransfer() {
 		q.outcome.TransferBlocks = t.Blocks
 	}
@@ -323,9 +331,9 @@ func (r *replica) pull(q *request, hits hit) bool {
 	return true
 }
 
-// startPulls starts the transfers for which replica i has asked at now.
-func (s *simulation) startPulls(i int, now int64) {
-	d := s.config.Disaggregation
+// startPulls starts the transfers for which replica i has asked at now, and reports whether there are any.
+func (s *simulation) startPulls(i int, now int64) bool {
+	d, started := s.config.Disaggregation, len(s.replicas[i].asked) > 0
 	for _, t := range s.replicas[i].asked {
 		s.flow.due = true // its request is not on its way any more
 		s.settle(now)
@@ -336,6 +344,7 @@ func (s *simulation) startPulls(i int, now int64) {
 		}
 	}
 	s.replicas[i].asked = nil
+	return started
 }
 
 // settle counts the bytes that the transfers have moved by now, and when they end from here on.
@@ -384,8 +393,7 @@ func (s *simulation) endPull(p *pull, now int64) {
 	if !q.final() && q.recordsTransfer() {
 		q.outcome.TransferredUS = now
 	}
-	_, left := r.endTransfer(now)
-	for _, q := range left {
+	for _, q := range r.endTransfer(p.transfer, now) {
 		if !q.ghost {
 			s.count(q.outcome.Replica, -1)
 		}
@@ -479,7 +487,7 @@ func (s *simulation) addTwin(q *request) {
 		q.foldTwin()
 	}
 	if o.PrefillScheduledUS != Never {
-		o.DecodeCached, o.Cached = o.Cached, q.prefillCached
+		o.DecodeCached, o.Cached, o.Loaded = o.Cached, q.prefillCached, q.prefillLoaded
 	}
 }
 
@@ -492,7 +500,8 @@ func (q *request) foldTwin() {
 		o.StoppedUS[i] += us
 	}
 	if t.firstWay && o.PrefillScheduledUS == Never && t.outcome.ScheduledUS != Never {
-		o.PrefillScheduledUS, q.prefillCached = t.outcome.ScheduledUS, t.outcome.Cached
+		o.PrefillScheduledUS = t.outcome.ScheduledUS
+		q.prefillCached, q.prefillLoaded = t.outcome.Cached, t.outcome.Loaded
 	}
 	q.twin = nil
 }

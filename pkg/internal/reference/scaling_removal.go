@@ -15,7 +15,7 @@ func (s *simulation) changeReplicas(x *scaler, now int64) {
 		r := s.addMember(x, s.place(x, 1, now))
 		r.index, r.prefills = len(of.inflight), x.prefills
 		if s.config.Disaggregation != nil {
-			r.host = &host{} // it has no blocks
+			r.connect()
 		}
 		r.life = life{nextAt: now + c.ProvisionUS, killAt: Never, warmFrom: Never}
 		of.inflight = append(of.inflight, 0)
@@ -116,7 +116,7 @@ func (s *simulation) takeAway(q *request, now int64) {
 	s.countStopped(q, now)
 	q.endPreemption(now)
 	t := q.twin
-	transferring := q.stage == stageLoading && q.pulled && q.host.loadEnd > now
+	transferring := q.stage == stageLoading && q.host.pulls && q.host.loadEnd > now
 	if q.stage >= stageQueued {
 		s.replicas[q.outcome.Replica].takeAway(q, now)
 	}

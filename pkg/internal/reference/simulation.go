@@ -48,9 +48,10 @@ type request struct {
 	ghost bool
 	// twin is the request at its prefill replica, whose main request it is.
 	twin, main *request
-	// firstWay: the twin is on the way to the first queue of a decode replica. prefillCached are its hits there.
-	firstWay      bool
-	prefillCached int
+	// firstWay: the twin is on the way to the first queue of a decode replica. prefillCached are its hits there, and
+	// prefillLoaded what it loaded there.
+	firstWay                     bool
+	prefillCached, prefillLoaded int
 	// pulled: its prompt comes from a prefill replica. returns: it is on its way back to the choice of one.
 	pulled, returns bool
 	// leaseEnd is when the blocks of its prompt are freed unless it has come to its replica, or Never; then it lapsed.
@@ -269,16 +270,16 @@ func (s *simulation) tryFlow(now int64) bool {
 	return true
 }
 
-// startSteps starts the steps of replicas that are idle and have work. It reports whether any replica got a request or
-// ended a step at this instant. Then flow control is tried again.
+// startSteps starts the steps of replicas that are idle and have work. It reports whether any replica got a request,
+// ended a step or asked for the blocks of a prompt at this instant. Then flow control is tried again.
 func (s *simulation) startSteps(now int64) (changed bool) {
 	for i, r := range s.replicas {
 		switch {
 		case r.step != nil:
 		case r.hasWork():
 			r.start(now)
-			s.startPulls(i, now)
-			r.changed = r.changed || r.step != nil // else its requests wait for transfers
+			pulls := s.startPulls(i, now)
+			r.changed = r.changed || r.step != nil || pulls // else its requests wait for transfers
 		case r.host != nil && r.life.state != "gone":
 			r.offerIdle(now)
 		}
@@ -320,9 +321,10 @@ func (s *simulation) dispatch(now int64) bool {
 		if r.host == nil {
 			continue
 		}
-		if t, left := r.endTransfer(now); t != nil {
+		if k := slices.IndexFunc(r.host.transfers, func(t *transfer) bool { return t.EndedUS == now }); k >= 0 {
+			t := r.host.transfers[k]
 			s.flow.due = s.flow.due || t.Load
-			for _, q := range left {
+			for _, q := range r.endTransfer(t, now) {
 				if !q.ghost {
 					s.count(q.outcome.Replica, -1)
 				}

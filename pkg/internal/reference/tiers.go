@@ -23,9 +23,9 @@ type Host struct {
 // Link is how fast a link is: latency, and 10⁹ bytes a second.
 type Link struct{ LatencyUS, GBPerS float64 }
 
-// Transfer is one that ended within the run.
+// Transfer is one that ended within the run. Pull: it is a load from another replica.
 type Transfer struct {
-	Load                        bool
+	Load, Pull                  bool
 	Request                     string
 	Blocks                      int
 	AskedUS, StartedUS, EndedUS int64
@@ -181,10 +181,11 @@ type hostUse struct {
 	number int
 	// offered is the number of blocks that are not offered again in this admission.
 	offered int
-	// hit and loaded are the blocks that a load found in the cache and brings. reached: it was tried after that.
-	hit, loaded int
-	loadEnd     int64
-	reached     bool
+	// hit and loaded are the blocks that a load found in the cache and brings. pulls: it comes from another replica.
+	// reached: it was tried after that.
+	hit, loaded    int
+	loadEnd        int64
+	pulls, reached bool
 	// chunked: it computes the tokens with which it was admitted over several steps.
 	chunked bool
 }
@@ -236,6 +237,9 @@ func (h *host) ask(t *transfer, now int64) {
 
 // offer offers the blocks that are full of known tokens when the step of a batch ends.
 func (r *replica) offer(b *batch) {
+	if r.host.Blocks == 0 {
+		return
+	}
 	for _, p := range b.entries {
 		q := p.request
 		full := min(p.computed+p.tokens, q.visible()) / r.config.BlockSize
@@ -306,6 +310,10 @@ func (h *host) offer(x *leaver) (t *transfer, ok bool) {
 // for a store of blocks that it takes.
 func (r *replica) offerLeft(b *batch, now int64) {
 	h := r.host
+	if h.Blocks == 0 {
+		h.left = nil
+		return
+	}
 	slices.SortFunc(h.left, func(x, y leaver) int { return x.use.number - y.use.number })
 	for i := range h.left {
 		if !r.offersOpen() {

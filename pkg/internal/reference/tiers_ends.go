@@ -100,14 +100,9 @@ func (r *replica) freeOrphans(now int64) (freed []*request) {
 	return freed
 }
 
-// endTransfer ends a transfer at now and returns it, nil if there is none, and the requests that leave then.
-func (r *replica) endTransfer(now int64) (ended *transfer, left []*request) {
-	i := slices.IndexFunc(r.host.transfers, func(t *transfer) bool { return t.EndedUS == now })
-	if i < 0 {
-		return nil, nil
-	}
-	t := r.host.transfers[i]
-	r.host.transfers = slices.Delete(r.host.transfers, i, i+1)
+// endTransfer ends a transfer at now and returns the requests that leave then.
+func (r *replica) endTransfer(t *transfer, now int64) (left []*request) {
+	r.host.transfers = slices.DeleteFunc(r.host.transfers, func(x *transfer) bool { return x == t })
 	r.host.done = append(r.host.done, t.Transfer)
 	for _, hash := range t.hashes {
 		r.host.find(hash).state = "ready"
@@ -115,7 +110,7 @@ func (r *replica) endTransfer(now int64) (ended *transfer, left []*request) {
 	if r.step == nil {
 		left = r.freeOrphans(now)
 	}
-	return t, left
+	return left
 }
 
 // failTransfers ends all transfers of a replica that is down or gone.

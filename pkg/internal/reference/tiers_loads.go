@@ -27,15 +27,15 @@ func (r *replica) scheduleWithHost(b *batch, now int64) (tooLarge *request) {
 			continue
 		}
 		hits := r.hits(q)
+		found, busy := r.lookupHost(q, hits)
+		if busy {
+			r.host.counts.Busy++
+			continue
+		}
 		if q.stage == stageQueued && q.twin != nil && !q.pulled && !q.lapsed {
 			if !r.pull(q, hits) {
 				return q
 			}
-			continue
-		}
-		found, busy := r.lookupHost(q, hits)
-		if busy {
-			r.host.counts.Busy++
 			continue
 		}
 		if found > 0 && found < r.host.MinLoad {
@@ -86,7 +86,7 @@ func (r *replica) admitLoaded(b *batch, q *request, now int64) bool {
 	if !q.host.reached {
 		q.host.reached = true
 		q.computed = (q.host.hit + q.host.loaded) * r.config.BlockSize
-		if q.pulled {
+		if q.host.pulls {
 			q.computed = q.length()
 		}
 		r.register(q, q.computed)
@@ -131,7 +131,7 @@ func (r *replica) load(q *request, hits hit, found int, now int64) bool {
 		return false
 	}
 	r.take(q, hits, all)
-	q.host.hit, q.host.loaded, q.host.reached = hits.tokens/size, found, false
+	q.host.hit, q.host.loaded, q.host.reached, q.host.pulls = hits.tokens/size, found, false, false
 	q.host.offered = q.host.hit + found
 	t := &transfer{request: q}
 	t.Load, t.Blocks = true, found

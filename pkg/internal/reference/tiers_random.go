@@ -25,6 +25,39 @@ func RandomHostFleets(seed uint64) (Config, []Request) {
 	return withHosts(c, requests, seed), requests
 }
 
+// RandomDisaggregationHosts is RandomDisaggregation with memory of the hosts of both pools or of one, sometimes with an
+// auto-scaler or replicas that fail.
+func RandomDisaggregationHosts(seed uint64) (Config, []Request) {
+	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0x70646873))}
+	draw := pick(d, RandomDisaggregation, RandomDisaggregation, RandomDisaggregation, RandomDisaggregationFailures,
+		RandomDisaggregationFleets)
+	c, requests := draw(seed)
+	x, caching := c.Disaggregation, c.PrefixCaching
+	which := pick(d, "both", "both", "both", "prefill", "decode")
+	with := withHosts(c, requests, seed)
+	if which != "prefill" {
+		c.PrefixCaching, c.NumBlocks, c.Host, c.Scheduler = true, with.NumBlocks, with.Host, with.Scheduler
+	} else {
+		c.PrefixCaching = caching
+	}
+	if which != "decode" {
+		host := *with.Host
+		host.Blocks = pick(d, host.Blocks, d.between(1, 2*host.Blocks))
+		x.Pool.PrefixCaching, x.Pool.Host, c.Scheduler = true, &host, with.Scheduler
+	}
+	x.Pool.Scheduler = c.Scheduler
+	x.BlockBytes = 1000
+	if d.percent(50) { // prompts come again to a prefill replica whose cache is small
+		x.Decider = "always"
+		most := 1
+		for _, r := range requests {
+			most = max(most, (r.Input-1)/c.BlockSize+1)
+		}
+		x.Pool.NumBlocks = 1 + most + pick(d, 0, 0, d.between(0, most))
+	}
+	return c, requests
+}
+
 // withHosts gives c memory of the hosts, and some requests prompts that were there before.
 func withHosts(c Config, requests []Request, seed uint64) Config {
 	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0x686f7374))}

@@ -32,6 +32,18 @@ func TestRandomHostFleetsReachEverything(t *testing.T) {
 	}
 }
 
+// TestRandomDisaggregationHostsReachEverything is TestRandomHostsReachEverything with prefill and decode pools.
+func TestRandomDisaggregationHostsReachEverything(t *testing.T) {
+	seen := countCases(RandomDisaggregationHosts)
+	t.Log(seen)
+	for _, name := range []string{"Refused", "Evicted", "Busy", "Unfinished", "NoRoom", "Waits", "Orphans", "Whole",
+		"Idle", "Last", "Flushed", "Failed", "Moved", "Loaded"} {
+		if seen[name] < 4 {
+			t.Errorf("%s in %d cases", name, seen[name])
+		}
+	}
+}
+
 // countCases returns in how many of 400 cases each of HostCounts is above 0.
 func countCases(draw func(uint64) (Config, []Request)) map[string]int {
 	seen := map[string]int{}
