@@ -27,6 +27,9 @@ func (e *Engine) Clone(cache *kv.Cache, model latency.Model, victim func(int32, 
 	d.log.peaks, d.log.all = slices.Clone(e.log.peaks), slices.Clone(e.log.all)
 	d.scheduled, d.finished = slices.Clone(e.scheduled), nil
 	d.offload, d.loaders = e.offload.clone(cache.Tree()), slices.Clone(e.loaders)
+	if d.offload != nil {
+		d.cfg.Offload = d.offload.cfg
+	}
 	d.stopGrowthOnDemand()
 	d.own, d.result = ownLoad{}, StepResult{}
 	return &d
@@ -49,10 +52,12 @@ func (o *offload) clone(tree *kv.Tree) *offload {
 	if o == nil {
 		return nil
 	}
-	d := *o
+	d, cfg := *o, *o.cfg
 	if o.store != nil {
 		d.store = o.store.Clone(tree)
+		cfg.Store = d.store
 	}
+	d.cfg = &cfg
 	d.uses = slices.Clone(o.uses)
 	for i := range d.uses {
 		d.uses[i].User, d.uses[i].stores = o.uses[i].User.Clone(), slices.Clone(o.uses[i].stores)
@@ -72,7 +77,8 @@ func (o *offload) clone(tree *kv.Tree) *offload {
 	d.refused, d.orphans, d.late = slices.Clone(o.refused), slices.Clone(o.orphans), slices.Clone(o.late)
 	d.left = slices.Clone(o.left)
 	for i := range d.left {
-		d.left[i].User, d.left[i].path = o.left[i].User.Clone(), slices.Clone(o.left[i].path)
+		x := &d.left[i]
+		x.User, x.path, x.marked = x.User.Clone(), slices.Clone(x.path), slices.Clone(x.marked)
 	}
 	d.offers, d.skipped = nil, nil
 	return &d

@@ -2,6 +2,7 @@ package link
 
 import (
 	"math"
+	"slices"
 
 	"blis/pkg/des"
 )
@@ -31,6 +32,18 @@ type flow struct {
 func NewFair(latency des.Time, outGBPerS, inGBPerS float64, senders, receivers int) *Fair {
 	return &Fair{latency: latency, out: 1000 * outGBPerS, in: 1000 * inGBPerS, sending: make([]int32, senders),
 		reaching: make([]int32, receivers)}
+}
+
+// Clone returns an independent copy.
+func (f *Fair) Clone() *Fair {
+	c := *f
+	c.sending, c.reaching, c.flows = slices.Clone(f.sending), slices.Clone(f.reaching), slices.Clone(f.flows)
+	return &c
+}
+
+// Alone returns how long a transfer takes that shares its links with no other.
+func (f *Fair) Alone(bytes float64) des.Time {
+	return f.latency + des.Time(math.Ceil(bytes/min(f.out, f.in)))
 }
 
 // Ask begins a transfer at now, with its latency.

@@ -29,6 +29,7 @@ type Accumulator struct {
 	isRecording         bool
 	sessions            sessions
 	regret              regret
+	prefillRegret       regret
 	pd                  pd
 	// anomalies counts anomalies by type, nil if no detector ran.
 	anomalies map[string]int64

@@ -117,6 +117,16 @@ type Regret struct {
 	HindsightTTFTMS float64 `json:"hindsight_ttft_ms"`
 	// Reliability is absent unless decisions were re-simulated with enough alternatives.
 	Reliability *Reliability `json:"reliability,omitempty"`
+	// PrefillRouting totals that of the choices of prefill replicas; absent if there were none.
+	PrefillRouting *PrefillRegret `json:"prefill_routing,omitempty"`
+}
+
+// PrefillRegret is Regret of the choices of prefill replicas.
+type PrefillRegret struct {
+	Decisions       int64   `json:"decisions"`
+	HindsightMS     float64 `json:"hindsight_ms"`
+	AvoidableMS     float64 `json:"avoidable_ms"`
+	HindsightTTFTMS float64 `json:"hindsight_ttft_ms"`
 }
 
 // Reliability says how well the estimates rank the alternatives that were re-simulated:
@@ -128,9 +138,12 @@ type Reliability struct {
 	SpearmanE2E  *float64 `json:"spearman_e2e,omitempty"`
 }
 
-// AddRegret counts one decision with its regret in µs.
-func (a *Accumulator) AddRegret(hindsightUS, avoidableUS, hindsightTTFTUS int64) {
+// AddRegret counts one decision with its regret in µs: the choice of a prefill replica, or of the one that decodes.
+func (a *Accumulator) AddRegret(prefill bool, hindsightUS, avoidableUS, hindsightTTFTUS int64) {
 	r := &a.regret
+	if prefill {
+		r = &a.prefillRegret
+	}
 	r.decisions++
 	r.hindsightUS += hindsightUS
 	r.avoidableUS += avoidableUS
@@ -148,10 +161,16 @@ type regret struct {
 	reliability                                          *Reliability
 }
 
-func (r *regret) tree() *Regret {
+// tree returns the totals, with those of the choices of prefill replicas.
+func (r *regret) tree(prefill *regret) *Regret {
 	if r.decisions == 0 {
 		return nil
 	}
-	return &Regret{r.decisions, float64(r.hindsightUS) / 1000, float64(r.avoidableUS) / 1000,
-		float64(r.hindsightTTFTUS) / 1000, r.reliability}
+	x := &Regret{r.decisions, float64(r.hindsightUS) / 1000, float64(r.avoidableUS) / 1000,
+		float64(r.hindsightTTFTUS) / 1000, r.reliability, nil}
+	if p := prefill; p.decisions > 0 {
+		x.PrefillRouting = &PrefillRegret{p.decisions, float64(p.hindsightUS) / 1000, float64(p.avoidableUS) / 1000,
+			float64(p.hindsightTTFTUS) / 1000}
+	}
+	return x
 }

@@ -42,7 +42,7 @@ func (a *Accumulator) Raw() *Raw {
 	if a.hasPrefixPrediction || a.shadow.ExpectedTokens > 0 {
 		r.Shadow = &a.shadow
 	}
-	r.Sessions, r.Regret, r.Anomalies = a.sessions.tree(), a.regret.tree(), a.anomalies
+	r.Sessions, r.Regret, r.Anomalies = a.sessions.tree(), a.regret.tree(&a.prefillRegret), a.anomalies
 	r.Warnings = warnings(r, groupings)
 	return r
 }

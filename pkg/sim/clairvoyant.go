@@ -88,6 +88,18 @@ func allRules() []int {
 // choose chooses by the plan. The policy is asked too, so that its state is that of a run without the plan.
 func (c *clairvoyant) choose(s *simulation, slot int32, v *policy.View) (policy.Choice, error) {
 	own, err := policyChooser{}.choose(s, slot, v)
+	return c.follow(s, slot, v, own, err)
+}
+
+// choosePrefill chooses by the same rule.
+func (c *clairvoyant) choosePrefill(s *simulation, slot int32, v *policy.View) (policy.Choice, error) {
+	own, err := policyChooser{}.choosePrefill(s, slot, v)
+	return c.follow(s, slot, v, own, err)
+}
+
+// follow replaces the policy's own choice by that of the plan.
+func (c *clairvoyant) follow(s *simulation, slot int32, v *policy.View, own policy.Choice,
+	err error) (policy.Choice, error) {
 	number := c.plan.ruleAt(s.counts.Offered)
 	if err != nil || number == keepPolicy {
 		return own, err

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -106,7 +105,12 @@ func (r *request) tokens() int {
 
 // disaggregates reports whether a prefill replica computes the prompt of a request that was routed to a replica of d.
 func (s *simulation) disaggregates(d *deployment, r *request) bool {
-	return d.pool != nil && d.pool.decider.Disaggregates(int64(r.tokens()), r.out.ExpectedCachedTokens) &&
+	return s.disaggregatesWith(d, r, r.out.ExpectedCachedTokens)
+}
+
+// disaggregatesWith is disaggregates where this many tokens are expected in the cache.
+func (s *simulation) disaggregatesWith(d *deployment, r *request, expected int64) bool {
+	return d.pool != nil && d.pool.decider.Disaggregates(int64(r.tokens()), expected) &&
 		s.deployments[d.pool.prefill].limits.rejectReason(int64(r.tokens()), 1) == "" &&
 		len(s.router.views.prefillCandidates(s, r, d, 0)) > 0
 }
@@ -116,10 +120,13 @@ func (s *simulation) sendToPrefill(slot int32, d *deployment) error {
 	r, p := s.request(slot), &s.deployments[d.pool.prefill]
 	needs := s.router.needs.prefill
 	v := s.router.views.viewOf(s, r, needs, s.router.views.prefillCandidates(s, r, d, needs))
-	if err := s.observers.notify(s, onRouting, slot); err != nil {
+	choice, err := s.router.chooser.choosePrefill(s, slot, v)
+	if err != nil {
 		return err
 	}
-	choice := s.router.policies.PrefillRouting.Route(v)
+	if s.decisions.overridden() {
+		choice.Candidate = s.decisions.override.candidate
+	}
 	chosen := v.Replicas[choice.Candidate]
 	target := &s.replicas[chosen.Index]
 	s.router.prefixes.recordRouting(s, r, &chosen, needs)
@@ -311,16 +318,4 @@ func (s *simulation) poolOf(i int) metrics.Pool {
 		return metrics.DecodePool
 	}
 	return metrics.NoPool
-}
-
-// poolContradiction reports options that do not know disaggregated deployments.
-func poolContradiction(c *cluster.Config, o *Options) error {
-	switch {
-	case !c.Disaggregated():
-	case o.Counterfactual.enabled():
-		return errors.New("--counterfactual is not supported with a disaggregated deployment")
-	case o.Clairvoyant != "":
-		return errors.New("--clairvoyant is not supported with a disaggregated deployment")
-	}
-	return nil
 }

@@ -57,6 +57,48 @@ arrive id=b at=1 in=84 out=4`)
 	}
 }
 
+// TestPrefillAlternatives has two prefill replicas, and b goes to that of a because of a prefix of 80 tokens. There it
+// waits until 1840 and computes 84 tokens until 3680. The other one would have computed all 164 until 2641.
+func TestPrefillAlternatives(t *testing.T) {
+	c, requests, err := reference.ParseStory(`
+cluster beta=1000,10,100 replicas=2
+pools link=0:100:100:1000 replicas=2 routing=prefix-affinity
+arrive id=a at=0 in=84 out=1 prompt=p:84
+arrive id=b at=1 in=164 out=1 prompt=p:84`)
+	must(err)
+	o := testOptions(c)
+	must(o.Counterfactual.UnmarshalText([]byte("exact:9")))
+	var out bytes.Buffer
+	must(runCluster(t.Context(), clusterOf(c), testSpecs(c), bytes.NewReader(workloadOf(requests)), &out, o))
+	r, regrets := stream.NewReader(bytes.NewReader(out.Bytes())), map[string]float64{}
+	for r.Next() {
+		if r.Kind() != stream.KindRegret {
+			continue
+		}
+		var x stream.Regret
+		must(r.Decode(&x))
+		ms := 0.0
+		if x.Method == stream.MethodEstimated {
+			ms = *x.HindsightMS
+		} else {
+			ms = x.Alternatives[0].Own.E2EMS
+		}
+		regrets[x.Request+" "+x.Stage+" "+x.Method] = ms
+	}
+	must(r.Err())
+	for _, method := range []string{stream.MethodEstimated, stream.MethodExact} {
+		if ms := regrets["b prefill_routing "+method]; ms != 1.039 {
+			t.Errorf("%s regret of b at the prefill replica: %g ms, want 1.039", method, ms)
+		}
+		if ms := regrets["a prefill_routing "+method]; ms != 0 {
+			t.Errorf("%s regret of a at the prefill replica: %g ms, want 0", method, ms)
+		}
+	}
+	if len(regrets) != 8 {
+		t.Errorf("%d regrets: %v", len(regrets), regrets)
+	}
+}
+
 // handoffFields are what only outcomes with a prefill replica have.
 type handoffFields struct {
 	Replica, Blocks, Cached int

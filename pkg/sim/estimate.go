@@ -7,6 +7,7 @@ import (
 	"blis/pkg/engine"
 	"blis/pkg/policy"
 	"blis/pkg/portable"
+	"blis/pkg/stream"
 )
 
 // oracle estimates how a request would fare on each replica, from the true state and from what the
@@ -42,21 +43,35 @@ func (g *oracle) clone() *oracle {
 	return c
 }
 
-func (g *oracle) hooks() []hook { return []hook{onSend, onEnqueue, onFinal} }
+func (g *oracle) hooks() []hook { return []hook{onDecision, onSend, onEnqueue, onFinal} }
 
-// observe keeps track of the requests on their way to a replica.
+// observe keeps track of the requests on their way to a replica, the prefill replica if there is one.
 func (g *oracle) observe(s *simulation, h hook, slot int32) error {
-	replica := s.request(slot).replica
-	if replica == missing {
-		return nil
+	r := s.request(slot)
+	at := r.replica
+	if r.handoff.stage == prefilling {
+		at = r.handoff.replica
 	}
-	sent := &g.sent[replica]
-	if h == onSend {
-		*sent = append(*sent, slot)
-	} else if at := slices.Index(*sent, slot); at >= 0 {
-		*sent = slices.Delete(*sent, at, at+1)
+	switch {
+	case h == onDecision:
+		if s.decisions.last.stage == stream.StagePrefillRouting {
+			g.arrived(r.replica, slot)
+			g.sent[at] = append(g.sent[at], slot)
+		}
+	case at == missing:
+	case h == onSend:
+		g.sent[at] = append(g.sent[at], slot)
+	default:
+		g.arrived(at, slot)
 	}
 	return nil
+}
+
+// arrived removes a request from those on their way to a replica.
+func (g *oracle) arrived(at, slot int32) {
+	if i := slices.Index(g.sent[at], slot); i >= 0 {
+		g.sent[at] = slices.Delete(g.sent[at], i, i+1)
+	}
 }
 
 // estimate estimates each candidate at the time of the decision. The result is valid until the next
@@ -69,6 +84,10 @@ func (g *oracle) estimate(s *simulation, r *request, v *policy.View) []estimate 
 	g.setConcurrentRates(s, v)
 	for i := range v.Replicas {
 		c := &v.Replicas[i]
+		if s.deployments[s.replicas[c.Index].deployment].isPool() {
+			g.estimates = append(g.estimates, g.inPools(s, r, i, c))
+			continue
+		}
 		m := s.deployments[s.replicas[c.Index].deployment].model
 		since := s.now - des.Time(r.out.ArrivalUS) + m.Queueing(r.out.InputTokens)
 		first, last := g.forecasts[i].Estimate(m, r.out.InputTokens, r.out.OutputTokens)
@@ -98,6 +117,9 @@ func (g *oracle) trueForecast(s *simulation, r *request, c *policy.Replica) engi
 func viewedForecast(s *simulation, c *policy.Replica, r *request) engine.Forecast {
 	d := &s.deployments[s.replicas[c.Index].deployment]
 	needs := s.router.needs.routing
+	if d.prefills {
+		needs = s.router.needs.prefill
+	}
 	maxSeqs := int64(s.replicas[c.Index].maxSeqs)
 	queued, running := max(0, int64(c.Inflight)-maxSeqs), min(int64(c.Inflight), maxSeqs)
 	if needs&policy.NeedQueueDepth != 0 {
@@ -147,8 +169,7 @@ func (p *rateEWMA) update(now des.Time, prefill, decode int64) {
 // mean of its own rates and those of all candidates. The more replicas differ, the more their own
 // rates count: a balancing router sends less to replicas that had more.
 func (g *oracle) setConcurrentRates(s *simulation, v *policy.View) {
-	// A run counts as at least rateWindowUS/10 old, so that its first requests are not extrapolated.
-	correction := 1 / (1 - portable.Exp(-max(0.1, float64(s.now)/rateWindowUS)))
+	correction := rateCorrection(s.now)
 	var prefills, decodes, squares float64
 	for i := range v.Replicas {
 		p := &g.rates[v.Replicas[i].Index]
@@ -169,6 +190,12 @@ func (g *oracle) setConcurrentRates(s *simulation, v *policy.View) {
 		g.forecasts[i].DecodeRate = correction *
 			(float64(ownWeight*p.decodeRate) + float64((1-ownWeight)*decodes/n))
 	}
+}
+
+// rateCorrection is the factor of averages over less than their time constant. A run counts as at least rateWindowUS/10
+// old, so that its first requests are not extrapolated.
+func rateCorrection(now des.Time) float64 {
+	return 1 / (1 - portable.Exp(-max(0.1, float64(now)/rateWindowUS)))
 }
 
 // halfWeightCV2 is the squared coefficient of variation of the replicas' rates at which their own

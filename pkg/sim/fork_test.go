@@ -59,6 +59,27 @@ const statefulPlane = `policies:
   scheduler: {type: expression, order: "rand() - req.priority"}
   preemption: {type: expression, victim: "rand()"}`
 
+// forkPools returns the settings of a deployment with prefill and decode pools for some seeds, and of tiers for half of
+// these.
+func forkPools(seed uint64, tiers bool) string {
+	if seed%3 != 2 {
+		return ""
+	}
+	const link = "{latency_us: 5, gb_per_s: 0.2}"
+	text := `    architecture: disaggregated
+    prefill: {replicas: 2}
+    transfer: {latency_us: 8, out_gb_per_s: 0.1, in_gb_per_s: 0.2, hop_us: 3}
+    decider: {type: prefix-based, non_cached_tokens: 6}
+`
+	if seed%2 == 0 {
+		text += "    backpressure: {max_waiting: 2}\n"
+	}
+	if seed%5 < 3 && tiers {
+		text += "    kv_tiers: [{tier: cpu, blocks: 12, load: " + link + ", store: " + link + "}]\n"
+	}
+	return text
+}
+
 // forkCase returns a cluster and a workload in memory.
 func forkCase(t *testing.T, seed uint64) (*cluster.Config, workload, []stream.SLOClass) {
 	t.Helper()
@@ -66,18 +87,22 @@ func forkCase(t *testing.T, seed uint64) (*cluster.Config, workload, []stream.SL
 	c.Scheduler, c.Preemption = "", ""
 	d := clusterOf(c).Deployments[0]
 	e := d.Engine
-	plane := forkPlanes[seed%uint64(len(forkPlanes))]
+	plane, pools := forkPlanes[seed%uint64(len(forkPlanes))], forkPools(seed, e.EnablePrefixCaching)
+	if pools != "" && plane == statefulPlane { // prefill routing has no variables
+		plane = strings.Replace(plane, "  scheduler:", "  prefill_routing: {type: power-of-two}\n  scheduler:", 1)
+	}
 	text := fmt.Sprintf(`version: 1
 deployments:
   - id: main
     model: m
     replicas: %d
     engine: {max_num_seqs: %d, max_num_batched_tokens: %d, block_size: %d, num_gpu_blocks_override: %d,
-      enable_chunked_prefill: %v, enable_prefix_caching: %v, async_scheduling: %v}
+      enable_chunked_prefill: %v, enable_prefix_caching: %v, async_scheduling: %v, kv_bytes_per_block: 1000}
     latency: {model: linear, alpha_us: [1, 0.5, 2], beta_us: [10, 1, 1], jitter: {cv: %g}}
-%s
+%s%s
 `, d.Replicas, min(e.MaxNumSeqs, e.MaxNumBatchedTokens), e.MaxNumBatchedTokens, e.BlockSize, c.NumBlocks,
-		e.EnableChunkedPrefill, e.EnablePrefixCaching, e.AsyncScheduling, float64(seed%3)/10, plane)
+		e.EnableChunkedPrefill, e.EnablePrefixCaching, e.AsyncScheduling, float64(seed%7%3)/10,
+		pools, plane)
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	must(os.WriteFile(file, []byte(text), 0o666))
 	loaded, err := cluster.Load(file, cluster.Options{})
@@ -184,6 +209,7 @@ func shareNothing(t *testing.T, a, b *simulation) {
 var immutable = []string{
 	".models", ".feed", ".Steps", ".class", ".lastClass", ".eager", ".late", ".periodic", ".onDemand",
 	".measuredRange", ".model", ".Model", ".out", ".FlowControl", ".SLOMet", ".classes", ".config", ".policies",
+	".pool",
 }
 
 // walk calls visit for all memory that v refers to, and continues from there if visit returns true.

@@ -104,3 +104,13 @@ var brokenPoolTiers = []rule{
 		"\ts.transfers.left[slot] = r.out.ID //", "\t//"},
 	{"a pool does not coast", "engine/offload.go", "!o.cfg.Pools &&", "o.held == 0 &&"},
 }
+
+// brokenPoolForks are rules of forks of simulations with prefill and decode pools.
+var brokenPoolForks = []rule{
+	{"a fork has links of its own", "sim/transfers.go", "c.links[i].fair = c.links[i].fair.Clone()",
+		"c.links[i].fair = all.links[i].fair"},
+	{"and transfers that move on them", "link/fair.go", "slices.Clone(f.flows)", "f.flows"},
+	{"another choice of a prefill replica may replace that of the policy", "sim/disaggregation.go",
+		"\t\tchoice.Candidate = s.decisions.override.candidate\n", ""},
+	{"a fork has a tier of its own after a failure, too", "engine/clone.go", "\t\tcfg.Store = d.store\n", ""},
+}

@@ -361,6 +361,7 @@ func TestMutations(t *testing.T) {
 		{brokenPoolScaling, []string{"^(TestStories|TestRedirectedPromptIsReported)$",
 			"^TestReferenceOnDisaggregationFleets$"}},
 		{brokenPoolTiers, []string{"^TestStories$", "^TestReferenceOnDisaggregationTiers$", "^TestQuietStoresOfPools$"}},
+		{brokenPoolForks, []string{"^TestForkContinuesIdentically$", "^TestPrefillAlternatives$"}},
 		{brokenPlacement, []string{"^TestStories$", "^TestReferenceOnScalingFleets$"}},
 		{brokenScaling, []string{"^TestStories$", "^TestReferenceOnScaling$"}},
 	} {

@@ -48,33 +48,41 @@ func (p *prefixes) applyEvictions(s *simulation) {
 // prompt to the prefix index. by are the inputs of the policy that chose.
 func (p *prefixes) recordRouting(s *simulation, r *request, chosen *policy.Replica, by policy.Needs) {
 	needs := s.router.needs
-	limits := &s.deployments[s.replicas[chosen.Index].deployment].limits
 	if needs.all&policy.NeedBlockIndex != 0 {
 		if by&policy.NeedBlockIndex == 0 {
 			p.blocks.Match(r.path, int(r.out.InputTokens), []policy.Replica{*chosen})
 		}
 		p.blocks.RecordRouting(chosen, r.path, int(r.out.InputTokens))
 	}
-	indexed := needs.all&policy.NeedShadow != 0
-	matched := chosen.Matched
+	tokens, known := p.expected(s, r, chosen, by)
+	if !known {
+		return
+	}
+	r.out.ExpectedCachedTokens = tokens
+	if needs.all&policy.NeedShadow != 0 && (by&policy.NeedShadow != 0 || by&policy.NeedBlockIndex == 0) {
+		p.index.RecordRouting(chosen.Index, r.path, int(r.out.InputTokens))
+	}
+}
+
+// expected returns how many prompt tokens are expected to be cached at a candidate, by the inputs of the policy that
+// chooses or else by the prefix index. It is not known without either.
+func (p *prefixes) expected(s *simulation, r *request, c *policy.Replica, by policy.Needs) (tokens int64, known bool) {
+	limits, matched := &s.deployments[s.replicas[c.Index].deployment].limits, c.Matched
+	most := limits.maxCachedTokens(r.out.InputTokens)
 	switch {
 	case by&policy.NeedShadow != 0:
 	case by&policy.NeedBlockIndex != 0:
-		r.out.ExpectedCachedTokens = min(blockIndexTokens(chosen), limits.maxCachedTokens(r.out.InputTokens))
-		return
+		return min(blockIndexTokens(c), most), true
 	case by&policy.NeedCache != 0:
-		matched = chosen.Cached
-	case indexed: // chosen has what admission saw last
-		one := []policy.Replica{*chosen}
+		matched = c.Cached
+	case s.router.needs.all&policy.NeedShadow != 0: // c has what admission saw last
+		one := []policy.Replica{*c}
 		p.match(s, r.path, r.out.InputTokens, one)
 		matched = one[0].Matched
 	default:
-		return
+		return 0, false
 	}
-	if indexed {
-		p.index.RecordRouting(chosen.Index, r.path, int(r.out.InputTokens))
-	}
-	r.out.ExpectedCachedTokens = min(int64(matched)*limits.blockSize, limits.maxCachedTokens(r.out.InputTokens))
+	return min(int64(matched)*limits.blockSize, most), true
 }
 
 // blockIndexTokens returns how many prompt tokens llm-d's index expects to be cached at a candidate.

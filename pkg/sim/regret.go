@@ -98,7 +98,7 @@ type regretRecorder struct {
 	oracle *oracle
 	w      *stream.Writer
 	totals *metrics.Accumulator
-	// decisions are the named decisions or, without names, the routing decisions in order. rejections
+	// decisions are the named decisions or, without names, the routing decisions of both stages in order. rejections
 	// are the admission decisions that left a request unserved.
 	decisions, rejections []pastDecision
 	// admissions are the last admission decisions by the position of their request.
@@ -122,19 +122,20 @@ func (c *Counterfactual) plugIn(s *simulation, w *stream.Writer, totals *metrics
 	return g
 }
 
-func (g *regretRecorder) hooks() []hook { return append(g.oracle.hooks(), onDecision) }
+func (g *regretRecorder) hooks() []hook { return g.oracle.hooks() }
 
 func (g *regretRecorder) observe(s *simulation, h hook, i int32) error {
-	if h != onDecision {
-		if err := g.oracle.observe(s, h, i); err != nil {
-			return err
-		}
+	if err := g.oracle.observe(s, h, i); err != nil {
+		return err
 	}
 	r := s.request(i)
 	switch h {
 	case onDecision:
-		if s.decisions.last.stage == stream.StageAdmission {
+		switch s.decisions.last.stage {
+		case stream.StageAdmission:
 			g.recordAdmission(s, r, &s.decisions.last)
+		case stream.StagePrefillRouting:
+			return g.recordRouting(s, r, &s.decisions.last)
 		}
 	case onSend:
 		return g.recordRouting(s, r, &s.decisions.last)
@@ -168,8 +169,8 @@ type admissionDecision struct {
 	bestE2E int64
 }
 
-// recordRouting estimates the candidates of the routing decision about r that was just taken, and
-// writes its regret.
+// recordRouting estimates the candidates of the decision about r that was just taken, of routing or prefill routing,
+// and writes its regret.
 func (g *regretRecorder) recordRouting(s *simulation, r *request, d *decision) error {
 	all := g.oracle.estimate(s, r, d.view)
 	chosen := all[d.choice.Candidate]
@@ -177,11 +178,11 @@ func (g *regretRecorder) recordRouting(s *simulation, r *request, d *decision) e
 	slices.SortStableFunc(all, func(a, b estimate) int { return cmp.Compare(a.e2e, b.e2e) })
 	hindsight, avoidable := chosen.e2e-all[0].e2e, chosen.e2e-preferred.e2e
 	soonest := slices.MinFunc(all, func(a, b estimate) int { return cmp.Compare(a.ttft, b.ttft) })
-	g.totals.AddRegret(hindsight, avoidable, chosen.ttft-soonest.ttft)
+	g.totals.AddRegret(d.stage == stream.StagePrefillRouting, hindsight, avoidable, chosen.ttft-soonest.ttft)
 	if g.worst > 0 || slices.Contains(g.named, d.number) {
-		past := pastDecision{number: d.number, position: r.position, event: s.events.count, stage: stream.StageRouting,
+		past := pastDecision{number: d.number, position: r.position, event: s.events.count, stage: d.stage,
 			request: r.out.ID, chosen: chosen, regret: hindsight, admission: admissionDecision{number: -1}}
-		if last, found := g.admissions[r.position]; found {
+		if last, found := g.admissions[r.position]; found && d.stage == stream.StageRouting {
 			past.admission = last
 		}
 		for _, e := range all {
@@ -191,14 +192,15 @@ func (g *regretRecorder) recordRouting(s *simulation, r *request, d *decision) e
 		}
 		g.decisions = append(g.decisions, past)
 	}
-	return g.write(s, r, all, d.choice.Candidate, hindsight, avoidable)
+	return g.write(s, r, d, all, hindsight, avoidable)
 }
 
 // write writes the estimates for the candidates of a routing decision, best first.
-func (g *regretRecorder) write(s *simulation, r *request, all []estimate, chosen int,
+func (g *regretRecorder) write(s *simulation, r *request, d *decision, all []estimate,
 	hindsight, avoidable des.Time) error {
+	chosen := d.choice.Candidate
 	ms := func(us des.Time) *float64 { x := float64(us) / 1000; return &x }
-	x := stream.Regret{Kind: stream.KindRegret, Decision: r.out.Decision, Request: r.out.ID, Stage: stream.StageRouting,
+	x := stream.Regret{Kind: stream.KindRegret, Decision: decisionID(d.number), Request: r.out.ID, Stage: d.stage,
 		Method: stream.MethodEstimated, HindsightMS: ms(hindsight), AvoidableMS: ms(avoidable)}
 	for i, e := range all {
 		if i >= g.top && e.candidate != chosen {

@@ -219,7 +219,7 @@ func (o *Options) check(c *cluster.Config) error {
 	if o.ITL && o.Trace == stream.TraceLevels[0] {
 		o.warn("--itl has no effect: --trace minimal writes no outcomes")
 	}
-	return cmp.Or(o.Contradiction(), scalingContradiction(c, o), poolContradiction(c, o), failureContradiction(c, o))
+	return cmp.Or(o.Contradiction(), scalingContradiction(c, o), failureContradiction(c, o))
 }
 
 // write is play with a stream on out.

@@ -142,10 +142,11 @@ func (s *simulation) drop(slot int32, state, reason string) error {
 	return err
 }
 
-// chooser picks the replica of a request among the candidates in the view.
+// chooser picks the replica of a request among the candidates in the view, and the one that computes its prompt.
 type chooser interface {
 	observer
 	choose(s *simulation, slot int32, v *policy.View) (policy.Choice, error)
+	choosePrefill(s *simulation, slot int32, v *policy.View) (policy.Choice, error)
 	// clone returns a chooser for a fork.
 	clone() chooser
 }
@@ -158,6 +159,13 @@ func (policyChooser) choose(s *simulation, slot int32, v *policy.View) (policy.C
 		return policy.Choice{}, err
 	}
 	return s.router.policies.Routing.Route(v), nil
+}
+
+func (policyChooser) choosePrefill(s *simulation, slot int32, v *policy.View) (policy.Choice, error) {
+	if err := s.observers.notify(s, onRouting, slot); err != nil {
+		return policy.Choice{}, err
+	}
+	return s.router.policies.PrefillRouting.Route(v), nil
 }
 
 func (policyChooser) clone() chooser { return policyChooser{} }

@@ -183,9 +183,12 @@ func (all *transfers) clone() *transfers {
 	if all == nil {
 		return nil
 	}
-	return &transfers{slots: slices.Clone(all.slots), spare: slices.Clone(all.spare), count: all.count,
-		expired: all.expired,
-		left:    maps.Clone(all.left), quiet: all.quiet}
+	c := &transfers{slots: slices.Clone(all.slots), spare: slices.Clone(all.spare), count: all.count,
+		expired: all.expired, left: maps.Clone(all.left), links: slices.Clone(all.links), quiet: all.quiet}
+	for i := range c.links {
+		c.links[i].fair = c.links[i].fair.Clone()
+	}
+	return c
 }
 
 // pools returns the links between pools. all may be nil.

@@ -8,7 +8,7 @@ const (
 
 // Stages and methods of regrets.
 var (
-	regretStages = []string{StageAdmission, StageRouting}
+	regretStages = []string{StageAdmission, StageRouting, StagePrefillRouting}
 	methods      = []string{MethodEstimated, MethodExact}
 )
 
