@@ -56,7 +56,8 @@ func TestPoolTiers(t *testing.T) {
 		{pools + ", " + oneTier, 512, 512},
 		{pools + ", " + oneTier + ", decode: {kv_tiers: []}", 512, 0},
 		{pools + ", prefill: {kv_tiers: [{tier: cpu, blocks: 7, " + tierLinks + "}]}", 7, 0},
-		{pools + ", " + oneTier + ", kv_offload: {eviction: lfu}, prefill: {kv_offload: {min_load_blocks: 2}}", 512, 512},
+		{pools + ", " + oneTier + ", kv_offload: {eviction: lfu}, prefill: {kv_offload: {min_load_blocks: 2}}", 512,
+			512},
 	} {
 		d, _, err := parseDeployment(c.text)
 		if err != nil {

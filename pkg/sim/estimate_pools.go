@@ -7,9 +7,9 @@ import (
 	"blis/pkg/policy"
 )
 
-// Estimates for replicas of prefill and decode pools. Of a request whose prompt goes to a prefill replica they are those
-// of its handoff: the prefill there, the transfer by links that no other one uses, and the load of the decode replica. An
-// estimate of a decode replica assumes the prefill replica that would be the first to compute the prompt.
+// Estimates for replicas of prefill and decode pools. Of a request whose prompt goes to a prefill replica they are
+// those of its handoff: the prefill there, the transfer by links that no other one uses, and the load of the decode
+// replica. An estimate of a decode replica assumes the prefill replica that would be the first to compute the prompt.
 
 // inPools estimates candidate number i, a replica of a pool.
 func (g *oracle) inPools(s *simulation, r *request, i int, c *policy.Replica) estimate {
@@ -44,7 +44,8 @@ func (g *oracle) loadOf(s *simulation, r *request, at int32) engine.Forecast {
 	return f
 }
 
-// soonestPrefill is how long it takes until a prompt is computed at the prefill replica of d that is the first to do so.
+// soonestPrefill is how long it takes until a prompt is computed at the prefill replica of d that is the first to do
+// so.
 func (g *oracle) soonestPrefill(s *simulation, r *request, d *deployment) (us des.Time) {
 	m := s.deployments[d.pool.prefill].model
 	for i, c := range s.router.views.prefillCandidates(s, r, d, 0) {
@@ -81,8 +82,8 @@ func (s *simulation) handoffTimes(r *request, at int32, prefill des.Time, f engi
 	return ready + first, ready + last
 }
 
-// wouldDisaggregate reports whether a prefill replica computes the prompt of a request if it is routed to candidate c, a
-// replica of d.
+// wouldDisaggregate reports whether a prefill replica computes the prompt of a request if it is routed to candidate c,
+// a replica of d.
 func (s *simulation) wouldDisaggregate(d *deployment, r *request, c *policy.Replica) bool {
 	expected := r.out.ExpectedCachedTokens
 	if c.Index != r.replica {
