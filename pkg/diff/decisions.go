@@ -36,7 +36,11 @@ func (s *side) storeDecision(d *stream.Decision, line int32) {
 	if d.Stage == stream.StagePriority {
 		what.priority = d.Score
 	}
-	last := &s.request(d.Request).lastDecision
+	n := s.request(d.Request)
+	for s.lastDecisions.len <= int(n) {
+		s.lastDecisions.add(noIndex)
+	}
+	last := s.lastDecisions.at(n)
 	s.decisions.add(decision{int64(d.AtUS), line, s.decisionResults.number(what), *last,
 		uint8(slices.Index(stream.Stages, d.Stage))})
 	*last = int32(s.decisions.len - 1)
@@ -46,7 +50,10 @@ func (s *side) storeDecision(d *stream.Decision, line int32) {
 // order, in the memory of the list.
 func (s *side) decisionsAbout(n int32, list []*decision) (all []*decision) {
 	all = list[:0]
-	for i := s.at(n).lastDecision; i != noIndex; i = s.decisions.at(i).previous {
+	if int(n) >= s.lastDecisions.len {
+		return all
+	}
+	for i := *s.lastDecisions.at(n); i != noIndex; i = s.decisions.at(i).previous {
 		all = append(all, s.decisions.at(i))
 	}
 	slices.Reverse(all)

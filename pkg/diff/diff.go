@@ -166,7 +166,9 @@ func compare(ctx context.Context, c *comparison, streams []string) (*Document, e
 				return nil, err
 			}
 		}
-		a.decisions, b.decisions = pages[decision]{}, pages[decision]{} // frees their memory
+		for _, s := range c.sides { // frees their memory
+			s.decisions, s.lastDecisions = pages[decision]{}, pages[int32]{}
+		}
 		d.Bootstrap, intervals = c.bootstrap()
 	}
 	d.Metrics = compareMetrics(a.raw, b.raw, intervals)

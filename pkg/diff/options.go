@@ -6,6 +6,7 @@ import (
 	"blis/pkg/filter"
 	"blis/pkg/recording"
 	"blis/pkg/stream"
+	"blis/pkg/textio"
 )
 
 // Options are the arguments and flags of blis-diff.
@@ -53,8 +54,8 @@ func (o *Options) Validate() (err error) {
 	if stdin > 1 {
 		return fmt.Errorf("stdin can be used for one stream only")
 	}
-	if o.OutputTokens < 0 {
-		return fmt.Errorf("--output-tokens must be above 0, is %d", o.OutputTokens)
+	if o.OutputTokens < 0 || o.OutputTokens > textio.MaxTokens {
+		return fmt.Errorf("--output-tokens must be between 1 and %d, is %d", textio.MaxTokens, o.OutputTokens)
 	}
 	if err := checkMetric(o.RankBy); err != nil {
 		return fmt.Errorf("--rank-by: %w", err)

@@ -114,9 +114,7 @@ func keepFirst(list []int32, n int32, precedes func(k int32) bool) []int32 {
 
 // compare counts the changes of a request that both sides have.
 func (p *Requests) compare(a, b *request) {
-	x, y := *a, *b
-	x.selected, y.selected, x.lastDecision, y.lastDecision = false, false, noIndex, noIndex
-	if x != y {
+	if *a != *b {
 		p.Changed++
 	}
 	switch {
@@ -161,7 +159,7 @@ func (c *comparison) isSelected(n int32) bool {
 	if c.pairsOnly && (c.sides[0].at(n).State == 0 || c.sides[1].at(n).State == 0) {
 		return false
 	}
-	return c.options.selects == nil || c.sides[0].at(n).selected || c.sides[1].at(n).selected
+	return c.options.selects == nil || c.sides[0].selects(n) || c.sides[1].selects(n)
 }
 
 // byArrival returns the selected requests that one of the sides has, by arrival on the

@@ -194,8 +194,8 @@ func (s *side) warnOutputTokens() {
 		if q.State != resample.Completed {
 			continue
 		}
-		low, high = min(low, q.Output), max(high, q.Output)
-		if all++; q.Output != want {
+		low, high = min(low, int64(q.Output)), max(high, int64(q.Output))
+		if all++; int64(q.Output) != want {
 			other++
 		}
 	}
@@ -251,7 +251,7 @@ func (s *side) arrivals() (list []stream.Outcome) {
 	}
 	for n := range int32(s.requests.len) {
 		if q := s.requests.at(n); q.State != 0 {
-			o := stream.Outcome{ID: s.ids.name(n), ArrivalUS: stream.Micros(q.Arrival), InputTokens: q.Input}
+			o := stream.Outcome{ID: s.ids.name(n), ArrivalUS: stream.Micros(q.Arrival), InputTokens: int64(q.Input)}
 			list = append(list, o)
 		}
 	}

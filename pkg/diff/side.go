@@ -22,8 +22,12 @@ type side struct {
 	raw        *metrics.Raw
 	// requests are by index; one that only the other side has is missingRequest.
 	requests pages[request]
-	// decisions are in the order of the stream.
-	decisions pages[decision]
+	// selected are the requests that --where selects, by index; nil without it.
+	selected []bool
+	// decisions are in the order of the stream. lastDecisions have the index of the last one about each request,
+	// noIndex without one.
+	decisions     pages[decision]
+	lastDecisions pages[int32]
 	// outcomes is the number of requests in the stream.
 	outcomes int64
 	// recorded is the contents of a recording; nil for a run.
@@ -35,19 +39,18 @@ type side struct {
 type request struct {
 	resample.Request
 	group, replica int32
-	selected       bool  // by --where
-	lastDecision   int32 // index of the last decision about it; noIndex without one
 }
 
 // missingRequest is a request that a stream does not have.
 var missingRequest = request{Request: resample.Request{Arrival: resample.Missing, TTFT: resample.Missing,
-	E2E: resample.Missing, Queue: resample.Missing}, lastDecision: noIndex}
+	E2E: resample.Missing, Queue: resample.Missing}}
 
 // read reads the whole run.
 func (s *side) read(ctx context.Context) error {
 	var o stream.Outcome
 	var d stream.Decision
-	return s.walk(ctx, func(r *stream.Reader) error {
+	changed := false
+	err := s.walk(ctx, func(r *stream.Reader) error {
 		switch r.Kind() {
 		case stream.KindHeader:
 			s.header = r.Header()
@@ -74,17 +77,28 @@ func (s *side) read(ctx context.Context) error {
 				s.requests.at(n).NotIssued = int32(ended.NotIssued())
 			}
 		case stream.KindDecision:
-			if err := r.Decision(&d); err != nil {
+			if err := r.DecisionResult(&d); err != nil {
 				return err
 			}
 			s.storeDecision(&d, int32(r.Line()))
 		case stream.KindEnd:
 			s.end = r.End()
+			integrity, _ := r.Integrity()
+			changed = integrity != stream.IntegrityOK
 			for _, msg := range r.Warnings() {
 				s.warn("%s", msg)
 			}
 		}
 		return nil
+	})
+	if err != nil || !changed {
+		return err
+	}
+	return s.walk(ctx, func(r *stream.Reader) error { // what others wrote is checked completely
+		if r.Kind() != stream.KindDecision {
+			return nil
+		}
+		return r.Decision(&d)
 	})
 }
 
@@ -120,13 +134,13 @@ func (s *side) walk(ctx context.Context, visit func(r *stream.Reader) error) err
 // errStop ends a walk early without an error.
 var errStop = errors.New("stop")
 
-// request returns the request with that id, a new one if s has none.
-func (s *side) request(id string) *request {
+// request returns the index of the request with that id, which is new if s has none.
+func (s *side) request(id string) int32 {
 	n := s.ids.number(id)
 	for s.requests.len <= int(n) {
 		s.requests.add(missingRequest)
 	}
-	return s.requests.at(n)
+	return n
 }
 
 // storeOutcome stores what is compared of an outcome.
@@ -134,19 +148,21 @@ func (s *side) storeOutcome(o *stream.Outcome) error {
 	if o.Retried { // the last attempt is compared
 		return nil
 	}
-	q := s.request(o.Original())
+	n := s.request(o.Original())
+	q := s.requests.at(n)
 	if q.State != 0 {
 		return fmt.Errorf("the request %q has two outcomes", o.ID)
 	}
 	s.outcomes++
-	*q = request{Request: resample.NewRequest(o, o.SLOMet), selected: true, lastDecision: q.lastDecision,
-		group:   s.groups.number(group{o.SLOClass, o.Tenant, o.Model}),
-		replica: s.replicaIDs.number(replicaID{o.Deployment, o.Replica})}
+	*q = request{resample.NewRequest(o, o.SLOMet), s.groups.number(group{o.SLOClass, o.Tenant, o.Model}),
+		s.replicaIDs.number(replicaID{o.Deployment, o.Replica})}
 	if s.options.selects != nil {
-		var err error
-		if q.selected, err = s.options.selects(o); err != nil {
+		selected, err := s.options.selects(o)
+		if err != nil {
 			return fmt.Errorf("--where: %w", err)
 		}
+		s.selected = append(s.selected, make([]bool, s.requests.len-len(s.selected))...)
+		s.selected[n] = selected
 	}
 	return nil
 }
@@ -158,3 +174,6 @@ func (s *side) at(n int32) *request {
 	}
 	return s.requests.at(n)
 }
+
+// selects reports whether --where selects a request that the stream has.
+func (s *side) selects(n int32) bool { return int(n) < len(s.selected) && s.selected[n] }

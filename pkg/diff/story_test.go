@@ -318,6 +318,7 @@ func TestRejectedInputs(t *testing.T) {
 		"noise": {"\x28\xb5\x2f\xfdnoise", Options{}, "b: "},
 		"a bad line": {strings.Replace(whole, `"arrival_us":100000`, `"arrival_us":"x"`, 1), Options{},
 			"b:9: arrival_us"},
+		"a bad candidate": {strings.Replace(whole, `"queue_depth":`, `"queue_depth":-`, 1), Options{}, "b:"},
 	} {
 		c.o.Streams, c.o.RankBy, c.o.Format = []string{"a", "b"}, "ttft.p99", "text"
 		var out bytes.Buffer

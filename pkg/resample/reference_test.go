@@ -46,7 +46,7 @@ var referenceRates = []struct {
 	{"goodput.rps", func(r *Request) float64 { return count(r.MetTargets) }},
 	{"throughput.rps", func(*Request) float64 { return 1 }},
 	{"throughput.output_tok_s", func(r *Request) float64 { return float64(r.Output) }},
-	{"throughput.total_tok_s", func(r *Request) float64 { return float64(r.Input + r.Output) }},
+	{"throughput.total_tok_s", func(r *Request) float64 { return float64(int64(r.Input) + int64(r.Output)) }},
 }
 
 // referenceStatistics computes Statistics with one pass for each of them, and sorts
@@ -123,8 +123,8 @@ func TestStatisticsEqualTheReference(t *testing.T) {
 		}
 		var run []*Request
 		for i := range 50 + random.Int64N(1500) {
-			q := &Request{Arrival: i * 1000, TTFT: time(), E2E: time(), Queue: time(), Input: random.Int64N(5000),
-				Output: random.Int64N(4), Cached: random.Int64N(5000), Preemptions: random.Int64N(3),
+			q := &Request{Arrival: i * 1000, TTFT: time(), E2E: time(), Queue: time(), Input: random.Int32N(5000),
+				Output: random.Int32N(4), Cached: random.Int32N(5000), Preemptions: random.Int64N(3),
 				NotIssued: int32(random.IntN(3)), State: State(1 + random.IntN(int(NumStates)-1)),
 				Admitted: random.IntN(2) == 0, Scheduled: random.IntN(2) == 0, HasTargets: random.IntN(2) == 0,
 				MetTargets: random.IntN(2) == 0}

@@ -12,10 +12,11 @@ import (
 const Missing = -1
 
 // Request holds what statistics need of one request. Arrival is in µs of the run; TTFT,
-// E2E and Queue are in µs, each may be Missing.
+// E2E and Queue are in µs, each may be Missing. Input, Output and Cached are tokens, of which a stream has below 2³¹.
 type Request struct {
-	Arrival, TTFT, E2E, Queue          int64
-	Input, Output, Cached, Preemptions int64
+	Arrival, TTFT, E2E, Queue int64
+	Preemptions               int64
+	Input, Output, Cached     int32
 	// NotIssued counts the calls that were not issued because this one ended its session.
 	NotIssued int32
 	State     State
@@ -47,8 +48,9 @@ func (s State) String() string { return stateNames[s] }
 func NewRequest(o *stream.Outcome, met *bool) Request {
 	return Request{Arrival: int64(o.Began()), TTFT: elapsed(o.Began(), o.FirstTokenUS),
 		E2E: elapsed(o.Began(), o.CompletedUS), Queue: elapsed(o.QueueStartUS(), o.ScheduledUS),
-		Input: o.InputTokens, Output: o.OutputTokens, Cached: o.CachedTokens, Preemptions: o.Preemptions,
-		State: State(max(slices.Index(stateNames[:], o.State), 0)), Admitted: !o.AdmittedUS.IsZero(),
+		Input: int32(o.InputTokens), Output: int32(o.OutputTokens), Cached: int32(o.CachedTokens),
+		Preemptions: o.Preemptions,
+		State:       State(max(slices.Index(stateNames[:], o.State), 0)), Admitted: !o.AdmittedUS.IsZero(),
 		Scheduled: !o.ScheduledUS.IsZero(), HasTargets: met != nil, MetTargets: met != nil && *met}
 }
 
@@ -57,7 +59,7 @@ func (r *Request) TPOT() (ms float64, ok bool) {
 	if r.TTFT == Missing || r.E2E == Missing || r.Output <= 1 {
 		return 0, false
 	}
-	return stream.TPOT(r.E2E-r.TTFT, r.Output), true
+	return stream.TPOT(r.E2E-r.TTFT, int64(r.Output)), true
 }
 
 // elapsed returns the µs between two times, Missing if one of them is.

@@ -120,7 +120,7 @@ func (b *Bootstrap) Run(i int, raw *metrics.Raw) *Run {
 	var gaps int64
 	for _, q := range r.requests {
 		if q != nil && q.State == Completed && q.Output > 1 {
-			gaps += q.Output - 1
+			gaps += int64(q.Output - 1)
 		}
 	}
 	r.allITL = raw.ITL != nil && raw.ITL.Count == gaps

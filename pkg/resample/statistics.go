@@ -77,7 +77,8 @@ var rates = [...]string{"goodput.rps", "throughput.rps", "throughput.output_tok_
 
 // addRates adds one completed request to the totals of rates.
 func addRates(sums *[len(rates)]float64, r *Request) {
-	for i, x := range [len(rates)]float64{count(r.MetTargets), 1, float64(r.Output), float64(r.Input + r.Output)} {
+	for i, x := range [len(rates)]float64{count(r.MetTargets), 1, float64(r.Output),
+		float64(int64(r.Input) + int64(r.Output))} {
 		sums[i] += x
 	}
 }

@@ -80,7 +80,8 @@ func (r *Resampling) Quantiles(sorted []Keyed, percents []int64) [][]float64 {
 			x := math.NaN()
 			if n > 0 {
 				lo, hi, hundredths := quantilePosition(n, percent)
-				x = interpolateFloats(c.at(lo, w, totals), c.at(hi, w, totals), hundredths)
+				a, b := c.neighbors(lo, hi-lo, w, totals)
+				x = interpolateFloats(a, b, hundredths)
 			}
 			result[k] = append(result[k], x)
 		}
@@ -109,15 +110,22 @@ type partitions struct {
 	// counts[p·blocks+b] is the number of values of block b in piece p.
 	counts []int32
 	blocks int
+	// tags are those of sorted, in little memory.
+	tags []uint16
 }
 
 func newPartitions(sorted []Keyed, blocks int) *partitions {
 	// Each piece costs one operation per block; the piece that is found is scanned.
 	pieces := min(64, 1+len(sorted)/(4*blocks))
 	c := &partitions{sorted: sorted, size: max(1, (len(sorted)+pieces-1)/pieces), blocks: blocks}
-	c.counts = make([]int32, c.count()*blocks)
-	for i := range sorted {
-		c.counts[i/c.size*blocks+int(sorted[i].Tag)]++
+	c.counts, c.tags = make([]int32, c.count()*blocks), make([]uint16, len(sorted))
+	for p := range c.count() {
+		counts := c.counts[p*blocks : (p+1)*blocks]
+		for i := p * c.size; i < min((p+1)*c.size, len(sorted)); i++ {
+			tag := sorted[i].Tag
+			counts[tag]++
+			c.tags[i] = uint16(tag) // there are at most maxBlocks
+		}
 	}
 	return c
 }
@@ -138,16 +146,22 @@ func (c *partitions) totals(w []uint16, totals []int64) int64 {
 	return n
 }
 
-// at returns the i-th value, from 0, of the bootstrap sample with weights w.
-func (c *partitions) at(i int64, w []uint16, totals []int64) float64 {
+// neighbors returns the i-th value, from 0, of the bootstrap sample with weights w, and the one that is further by
+// next, 0 or 1.
+func (c *partitions) neighbors(i, next int64, w []uint16, totals []int64) (x, y float64) {
 	p, _ := slices.BinarySearch(totals, i+1)
 	p-- // the last piece with at most i values before it
-	upto := totals[p]
-	for k := p * c.size; ; k++ {
-		if upto += int64(w[c.sorted[k].Tag]); upto > i {
-			return math.Float64frombits(c.sorted[k].Key)
+	upto, k := totals[p], p*c.size
+	value := func(i int64) float64 {
+		for ; ; k++ {
+			if upto += int64(w[c.tags[k]]); upto > i {
+				upto -= int64(w[c.tags[k]]) // the same value may be the next, too
+				return math.Float64frombits(c.sorted[k].Key)
+			}
 		}
 	}
+	x = value(i)
+	return x, value(i + next)
 }
 
 // Interval returns the 95 % confidence interval of a statistic, by the percentiles of

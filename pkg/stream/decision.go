@@ -147,3 +147,33 @@ func NewSnapshot(at Micros, deployment string, replica Index) Snapshot {
 		Running: NoIndex, KVUtil: NoNumber, HitRate: NoNumber, RecentTTFTMS: NoNumber, RecentTPOTMS: NoNumber,
 		EstWaitMS: NoNumber, KVUtilCPU: NoNumber, Loading: NoIndex}
 }
+
+// decisionResult decodes a decision without what explains it, such as candidates, which are most of its line.
+type decisionResult struct{ *Decision }
+
+func (v decisionResult) decode(s *scanner) {
+	*v.Decision = Decision{Kind: KindDecision, Replica: NoIndex}
+	it := fieldIterator{object: objectDecision}
+	for s.nextField(&it) {
+		switch f := it.field; f.Name {
+		case "stage":
+			v.Stage = s.choice(f)
+		case "at_us":
+			v.AtUS = Micros(s.integer(f))
+		case "request":
+			v.Request = s.uniqueString(f)
+		case "verdict":
+			v.Verdict = s.internedString(f)
+		case "delay_us":
+			v.DelayUS = s.integer(f)
+		case "deployment":
+			v.Deployment = s.internedString(f)
+		case "replica":
+			v.Replica = Index(s.integer(f))
+		case "score":
+			v.Score = s.float(f)
+		default:
+			s.skipValue()
+		}
+	}
+}

@@ -94,6 +94,15 @@ func TestDecisionDecoderEqualsEncodingJSON(t *testing.T) {
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
 				t.Fatalf("-encoding/json +ours, encoded again:\n%s", diff)
 			}
+			result := Decision{Kind: KindDecision, Stage: plain.Stage, AtUS: plain.AtUS, Request: plain.Request,
+				Verdict: plain.Verdict, DelayUS: plain.DelayUS, Deployment: plain.Deployment, Replica: plain.Replica,
+				Score: plain.Score}
+			if err := s.record(line, decisionResult{&plain}); err != nil {
+				t.Fatalf("%v in\n%s", err, line)
+			}
+			if diff := cmp.Diff(result, plain); diff != "" {
+				t.Fatalf("-complete +result:\n%s", diff)
+			}
 		}
 	})
 }

@@ -38,6 +38,12 @@ func (r *Reader) Outcome(o *Outcome) error { return r.located(r.scan.record(r.li
 // d. The memory of its lists is reused.
 func (r *Reader) Decision(d *Decision) error { return r.located(r.scan.record(r.line, d)) }
 
+// DecisionResult decodes what the current record decided about which request, when and at which stage. The other fields
+// of d are absent. Of their values it finds only the ends; Decision checks them.
+func (r *Reader) DecisionResult(d *Decision) error {
+	return r.located(r.scan.record(r.line, decisionResult{d}))
+}
+
 // Regret decodes the current record into g. Fields that the line omits are absent in g.
 func (r *Reader) Regret(g *Regret) error {
 	if err := r.checkVersion(); err != nil {

@@ -68,10 +68,15 @@ func (s *scanner) skipValue() {
 		case depth == 0 && (c == ',' || c == '}'):
 			return
 		default:
-			s.i++
+			for s.i++; s.i < len(s.b) && !structural[s.b[s.i]]; {
+				s.i++
+			}
 		}
 	}
 }
+
+// structural marks the bytes that skipValue looks at.
+var structural = [256]bool{'"': true, '{': true, '[': true, '}': true, ']': true, ',': true}
 
 func (s *scanner) failf(format string, args ...any) {
 	if s.err == nil {
