@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"blis/pkg/portable"
 
@@ -26,6 +27,29 @@ var (
 		// float64 keeps processors from fusing the product and the sum, which rounds otherwise.
 		"ema": func(average, x, weight float64) float64 { return average + float64(weight*(x-average)) }}
 )
+
+// NumberFunction is a function of numbers.
+type NumberFunction struct {
+	Name string
+	Args int
+	Call func(x []float64) float64
+}
+
+// NumberFunctions returns the functions of numbers that expressions have in addition to CEL's, by name.
+func NumberFunctions() (all []NumberFunction) {
+	for name, f := range unary {
+		all = append(all, NumberFunction{name, 1, func(x []float64) float64 { return f(x[0]) }})
+	}
+	for name, f := range binary {
+		all = append(all, NumberFunction{name, 2, func(x []float64) float64 { return f(x[0], x[1]) }})
+	}
+	for name, f := range ternary {
+		all = append(all, NumberFunction{name, 3, func(x []float64) float64 { return f(x[0], x[1], x[2]) }})
+	}
+	all = slices.DeleteFunc(all, func(f NumberFunction) bool { return f.Name == modulo })
+	slices.SortFunc(all, func(a, b NumberFunction) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
 
 // modulo is the function that the operator % becomes; no expression can name it.
 const modulo = "@modulo"

@@ -49,6 +49,8 @@ type Rule struct {
 	Evaluated int64  `json:"evaluated"`
 	Hits      int64  `json:"hits"`
 	Failed    int64  `json:"failed"`
+	// Error is the first error of a Starlark program, with the line and column of the program.
+	Error string `json:"error,omitempty"`
 }
 
 // Shadow compares the router's prediction of cached prompt tokens, from its shadow of the
@@ -105,7 +107,7 @@ func (c *Control) Warning() string {
 	worst := slices.MaxFunc(c.Rules, func(x, y Rule) int { return cmp.Compare(x.Failed, y.Failed) })
 	return fmt.Sprintf("policies: expressions failed or filters removed all candidates %d times, and the fallback"+
 		" decided; %s failed %d times in %d evaluations: %s", c.Fallbacks, worst.Path, worst.Failed, worst.Evaluated,
-		worst.Rule)
+		cmp.Or(worst.Error, worst.Rule))
 }
 
 // Regret totals the estimated regret of routing decisions, in ms of the requests that were

@@ -23,6 +23,8 @@ func admissions() table[Admitter] {
 			Value: kind{params: predictiveSLOParams, build: newPredictiveSLO}},
 		{Name: "expression", Doc: "CEL: admit is true or false, or \"admit\", \"reject\", \"delay\"",
 			Value: kind{params: []Param{delayParam}, composed: true, build: newAdmitExpression}},
+		{Name: "starlark", Doc: "program in Starlark: admit(…) returns True, False, \"admit\", \"reject\" or \"delay\"",
+			Value: kind{params: []Param{delayParam}, composed: true, build: newAdmitProgram}},
 		{Name: "tree", Doc: "decision tree (root) whose leaves are verdicts or policies",
 			Value: kind{params: []Param{delayParam}, composed: true, build: newAdmitTree}},
 		{Name: "chain",

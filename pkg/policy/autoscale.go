@@ -6,10 +6,12 @@ import "blis/pkg/scale"
 type Autoscale struct {
 	// Preset is one of AutoscalePresets, whose values hold where a file gives no others.
 	Preset string `yaml:"preset" json:"preset,omitempty"`
-	// Type is the name of a built-in policy with its Params, or expression with Desired or tree with Root, as in Spec.
+	// Type is the name of a built-in policy with its Params, or expression with Desired, starlark with Program or tree
+	// with Root, as in Spec.
 	Type    string              `yaml:"type" json:"type"`
 	Params  map[string]any      `yaml:"params" json:"params,omitempty"`
 	Desired string              `yaml:"desired" json:"desired,omitempty"`
+	Program string              `yaml:"program" json:"program,omitempty"`
 	Root    *Node               `yaml:"root" json:"root,omitempty"`
 	State   map[string]Variable `yaml:"state" json:"state,omitempty"`
 	// Fleet scales the deployments of one model together; nil scales each on its own.
@@ -19,7 +21,7 @@ type Autoscale struct {
 
 // spec is the policy itself.
 func (a *Autoscale) spec() *Spec {
-	return &Spec{Type: a.Type, Params: a.Params, Desired: a.Desired, Root: a.Root, State: a.State}
+	return &Spec{Type: a.Type, Params: a.Params, Desired: a.Desired, Program: a.Program, Root: a.Root, State: a.State}
 }
 
 // Recommendation is a number of replicas, with the quantity that decided.
@@ -59,6 +61,8 @@ func autoscalers() table[Autoscaler] {
 			Value: kind{params: predictedLoadParams, build: newPredictedLoad}},
 		{Name: "expression", Doc: "desired is a CEL number, which is rounded up",
 			Value: kind{build: newReplicasExpression, composed: true}},
+		{Name: "starlark", Doc: "program in Starlark: desired(…) returns the number, which is rounded up",
+			Value: kind{build: newReplicasProgram, composed: true}},
 		{Name: "tree", Doc: "a decision tree; leaves are numbers, CEL numbers or policies",
 			Value: kind{build: newReplicasTree, composed: true}},
 		{Name: "oscillator", Doc: "adds and removes replicas in turn",

@@ -258,7 +258,7 @@ func (b *builder) allowOnly(s *Spec, allowed ...string) {
 	}{
 		{"params", len(s.Params) > 0}, {"admit", s.Admit != ""}, {"priority", s.Priority != ""},
 		{"hints", len(s.Hints) > 0}, {"filter", s.Filter != ""}, {"score", s.Score != ""}, {"order", s.Order != ""},
-		{"victim", s.Victim != ""}, {"desired", s.Desired != ""},
+		{"victim", s.Victim != ""}, {"desired", s.Desired != ""}, {"program", s.Program != ""},
 		{"root", s.Root != nil}, {"use", s.Use != nil}, {"of", len(s.Of) > 0},
 		{"state", len(s.State) > 0 && !hasState(b.memory.stage, s.Type)},
 	} {
@@ -302,14 +302,21 @@ func compile[T any](b *builder, at, src string, fields []expr.Field[T], want ...
 		}
 		panic(&Error{Path: path, Msg: err.Error()})
 	}
-	for _, name := range e.Uses() {
+	b.noteReads(path, e.Uses(), e.ComparedLiterals)
+	return e
+}
+
+// noteReads records the signals that the text at path reads, and checks the names that it compares models and tiers
+// with.
+func (b *builder) noteReads(path string, uses []string, compared func(field string) []expr.Literal) {
+	for _, name := range uses {
 		if hint, ok := strings.CutPrefix(name, "hint."); ok {
 			b.hintsRead[hint] = true
 		}
 		b.memory.read[name] = true
 		b.memory.random = b.memory.random || name == "rand()"
 	}
-	for _, name := range e.Uses() {
+	for _, name := range uses {
 		if key, ok := strings.CutPrefix(name, attainmentSignal+"["); ok {
 			class, err := strconv.Unquote(strings.TrimSuffix(key, "]"))
 			if err != nil {
@@ -318,7 +325,7 @@ func compile[T any](b *builder, at, src string, fields []expr.Field[T], want ...
 			b.classes = append(b.classes, class)
 		}
 	}
-	for _, l := range e.ComparedLiterals("req.slo_class") {
+	for _, l := range slices.Concat(compared("req.slo_class"), compared(attainmentSignal)) {
 		b.classes = append(b.classes, l.Text)
 	}
 	for _, known := range []struct {
@@ -326,13 +333,12 @@ func compile[T any](b *builder, at, src string, fields []expr.Field[T], want ...
 		names       []string
 	}{{"req.model", "model of this cluster", b.env.Models}, {"req.tier", "tier", tiers},
 		{idSignal, "deployment", b.env.Deployments}} {
-		for _, l := range e.ComparedLiterals(known.field) {
+		for _, l := range compared(known.field) {
 			if l.Text != "" && !slices.Contains(known.names, l.Text) {
 				panic(&Error{path, l.Line, l.Col, registry.Unknown(known.what, l.Text, known.names).Error()})
 			}
 		}
 	}
-	return e
 }
 
 var tiers = []string{Critical, Standard, Sheddable}

@@ -43,6 +43,17 @@ var composedExamples = map[string]Spec{
 	"preemption/expression": {Type: "expression", Victim: "seq.blocks - req.priority"},
 	"preemption/tree": {Type: "tree",
 		Root: &Node{If: `seq.blocks > 10`, Then: &Node{Value: 3.0}, Else: &Node{Use: &Spec{Type: "lowest-priority"}}}},
+	"admission/starlark": {Type: "starlark",
+		Program: `def admit(req, best): return req.tier != "sheddable" or best.queue_depth < 2`},
+	"priority/starlark": {Type: "starlark",
+		Program: "def priority(req): return req.priority - req.input_tokens / 100\n" +
+			"def hint_a(cluster): return cluster.inflight"},
+	"routing/starlark": {Type: "starlark", Program: "def filter(replica): return replica.kv_util < 0.9\n" +
+		"def score(replica): return replica.prefix_match - 0.1 * replica.queue_depth"},
+	"scheduler/starlark":  {Type: "starlark", Program: "def order(req): return req.input_tokens - req.priority"},
+	"preemption/starlark": {Type: "starlark", Program: "def victim(seq, req): return seq.blocks - req.priority"},
+	"autoscale/starlark": {Type: "starlark",
+		Program: "def desired(deployment): return deployment.inflight / 3 + deployment.load_history[1]"},
 	"autoscale/expression": {Type: "expression", Desired: "deployment.inflight / 3 + deployment.load_history[1]"},
 	"autoscale/tree": {Type: "tree", Root: &Node{If: `deployment.attainment["a"] < 0.9`,
 		Then: &Node{Value: "deployment.replicas + deployment.kv_util"},
@@ -77,8 +88,8 @@ func TestStatefulPoliciesConform(t *testing.T) {
 
 // TestPoliciesConform checks what all policies have in common. A decision is valid, depends only on
 // the fields that the policy needs, and leaves the view unchanged. A clone decides like the
-// original without affecting it. Decisions do not allocate in the long run. Unknown parameters are
-// rejected.
+// original without affecting it. Decisions do not allocate in the long run, but those of Starlark programs, whose
+// numbers are objects. Unknown parameters are rejected.
 func TestPoliciesConform(t *testing.T) {
 	for _, e := range Entries() {
 		if slices.Contains([]string{"scorer", StageDetector, StageUsageLimit}, e.Stage) {
@@ -124,7 +135,8 @@ func TestPoliciesConform(t *testing.T) {
 func planeWith(stage string, s Spec) (*Plane, error) {
 	b := &Bundle{}
 	if stage == "autoscale" {
-		b.Autoscale = &Autoscale{Type: s.Type, Params: s.Params, Desired: s.Desired, Root: s.Root, State: s.State}
+		b.Autoscale = &Autoscale{Type: s.Type, Params: s.Params, Desired: s.Desired, Program: s.Program, Root: s.Root,
+			State: s.State}
 		b.Complete()
 		return Build(b, testEnv)
 	}
@@ -245,7 +257,8 @@ func checkConformance(t *testing.T, e Entry, s Spec) {
 	}
 	v, l := randomView(r, 2e6)
 	v, l = a.obscure(e.Stage, v, l, r)
-	if n := testing.AllocsPerRun(1000, func() { v.NowUS += 1e5; l.NowUS += 1e5; a.decide(e.Stage, v, l) }); n != 0 {
+	n := testing.AllocsPerRun(1000, func() { v.NowUS += 1e5; l.NowUS += 1e5; a.decide(e.Stage, v, l) })
+	if n != 0 && e.Name != "starlark" {
 		t.Errorf("%v allocations per decision", n)
 	}
 }

@@ -7,12 +7,20 @@ import (
 
 	"blis/pkg/expr"
 	"blis/pkg/registry"
+	"blis/pkg/script"
 )
+
+// evaluator is what a formula evaluates: a CEL expression or a function of a Starlark program.
+type evaluator[T any] interface {
+	Number(*T) (float64, error)
+	Text(*T) (string, error)
+	Flag(*T) (bool, error)
+}
 
 // formula is a compiled expression with its counts. If it fails or gives NaN, or infinity although no
 // signal that it reads can be infinite, its policy falls back to a safe result and counts the failure.
 type formula[T any] struct {
-	*expr.Expression[T]
+	evaluator[T]
 	rule  *Rule
 	needs Needs
 	// infinite is true if it reads a signal that can be infinite.
@@ -23,7 +31,7 @@ type formula[T any] struct {
 func newFormula[T any](b *builder, at, src string, signals []signal[T], want ...expr.Type) *formula[T] {
 	signals = slices.Concat(signals, memorySignals[T](b.memory.names))
 	e := compile(b, at, src, fieldsOf(signals), want...)
-	return &formula[T]{e, &Rule{Path: b.path + "." + at, Source: src}, needsOf(e, signals),
+	return &formula[T]{e, &Rule{Path: b.path + "." + at, Source: src}, needsOf(e.Uses(), signals),
 		slices.Contains(e.Uses(), deadlineSignal)}
 }
 
@@ -32,15 +40,22 @@ func (f *formula[T]) clone() *formula[T] {
 	if f == nil {
 		return nil
 	}
-	return &formula[T]{f.Expression.Clone(), &Rule{Path: f.rule.Path, Source: f.rule.Source}, f.needs, f.infinite}
+	c := &formula[T]{f.evaluator, &Rule{Path: f.rule.Path, Source: f.rule.Source}, f.needs, f.infinite}
+	switch e := f.evaluator.(type) {
+	case *expr.Expression[T]:
+		c.evaluator = e.Clone()
+	case *script.Function[T]:
+		c.evaluator = e.Clone()
+	}
+	return c
 }
 
 // number evaluates f; ok is false if it failed, is NaN or infinite without a cause.
 func (f *formula[T]) number(at *T) (x float64, ok bool) {
 	f.rule.Evaluated++
-	x, err := f.Expression.Number(at)
+	x, err := f.Number(at)
 	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) && !f.infinite {
-		f.rule.Failed++
+		f.fail(err)
 		return 0, false
 	}
 	f.rule.Hits++
@@ -50,9 +65,9 @@ func (f *formula[T]) number(at *T) (x float64, ok bool) {
 // flag evaluates f; a true value counts as a hit.
 func (f *formula[T]) flag(at *T) (yes, ok bool) {
 	f.rule.Evaluated++
-	yes, err := f.Expression.Flag(at)
+	yes, err := f.Flag(at)
 	if err != nil {
-		f.rule.Failed++
+		f.fail(err)
 		return false, false
 	}
 	if yes {
@@ -61,24 +76,31 @@ func (f *formula[T]) flag(at *T) (yes, ok bool) {
 	return yes, true
 }
 
+// fail counts a failure, and keeps the first error of a program.
+func (f *formula[T]) fail(err error) {
+	f.rule.Failed++
+	if _, ok := f.evaluator.(*script.Function[T]); ok && err != nil && f.rule.Error == "" {
+		f.rule.Error = "program:" + err.Error()
+	}
+}
+
 // admitExpression admits if the expression fails.
 type admitExpression struct {
 	*formula[View]
-	delay int64
+	// returns is the type of the expression, delay that of the verdict.
+	returns expr.Type
+	delay   int64
 }
 
 func newAdmitExpression(b *builder, s *Spec) Admitter {
 	b.allowOnly(s, "admit", "params")
 	b.requireText(s.Admit, "admit", `req.tier != "sheddable" || cluster.saturation < 1`)
 	f := newFormula(b, "admit", s.Admit, viewSignals(), expr.Flag, expr.Text)
-	for _, l := range f.LiteralResults() {
-		if _, ok := verdictOf(l.Text, 1); !ok {
-			panic(&Error{b.path + ".admit", l.Line, l.Col, registry.Unknown("verdict", l.Text, verdicts).Error()})
-		}
-	}
+	e := f.evaluator.(*expr.Expression[View])
+	checkVerdicts(b.path+".admit", e.LiteralResults())
 	v := b.params(s, []Param{delayParam})
-	a := &admitExpression{formula: f}
-	if f.Type() == expr.Text {
+	a := &admitExpression{formula: f, returns: e.Type()}
+	if a.returns == expr.Text {
 		a.delay = b.delay(v).DelayUS
 	}
 	if !strings.Contains(s.Admit, Delay.String()) {
@@ -87,29 +109,42 @@ func newAdmitExpression(b *builder, s *Spec) Admitter {
 	return a
 }
 
+// checkVerdicts rejects literals that are no verdicts.
+func checkVerdicts(path string, literals []expr.Literal) {
+	for _, l := range literals {
+		if _, ok := verdictOf(l.Text, 1); !ok {
+			panic(&Error{path, l.Line, l.Col, registry.Unknown("verdict", l.Text, verdicts).Error()})
+		}
+	}
+}
+
 func (a *admitExpression) Admit(v *View) Verdict {
-	if a.Type() == expr.Flag {
+	if a.returns == expr.Flag {
 		yes, ok := a.flag(v)
 		d := verdict(yes || !ok)
 		d.DecidedBy = a.rule.Path
 		return d
 	}
 	a.rule.Evaluated++
-	word, err := a.Expression.Text(v)
-	d, ok := a.verdict(word)
-	if err != nil || !ok {
-		a.rule.Failed++
-		return Verdict{DecidedBy: a.rule.Path}
-	}
-	if d.Action == Admit {
-		a.rule.Hits++
-	}
-	d.DecidedBy = a.rule.Path
-	return d
+	word, err := a.Text(v)
+	return a.verdict(word, err, a.delay)
 }
 
-func (a *admitExpression) verdict(word string) (Verdict, bool) {
-	return verdictOf(word, a.delay)
+// verdict is the verdict with a name, and counts it.
+func (f *formula[T]) verdict(word string, err error, delay int64) Verdict {
+	d, ok := verdictOf(word, delay)
+	if err == nil && !ok {
+		err = registry.Unknown("verdict", word, verdicts)
+	}
+	if err != nil {
+		f.fail(err)
+		return Verdict{DecidedBy: f.rule.Path}
+	}
+	if d.Action == Admit {
+		f.rule.Hits++
+	}
+	d.DecidedBy = f.rule.Path
+	return d
 }
 
 // verdicts are the names of the verdicts.
@@ -130,7 +165,7 @@ func verdictOf(word string, delay int64) (Verdict, bool) {
 
 func (a *admitExpression) Needs() Needs    { return a.needs }
 func (a *admitExpression) Rules() []*Rule  { return []*Rule{a.rule} }
-func (a *admitExpression) Clone() Admitter { return &admitExpression{a.clone(), a.delay} }
+func (a *admitExpression) Clone() Admitter { return &admitExpression{a.clone(), a.returns, a.delay} }
 
 // priorityExpression gives 0 if an expression fails.
 type priorityExpression struct {
@@ -144,9 +179,7 @@ func newPriorityExpression(b *builder, s *Spec) Prioritizer {
 	b.requireText(s.Priority, "priority", "req.priority - 0.001 * req.input_tokens")
 	p := &priorityExpression{score: newFormula(b, "priority", s.Priority, viewSignals(), expr.Number),
 		names: sortedKeys(s.Hints)}
-	if len(p.names) > MaxHints {
-		b.fail("hints", "must have at most %d hints, has %d", MaxHints, len(p.names))
-	}
+	b.checkHints(p.names)
 	for _, name := range p.names {
 		if !isName(name) {
 			b.fail("hints", "%q is not a hint name; use letters, digits and _, and no digit first", name)
@@ -154,6 +187,13 @@ func newPriorityExpression(b *builder, s *Spec) Prioritizer {
 		p.hints = append(p.hints, newFormula(b, "hints."+name, s.Hints[name], viewSignals(), expr.Number))
 	}
 	return p
+}
+
+// checkHints rejects too many hints.
+func (b *builder) checkHints(names []string) {
+	if len(names) > MaxHints {
+		b.fail("hints", "must have at most %d hints, has %d", MaxHints, len(names))
+	}
 }
 
 func (p *priorityExpression) Priority(v *View, hints *[MaxHints]float64) (float64, string) {

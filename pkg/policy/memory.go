@@ -84,7 +84,7 @@ func stageOf(path string) string {
 // replicas share the policy, and a real replica does not know what others did.
 func hasState(stage, policyType string) bool {
 	return slices.Contains([]string{"admission", "priority", "routing", "autoscale"}, stage) &&
-		slices.Contains([]string{"expression", "tree", "filter"}, policyType)
+		slices.Contains([]string{"expression", "starlark", "tree", "filter"}, policyType)
 }
 
 // memoryOf returns how to find the memory lent to a T, which is a View, a candidate, a Local or a Fleet.

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"slices"
 
 	"blis/pkg/expr"
 )
@@ -26,7 +25,10 @@ func (r *FleetRules) complete() {
 }
 
 // Placement is FleetRules, ready to decide.
-type Placement struct{ grow, shrink *formula[Fleet] }
+type Placement struct {
+	grow, shrink *formula[Fleet]
+	readsPrice   bool
+}
 
 // newPlacement compiles complete rules.
 func newPlacement(b *builder, r *FleetRules) *Placement {
@@ -36,6 +38,7 @@ func newPlacement(b *builder, r *FleetRules) *Placement {
 	b.memory = b.newMemory(&Spec{})
 	p := &Placement{grow: newFormula(b, "grow", r.Grow, memberSignals(), expr.Number),
 		shrink: newFormula(b, "shrink", r.Shrink, memberSignals(), expr.Number)}
+	p.readsPrice = b.memory.read[priceSignal]
 	b.refuseRandom()
 	return p
 }
@@ -62,9 +65,7 @@ func (p *Placement) rule(grows bool) *formula[Fleet] {
 }
 
 // ReadsPrice reports whether a rule reads the price of a deployment.
-func (p *Placement) ReadsPrice() bool {
-	return slices.Contains(slices.Concat(p.grow.Uses(), p.shrink.Uses()), priceSignal)
-}
+func (p *Placement) ReadsPrice() bool { return p.readsPrice }
 
 // Needs returns which fields the rules read.
 func (p *Placement) Needs() Needs { return p.grow.needs | p.shrink.needs }
@@ -77,5 +78,5 @@ func (p *Placement) Clone() *Placement {
 	if p == nil {
 		return nil
 	}
-	return &Placement{p.grow.clone(), p.shrink.clone()}
+	return &Placement{p.grow.clone(), p.shrink.clone(), p.readsPrice}
 }

@@ -157,6 +157,8 @@ type Rule struct {
 	// Failed counts evaluations that gave an error or no number, and decisions in which a filter passed
 	// no candidate (one for each decision). A fallback decided instead.
 	Failed int64
+	// Error is the first error of a Starlark program, with its position in the program.
+	Error string
 }
 
 // Plane holds the policies of all stages, ready to decide.

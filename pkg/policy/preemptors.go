@@ -9,6 +9,8 @@ func preemptors() table[Preemptor] {
 			Value: kind{build: newLowestPriority}},
 		{Name: "expression", Doc: "CEL: victim is a number, the highest is preempted",
 			Value: kind{composed: true, build: newVictimExpression}},
+		{Name: "starlark", Doc: "program in Starlark: victim(…) returns a number, the highest is preempted",
+			Value: kind{composed: true, build: newVictimProgram}},
 		{Name: "tree", Doc: "decision tree (root) whose leaves are numbers or policies",
 			Value: kind{composed: true, build: newVictimTree}},
 	}

@@ -15,6 +15,8 @@ func priorities() table[Prioritizer] {
 			Value: kind{build: newDeadlineAware}},
 		{Name: "expression", Doc: "CEL: priority is a number; hints are numbers by name",
 			Value: kind{composed: true, build: newPriorityExpression}},
+		{Name: "starlark", Doc: "program in Starlark: priority(…) and hint_NAME(…) return numbers",
+			Value: kind{composed: true, build: newPriorityProgram}},
 		{Name: "tree", Doc: "decision tree (root) whose leaves are numbers, or policies without hints",
 			Value: kind{composed: true, build: newPriorityTree}},
 		{Name: "inverted-slo", Doc: "the negated priority of the SLO class",

@@ -21,13 +21,18 @@ type routeExpression struct {
 func newRouteExpression(b *builder, s *Spec) Router {
 	b.allowOnly(s, "score", "filter", "params")
 	b.requireText(s.Score, "score", "replica.prefix_match - 0.1 * replica.queue_depth")
-	r := &routeExpression{score: newFormula(b, "score", s.Score, candidateSignals(), expr.Number),
-		ties: b.ties(b.params(s, tieParams)), passed: make([]bool, b.env.Candidates),
-		scores: make([]float64, b.env.Candidates)}
+	score := newFormula(b, "score", s.Score, candidateSignals(), expr.Number)
+	var filter *formula[candidate]
 	if s.Filter != "" {
-		r.filter = newFormula(b, "filter", s.Filter, candidateSignals(), expr.Flag)
+		filter = newFormula(b, "filter", s.Filter, candidateSignals(), expr.Flag)
 	}
-	return r
+	return newScoredRoute(b, s, score, filter)
+}
+
+// newScoredRoute makes a policy of a score and a filter, which may be nil.
+func newScoredRoute(b *builder, s *Spec, score, filter *formula[candidate]) Router {
+	return &routeExpression{score: score, filter: filter, ties: b.ties(b.params(s, tieParams)),
+		passed: make([]bool, b.env.Candidates), scores: make([]float64, b.env.Candidates)}
 }
 
 func (e *routeExpression) Route(v *View) Choice {

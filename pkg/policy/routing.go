@@ -33,6 +33,8 @@ func routers() table[Router] {
 			Value: kind{params: poolsParams, build: newPools}},
 		{Name: "expression", Doc: "CEL: highest score of the candidates that pass filter; of all if none passes",
 			Value: kind{params: tieParams, composed: true, build: newRouteExpression}},
+		{Name: "starlark", Doc: "program in Starlark: score(…), and filter(…), of a candidate, as of expression",
+			Value: kind{params: tieParams, composed: true, build: newRouteProgram}},
 		{Name: "tree", Doc: "decision tree (root) whose leaves are policies, or numbers that score each candidate",
 			Value: kind{params: tieParams, composed: true, build: newRouteTree}},
 		{Name: "filter", Doc: "another policy (use) among the candidates that pass filter; among all if none passes",

@@ -10,6 +10,8 @@ func schedulers() table[Scheduler] {
 		{Name: "sjf", Doc: "shortest predicted output first, then first come", Value: kind{build: newSJF}},
 		{Name: "expression", Doc: "CEL: order is a number, lowest first; evaluated once, when a request is queued",
 			Value: kind{composed: true, build: newOrderExpression}},
+		{Name: "starlark", Doc: "program in Starlark: order(…) returns a number, lowest first",
+			Value: kind{composed: true, build: newOrderProgram}},
 		{Name: "tree", Doc: "decision tree (root) whose leaves are numbers or policies",
 			Value: kind{composed: true, build: newOrderTree}},
 		{Name: "reverse-priority", Doc: "lowest priority first",

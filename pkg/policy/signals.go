@@ -210,10 +210,10 @@ func fieldsOf[T any](signals []signal[T]) []expr.Field[T] {
 	return fields
 }
 
-// needsOf returns what an expression needs.
-func needsOf[T any](e *expr.Expression[T], signals []signal[T]) (n Needs) {
+// needsOf returns what an expression that uses these signals needs.
+func needsOf[T any](uses []string, signals []signal[T]) (n Needs) {
 	used := map[string]bool{}
-	for _, name := range e.Uses() {
+	for _, name := range uses {
 		name, _, _ = strings.Cut(name, "[") // an element of a table or a list
 		used[name] = true
 	}

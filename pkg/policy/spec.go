@@ -44,6 +44,9 @@ type Lineage struct {
 //     highest score of the candidates that pass the filter), Order (scheduler;
 //     lowest first), Victim (preemption; the highest is preempted), Desired
 //     (autoscale; the number of replicas)
+//   - starlark: Program, a Starlark program with functions that are called like
+//     the texts of an expression: admit, priority and hint_NAME, filter and score,
+//     order, victim, desired
 //   - tree: Root, a decision tree; for priorities without policies that give hints,
 //     such as deadline-aware
 //   - chain (admission): Of, policies in turn; the first that does not admit
@@ -51,7 +54,7 @@ type Lineage struct {
 //     in a window)
 //   - filter (routing): Filter, and Use for the candidates that pass
 //
-// State declares variables of an expression, tree or filter, by name.
+// State declares variables of an expression, Starlark program, tree or filter, by name.
 type Spec struct {
 	Type     string            `yaml:"type"     json:"type"`
 	Params   map[string]any    `yaml:"params"   json:"params,omitempty"`
@@ -63,6 +66,7 @@ type Spec struct {
 	Order    string            `yaml:"order"    json:"order,omitempty"`
 	Victim   string            `yaml:"victim"   json:"victim,omitempty"`
 	Desired  string            `yaml:"desired"  json:"desired,omitempty"`
+	Program  string            `yaml:"program"  json:"program,omitempty"`
 	Root     *Node             `yaml:"root"     json:"root,omitempty"`
 	Use      *Spec             `yaml:"use"      json:"use,omitempty"`
 	Of       []Spec            `yaml:"of"       json:"of,omitempty"`

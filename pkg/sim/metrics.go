@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 
 	"blis/pkg/capacity"
@@ -155,7 +156,7 @@ func control(s *simulation) *metrics.Control {
 	}
 	for _, r := range s.rules() {
 		c.Rules = append(c.Rules, metrics.Rule{Path: r.Path, Rule: r.Source, Evaluated: r.Evaluated, Hits: r.Hits,
-			Failed: r.Failed})
+			Failed: r.Failed, Error: r.Error})
 		c.Fallbacks += r.Failed
 	}
 	if c.Delays == 0 && c.SignalAgeMS == nil && c.Flow == nil && c.Rules == nil {
@@ -179,6 +180,7 @@ func (s *simulation) rules() []*policy.Rule {
 		for k, r := range own {
 			sum := *all[len(all)-len(own)+k]
 			sum.Evaluated, sum.Hits, sum.Failed = sum.Evaluated+r.Evaluated, sum.Hits+r.Hits, sum.Failed+r.Failed
+			sum.Error = cmp.Or(sum.Error, r.Error)
 			all[len(all)-len(own)+k] = &sum
 		}
 	}
