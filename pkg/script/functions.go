@@ -51,7 +51,7 @@ var predeclared = func() starlark.StringDict {
 		return args[0], measure(t, args[0], 1)
 	})
 	add("(room)", func(_ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
-		if n := starlark.Len(args[0]) + 1; n > MaxLength {
+		if n := starlark.Len(args[0]) + 1; n > maxLength {
 			return nil, tooLong(args[0].Type(), n)
 		}
 		return args[0], nil
@@ -114,7 +114,7 @@ func measure(t *starlark.Thread, v starlark.Value, steps int) error {
 	if steps == 0 || n < 0 {
 		return nil
 	}
-	if n > MaxLength {
+	if n > maxLength {
 		return tooLong(v.Type(), n)
 	}
 	t.Steps += uint64(n * steps)
@@ -122,7 +122,7 @@ func measure(t *starlark.Thread, v starlark.Value, steps int) error {
 }
 
 func tooLong(what string, n int) error {
-	return fmt.Errorf("a %s has %d elements, at most %d are allowed", what, n, MaxLength)
+	return fmt.Errorf("a %s has %d elements, at most %d are allowed", what, n, maxLength)
 }
 
 // flat refuses sequences of tuples.
@@ -218,7 +218,7 @@ func numberFunction(f expr.NumberFunction) func(*starlark.Thread, starlark.Tuple
 func addition(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 	n, m := starlark.Len(args[0]), starlark.Len(args[1])
 	if n >= 0 && m >= 0 {
-		if n+m > MaxLength {
+		if n+m > maxLength {
 			return nil, tooLong(args[0].Type(), n+m)
 		}
 		t.Steps += uint64(n + m)
@@ -244,9 +244,9 @@ func product(t *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 	}
 	if n := starlark.Len(list); n > 0 && (aInt || bInt) {
 		k, ok := times.Int64()
-		if !ok || k > MaxLength/int64(n) {
+		if !ok || k > maxLength/int64(n) {
 			return nil, fmt.Errorf("a %s of %d elements times %v has more than %d elements, the limit", list.Type(), n,
-				shown(times), MaxLength)
+				shown(times), maxLength)
 		}
 		t.Steps += uint64(max(k, 0)) * uint64(n)
 	}

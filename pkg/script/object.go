@@ -97,9 +97,9 @@ func (e *elements[T]) Get(key starlark.Value) (starlark.Value, bool, error) {
 		return starlark.Float(e.field.ByKey(e.at, string(s))), true, nil
 	}
 	i, err := starlark.AsInt32(key)
-	if err != nil || i < 0 || i > MaxLength {
+	if err != nil || i < 0 || i > maxLength {
 		return nil, false, fmt.Errorf("the index of %s must be an integer between 0 and %d, is %s", e.field.Name,
-			MaxLength, key)
+			maxLength, key)
 	}
 	return starlark.Float(e.field.ByIndex(e.at, i)), true, nil
 }

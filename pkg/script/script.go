@@ -5,7 +5,7 @@
 // it reads: the first part of the names of fields ("req" for req.input_tokens), or a list of objects ("replicas").
 //
 // Programs are hermetic and deterministic. They have no load, output, clock, random numbers or state that outlives a
-// call; dicts are in insertion order. They are limited: MaxSource bytes of text, MaxSteps steps a call, MaxLength
+// call; dicts are in insertion order. They are limited: maxSource bytes of text, maxSteps steps a call, maxLength
 // elements of a list, tuple or string that is made, 64 bits of a product of integers. Lists, tuples and dicts hold
 // numbers, strings, True, False, None and objects, and no other lists, so that nothing can double step by step. What
 // exceeds a limit at run time is an error, and so is recursion.
@@ -28,9 +28,9 @@ import (
 // The limits of programs. A step is an instruction of the interpreter; an operation on a list also counts the list's
 // elements.
 const (
-	MaxSource = 16 << 10
-	MaxSteps  = 100_000
-	MaxLength = 10_000
+	maxSource = 16 << 10
+	maxSteps  = 100_000
+	maxLength = 10_000
 )
 
 // Scope is what the functions of a program read.
@@ -65,9 +65,9 @@ type Function[T any] struct {
 
 // Compile compiles a program and returns its hooks by name. Errors are *expr.Error.
 func Compile[T any](src string, scope *Scope[T], hooks []Hook) (map[string]*Function[T], error) {
-	if len(src) > MaxSource {
+	if len(src) > maxSource {
 		return nil, &expr.Error{Line: 1, Col: 1, Msg: fmt.Sprintf("the program has %d bytes, at most %d are allowed",
-			len(src), MaxSource)}
+			len(src), maxSource)}
 	}
 	options := &syntax.FileOptions{}
 	file, err := options.Parse("", src, 0)
@@ -100,9 +100,9 @@ func Compile[T any](src string, scope *Scope[T], hooks []Hook) (map[string]*Func
 
 func newThread() *starlark.Thread {
 	t := &starlark.Thread{OnMaxSteps: func(t *starlark.Thread) {
-		t.Cancel(fmt.Sprintf("more than %d steps, the limit of a call", MaxSteps))
+		t.Cancel(fmt.Sprintf("more than %d steps, the limit of a call", maxSteps))
 	}}
-	t.SetMaxExecutionSteps(MaxSteps)
+	t.SetMaxExecutionSteps(maxSteps)
 	return t
 }
 

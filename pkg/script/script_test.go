@@ -184,7 +184,7 @@ func TestErrors(t *testing.T) {
 		"x = [1] + 3\ndef f(): return 1":                        "1:9: unknown binary op: list + int",
 		"x = 123456789012345678901234567890\ndef f(): return x": "1:5: an integer has at most 64 bits",
 		"for i in range(3): pass\ndef f(): return 1":            "1:1: for loop not within a function",
-		"# " + strings.Repeat("x", MaxSource) + "\ndef f(): return 1": "the " +
+		"# " + strings.Repeat("x", maxSource) + "\ndef f(): return 1": "the " +
 			"program has 16404 bytes, at most 16384 are allowed",
 	} {
 		_, err := Compile(src, fleetScope, hooks)
