@@ -139,6 +139,7 @@ var owners = map[string]string{
 	"gonum.org/v1/gonum/floats":     "pkg/leastsq",
 	"gonum.org/v1/gonum/mat":        "pkg/leastsq",
 	"gonum.org/v1/gonum/stat":       "pkg/dist pkg/leastsq",
+	"gonum.org/v1/plot":             "pkg/plan",
 	"pgregory.net/rapid":            "pkg/internal/fixedseed",
 }
 

@@ -75,7 +75,10 @@ func (c *simCommand) plan(ctx context.Context, j stdio) error {
 	if err != nil {
 		return err
 	}
-	if c.Format == "json" {
+	switch c.Format {
+	case "svg":
+		return answer.SVG(j.out)
+	case "json":
 		enc := json.NewEncoder(j.out)
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")

@@ -73,6 +73,9 @@ func (c *simCommand) Validate() error {
 	if c.Format != "text" && c.List == "" && !c.isPlan() {
 		return errors.New("--format has no effect without --list or --plan")
 	}
+	if c.Format == "svg" && !c.isPlan() {
+		return errors.New("--format=svg has no effect without --plan")
+	}
 	if c.Export != "" && (c.PrintConfig || c.List != "") {
 		return errors.New("--export, --list and --print-config each print something else: give one of them")
 	}

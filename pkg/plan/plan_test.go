@@ -1,8 +1,11 @@
 package plan
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
 	"io"
 	"os"
@@ -249,5 +252,47 @@ func TestErrors(t *testing.T) {
 		if _, err := answer(t, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q, of\n%s", err, want, text)
 		}
+	}
+}
+
+// TestSVG: the load curve is well-formed XML with a mark for each latency of each load, and the same bytes each time.
+func TestSVG(t *testing.T) {
+	a, err := answer(t, "version: 1\ngpus: {H100: 2}\nmax_gpus: 20\nrequire: [m.ttft.p99 <= 45]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first, second bytes.Buffer
+	if err := cmp.Or(a.SVG(&first), a.SVG(&second)); err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]bool{}
+	d := xml.NewDecoder(bytes.NewReader(first.Bytes()))
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, ok := token.(xml.CharData); ok {
+			texts[string(s)] = true
+		}
+	}
+	knee := fmt.Sprintf("load, relative to the workload (knee at %g)", a.Knee)
+	if !texts["3 GPUs: 3 x H100"] || !texts["TTFT"] || !texts[knee] || !bytes.Equal(first.Bytes(), second.Bytes()) {
+		t.Errorf("the texts are %v", texts)
+	}
+	for _, f := range a.Curve { // requests have one token, so there is no TPOT
+		if f.TPOTp99MS != 0 {
+			t.Errorf("TPOT %v", f.TPOTp99MS)
+		}
+	}
+	if texts["TPOT"] {
+		t.Error("a latency that no request has is drawn")
+	}
+	a.Best = nil
+	if err := a.SVG(io.Discard); err == nil || !strings.Contains(err.Error(), "no fleet is feasible") {
+		t.Errorf("without an answer: %v", err)
 	}
 }

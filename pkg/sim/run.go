@@ -56,7 +56,7 @@ type Options struct {
 	Export      string `enum:"${targets}," default:"" placeholder:"TARGET" help:"Print the configuration for real servers and routers and exit: ${targeted}."`
 
 	List   string `enum:"${lists}," default:"" placeholder:"WHAT" help:"List one of these and exit: ${listed}."`
-	Format string `enum:"text,json" default:"text" help:"Format of --list and --plan; for policies, json is the search space."`
+	Format string `enum:"text,json,svg" default:"text" help:"Format of --list and --plan; for policies, json is the search space; svg draws the load curve of a plan."`
 	Space  string `enum:"${spaces}" default:"policies" help:"What --list policies lists: policies, or the engine settings of the cluster (engine)."`
 	Plain  bool   `help:"Write the stream uncompressed."`
 
