@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"blis/pkg/limits"
 	"blis/pkg/stream"
@@ -23,7 +24,7 @@ type loaded struct {
 	// name is the source of text, for errors.
 	name string
 	text []byte
-	// spec is the parsed text with --seed, --requests and --rate applied.
+	// spec is the parsed text with --set, --seed, --requests and --rate applied.
 	spec    *Spec
 	clients []*clientSource
 	classes []stream.SLOClass
@@ -50,6 +51,9 @@ func loadSpec(in io.Reader, o Options) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := override(doc, o.Set); err != nil {
+		return nil, err
+	}
 	l.spec = &Spec{dir: filepath.Dir(o.Spec), allowPaths: o.AllowPaths}
 	if err := doc.Decode(l.spec); err != nil {
 		return nil, err
@@ -71,6 +75,27 @@ func loadSpec(in io.Reader, o Options) (*loaded, error) {
 	}
 	l.classes, err = l.spec.usedClasses(doc.Errorf)
 	return l, err
+}
+
+// override applies overrides, "path=value" or "@file", to a spec.
+func override(doc *strictyaml.Doc, sets []string) error {
+	for _, set := range sets {
+		path, value, _ := strings.Cut(set, "=")
+		all := []strictyaml.Setting{{Path: path, Value: value}}
+		if name, isFile := strings.CutPrefix(set, "@"); isFile {
+			var err error
+			if all, err = strictyaml.ReadSettings(name); err != nil {
+				return err
+			}
+		}
+		for i := range all {
+			s := &all[i]
+			if err := doc.Set(new(Spec), s.Path, s.Value, s); err != nil {
+				return s.Errorf("%v", err)
+			}
+		}
+	}
+	return nil
 }
 
 // inputName is the name of in for errors.

@@ -19,6 +19,7 @@ type Options struct {
 	Scenario     Scenario `placeholder:"NAME" help:"Built-in spec (chat if no source is given)."`
 	Import       []Import `sep:"none" placeholder:"FORMAT:FILE" help:"Convert traces, merged by time; FILE - is stdin."`
 	Seed         *uint64  `placeholder:"N" help:"Seed, instead of the spec's (imports: 0)."`
+	Set          []string `sep:"none" placeholder:"PATH=VALUE" help:"Override one value of the spec, or all values in @FILE. Repeatable."`
 	Requests     Count    `placeholder:"N" help:"Number of requests, instead of the spec's."`
 	Limit        Count    `placeholder:"N" help:"Import at most N requests or sessions."`
 	TimeScale    Factor   `placeholder:"X" help:"Multiply imported arrival times by X, not delays in sessions."`
@@ -136,6 +137,11 @@ func (o *Options) seed() uint64 {
 // calls it in any case.
 func (o *Options) Validate() error {
 	imports := len(o.Import) > 0
+	for _, set := range o.Set {
+		if !strings.Contains(set, "=") && !strings.HasPrefix(set, "@") {
+			return fmt.Errorf("--set %s: must be PATH=VALUE or @FILE", set)
+		}
+	}
 	sources := 0
 	for _, given := range []bool{o.Spec != "", o.Scenario != "", imports} {
 		if given {
@@ -147,6 +153,9 @@ func (o *Options) Validate() error {
 		return errors.New("give one of SPEC, --scenario and --import")
 	case imports && (o.Requests != 0 || o.PrintSpec):
 		return errors.New("--requests and --print-spec are for specs, not for --import (use --limit)")
+	case imports && len(o.Set) > 0:
+		return errors.New("--set overrides a value of a spec, which --import does not have (use --rate, --slo, " +
+			"--where)")
 	case !imports && (o.Limit != 0 || o.TimeScale != 0 || o.Repeat != 0 || o.Sample != 0 ||
 		o.BlockSize != 0 || o.OutputTokens != 0 || o.SharedPrefix != 0):
 		return errors.New("--limit, --time-scale, --repeat, --sample, --block-size, --output-tokens and " +
