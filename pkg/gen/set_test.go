@@ -23,7 +23,8 @@ func TestSet(t *testing.T) {
 	}
 	const spec = "version: \"2\"\nseed: 1\n" +
 		"aggregate_rate: 5\nrequests: 30\nclients:\n  - id: a\n" +
-		"    rate_fraction: 1\n    arrival: {process: poisson}\n    input_distribution: {type: constant, params: {value: 100}}\n" +
+		"    rate_fraction: 1\n    arrival: {process: poisson}\n" +
+		"    input_distribution: {type: constant, params: {value: 100}}\n" +
 		"    output_distribution: {type: constant, params: {value: 10}}\n"
 	file := write("spec.yaml", spec)
 	run := func(o Options) (string, error) {
