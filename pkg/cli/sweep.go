@@ -37,6 +37,8 @@ func (c *simCommand) validateSweep() error {
 		switch {
 		case s.KeepRuns && s.Results == "":
 			return errors.New("--keep-runs has no effect without --results, which names the folder")
+		case s.KeepRuns && s.EarlyStop:
+			return errors.New("--keep-runs keeps whole runs, and --early-stop ends some of them: give one of them")
 		case s.Sweep == "-" && len(c.Others) > 0:
 			return errors.New("the call names several workloads, but runs on stdin (--sweep -) name their own: " +
 				"name at most one, for those that name none")
@@ -51,6 +53,7 @@ func (c *simCommand) validateSweep() error {
 		name  string
 		given bool
 	}{{"fitness", s.Fitness != ""}, {"results", s.Results != "" && !c.isPlan()}, {"keep-runs", s.KeepRuns},
+		{"early-stop", s.EarlyStop},
 		{"shard", s.Shard != sweep.Shard{}}} {
 		if flag.given {
 			return fmt.Errorf("--%s has no effect without --sweep", flag.name)

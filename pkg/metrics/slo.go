@@ -26,6 +26,21 @@ func tpot(ttft, e2e, outputTokens int64) (ms float64, ok bool) {
 	return stream.TPOT(e2e-ttft, outputTokens), true
 }
 
+// TargetedLatencies are the latencies that targets are for, by their names in metrics.
+var TargetedLatencies = []string{"ttft", "tpot", "e2e"}
+
+// Latency returns one of TargetedLatencies of a request in ms; ok is false if it has none.
+func Latency(o *stream.Outcome, name string) (ms float64, ok bool) {
+	ttft, e2e := elapsed(o.Began(), o.FirstTokenUS), elapsed(o.Began(), o.CompletedUS)
+	switch name {
+	case "ttft":
+		return float64(ttft) / 1000, ttft != missing
+	case "tpot":
+		return tpot(ttft, e2e, o.OutputTokens)
+	}
+	return float64(e2e) / 1000, e2e != missing
+}
+
 // SLOMet reports whether the request met all targets in t; equality meets a target. A
 // request that did not complete missed them. Latencies count from the first attempt. A request of one output token
 // meets every TPOT target. Without targets the result is nil. The result must not be modified.

@@ -67,6 +67,9 @@ type Options struct {
 	Version  string       `kong:"-"`
 	Warn     func(string) `kong:"-"`
 	Progress func(string) `kong:"-"`
+	// StopWhen is called with the outcome of each request when it is final. If it returns true, the run ends with
+	// Stopped; nil stops none.
+	StopWhen func(*stream.Outcome) bool `kong:"-"`
 }
 
 // jitterSeed is the seed of latency.jitter.
@@ -346,6 +349,9 @@ func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) 
 	p.scaling = newScalingRegret(&o.Counterfactual, s, w)
 	if o.Check {
 		s.observers.add(checker{})
+	}
+	if o.StopWhen != nil {
+		s.observers.add(stopper(o.StopWhen))
 	}
 	level := slices.Index(stream.TraceLevels, o.Trace) // minimal, decisions, full
 	if level > 0 {

@@ -96,7 +96,7 @@ func (s *sweep) halve(ctx context.Context, g *Grid, write func(*Result) error) e
 	failed, total, first := 0, 0, ""
 	for _, c := range all {
 		for _, r := range c.results {
-			if total++; r.Metrics == nil {
+			if total++; r.failed() {
 				failed, first = failed+1, cmp.Or(first, r.Error)
 			}
 			if err := write(r); err != nil {

@@ -29,6 +29,8 @@ type Result struct {
 	WorkloadDigest string `json:"workload_digest,omitempty"`
 	ConfigDigest   string `json:"config_digest,omitempty"`
 	Policy         string `json:"policy,omitempty"`
+	// Stopped says why the run ended early, absent if it did not. Then there are no metrics, and the score is 0.
+	Stopped *Stopped `json:"stopped,omitempty"`
 	// Metrics is the tree of the run, absent if there was none.
 	Metrics json.RawMessage `json:"metrics,omitempty"`
 	// Fitness is absent if none was asked for. A run without metrics has score 0.
@@ -37,6 +39,20 @@ type Result struct {
 	// Error says why there are no metrics, or why the fitness does not apply.
 	Error string `json:"error,omitempty"`
 }
+
+// Stopped is a gate that could not hold any more, and when that was certain.
+type Stopped struct {
+	// By is what ended the run: gate.
+	By string `json:"by"`
+	// Gate is its name, Expr the condition.
+	Gate string `json:"gate"`
+	Expr string `json:"expr"`
+	// AtUS is the simulated time.
+	AtUS int64 `json:"at_us"`
+}
+
+// failed reports whether the run has no result.
+func (r *Result) failed() bool { return r.Metrics == nil && r.Stopped == nil }
 
 // Values returns all numbers of the metrics by path.
 func (r *Result) Values() ([]metrics.Value, error) {

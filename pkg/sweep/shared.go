@@ -87,9 +87,13 @@ func (s *sweep) configuration(p *Override) (*configuration, error) {
 	})
 }
 
-// id identifies what determines the bytes of a run.
+// id identifies what determines the bytes of a run or, if gates can end it, its result.
 func (s *sweep) id(run *sim.Case, w *sim.Workload) string {
-	return stream.Digest([]any{run.Header, w.Digest(), s.call.Build})[:idDigits]
+	of := []any{run.Header, w.Digest(), s.call.Build}
+	if s.earlyStop {
+		of = append(of, s.fitness.Gates, s.fitness.Weights)
+	}
+	return stream.Digest(of)[:idDigits]
 }
 
 // idDigits are those of a digest that identify a run: among a million, two equal ones have probability 10⁻²⁷.

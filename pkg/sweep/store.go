@@ -23,7 +23,8 @@ type store struct {
 // stored is the content of a result file.
 type stored struct {
 	ID       string          `json:"id"`
-	Metrics  json.RawMessage `json:"metrics"`
+	Metrics  json.RawMessage `json:"metrics,omitempty"`
+	Stopped  *Stopped        `json:"stopped,omitempty"`
 	Warnings []string        `json:"warnings,omitempty"`
 }
 

@@ -19,15 +19,17 @@ import (
 	"blis/pkg/cluster"
 	"blis/pkg/fitness"
 	"blis/pkg/sim"
+	"blis/pkg/stream"
 )
 
 // Options are those of a sweep besides the options of each run.
 type Options struct {
-	Sweep    string `placeholder:"FILE" help:"Simulate all runs of a grid file, or of JSON lines on stdin (-), and write a result of each."`
-	Fitness  string `placeholder:"FILE|EXPR" help:"Score of each result of --sweep: a fitness file or an expression."`
-	Results  string `placeholder:"DIR" help:"Keep each result of --sweep in a folder; runs that are there are not repeated."`
-	KeepRuns bool   `help:"Keep the runs of --sweep in the folder of --results, too."`
-	Shard    Shard  `placeholder:"K/N" help:"Only part K of N of --sweep."`
+	Sweep     string `placeholder:"FILE" help:"Simulate all runs of a grid file, or of JSON lines on stdin (-), and write a result of each."`
+	Fitness   string `placeholder:"FILE|EXPR" help:"Score of each result of --sweep: a fitness file or an expression."`
+	Results   string `placeholder:"DIR" help:"Keep each result of --sweep in a folder; runs that are there are not repeated."`
+	KeepRuns  bool   `help:"Keep the runs of --sweep in the folder of --results, too."`
+	EarlyStop bool   `help:"End a run of --sweep when a gate of --fitness cannot hold any more. It has score 0 and no metrics."`
+	Shard     Shard  `placeholder:"K/N" help:"Only part K of N of --sweep."`
 }
 
 // Shard is a part of a sweep: every n-th point, beginning with point k-1. The zero value is the whole sweep.
@@ -96,7 +98,7 @@ func Run(ctx context.Context, in io.Reader, write func(*Result) error, o Options
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if total++; r.Metrics == nil {
+		if total++; r.failed() {
 			if failed++; first == "" {
 				first = r.Error
 			}
@@ -157,6 +159,7 @@ func (r *Runner) Cluster(p *Point) (*cluster.Config, error) {
 type sweep struct {
 	call      Call
 	fitness   *fitness.Fitness // nil if none was asked for
+	earlyStop bool             // by the gates of the fitness
 	store     *store           // nil if results are not kept
 	workloads cache[*sim.Workload]
 	configs   cache[*configuration]
@@ -168,6 +171,10 @@ func (s *sweep) open(in io.Reader, o Options) (points iter.Seq[Point], g *Grid, 
 		if s.fitness, err = loadFitness(o.Fitness); err != nil {
 			return nil, nil, err
 		}
+	}
+	if s.earlyStop = o.EarlyStop; s.earlyStop && (s.fitness == nil || s.fitness.Watch(1, nil) == nil) {
+		return nil, nil, errors.New("--early-stop has no effect: it needs a --fitness with a gate that can be decided " +
+			"before the end, such as m.ttft.p99 < 500 or m.goodput.ratio >= 0.95")
 	}
 	if o.Results != "" {
 		if s.store, err = openStore(o.Results, o.KeepRuns); err != nil {
@@ -284,9 +291,19 @@ func (s *sweep) simulate(ctx context.Context, r *Result) error {
 	run := w.Case(c.Config, o)
 	h := run.Header.Run
 	r.ID, r.WorkloadDigest, r.ConfigDigest, r.Policy = s.id(run, w), w.Digest(), h.ConfigDigest, h.Key.Policy
-	done, err := s.finished(ctx, r.ID, run, &warnings)
+	var broken *fitness.Gate
+	if s.earlyStop {
+		if watch := s.fitness.Watch(w.Requests, run.Header.SLOClasses); watch != nil {
+			o.StopWhen = func(out *stream.Outcome) bool { broken = watch.Add(out); return broken != nil }
+			run = w.Case(c.Config, o)
+		}
+	}
+	done, err := s.finished(ctx, r.ID, run, &warnings, &broken)
 	if err != nil {
 		return err
+	}
+	if r.Stopped = done.Stopped; r.Stopped != nil {
+		return nil
 	}
 	r.Metrics, r.Warnings = done.Metrics, append(c.warnings[:len(c.warnings):len(c.warnings)], done.Warnings...)
 	if s.fitness == nil {
@@ -300,8 +317,9 @@ func (s *sweep) simulate(ctx context.Context, r *Result) error {
 	return err
 }
 
-// finished returns the stored result with this id, or simulates the run.
-func (s *sweep) finished(ctx context.Context, id string, run *sim.Case, warnings *[]string) (*stored, error) {
+// finished returns the stored result with this id, or simulates the run. broken is the gate that ended it.
+func (s *sweep) finished(ctx context.Context, id string, run *sim.Case, warnings *[]string,
+	broken **fitness.Gate) (*stored, error) {
 	if s.store != nil {
 		if done, err := s.store.load(id); done != nil || err != nil {
 			return done, err
@@ -316,6 +334,13 @@ func (s *sweep) finished(ctx context.Context, id string, run *sim.Case, warnings
 		})
 	} else {
 		record, err = run.Evaluate(ctx)
+	}
+	if stopped, ok := errors.AsType[sim.Stopped](err); ok {
+		done := &stored{ID: id, Stopped: &Stopped{"gate", (*broken).Name, (*broken).Expr, stopped.AtUS}}
+		if s.store != nil {
+			return done, s.store.save(done)
+		}
+		return done, nil
 	}
 	if err != nil {
 		return nil, err
