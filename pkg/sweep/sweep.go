@@ -173,8 +173,8 @@ func (s *sweep) open(in io.Reader, o Options) (points iter.Seq[Point], g *Grid, 
 		}
 	}
 	if s.earlyStop = o.EarlyStop; s.earlyStop && (s.fitness == nil || s.fitness.Watch(1, nil) == nil) {
-		return nil, nil, errors.New("--early-stop has no effect: it needs a --fitness with a gate that can be decided " +
-			"before the end, such as m.ttft.p99 < 500 or m.goodput.ratio >= 0.95")
+		return nil, nil, errors.New("--early-stop has no effect: it needs a --fitness with a gate that can be " +
+			"decided before the end, such as m.ttft.p99 < 500 or m.goodput.ratio >= 0.95")
 	}
 	if o.Results != "" {
 		if s.store, err = openStore(o.Results, o.KeepRuns); err != nil {
