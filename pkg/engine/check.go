@@ -39,7 +39,7 @@ func (e *Engine) Check() error {
 		}
 	}
 	if e.offload != nil && e.offload.store != nil {
-		e.stopAllGrowth()
+		e.StopGrowth()
 		if err := e.offload.store.Check(); err != nil {
 			return err
 		}

@@ -8,9 +8,8 @@ import (
 )
 
 // Clone returns an independent copy of the engine in its current state, on a clone of its cache,
-// with its own latency model and preemption score. Sequences keep their numbers.
+// with its own latency model and preemption score. Sequences keep their numbers. StopGrowth comes first.
 func (e *Engine) Clone(cache *kv.Cache, model latency.Model, victim func(int32, Progress) float64) *Engine {
-	e.stopAllGrowth()
 	d := *e
 	d.cache, d.model, d.cfg.PreemptionScore = cache, model, victim
 	d.seqs, d.spare = slices.Clone(e.seqs), slices.Clone(e.spare)

@@ -136,8 +136,9 @@ func (e *Engine) stopGrowthOnDemand() {
 	}
 }
 
-// stopAllGrowth ends all growth.
-func (e *Engine) stopAllGrowth() {
+// StopGrowth notes in the tier what growing sequences have stored, which are visited again. Clone needs it before the
+// tree is cloned.
+func (e *Engine) StopGrowth() {
 	if e.offload == nil {
 		return
 	}

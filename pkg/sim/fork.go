@@ -26,6 +26,9 @@ func (s *simulation) fork(o observer) *simulation {
 	future := *s.feed.(*memoryFeed)
 	f.feed = &future
 	f.deployments = slices.Clone(s.deployments)
+	for i := range s.replicas {
+		s.replicas[i].engine.StopGrowth() // which changes the tree
+	}
 	f.tree = s.tree.Clone()
 	f.events.queue, f.events.steps = s.events.queue.Clone(), s.events.steps.Clone()
 	f.events.ready = slices.Clone(s.events.ready)
