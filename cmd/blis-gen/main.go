@@ -22,6 +22,8 @@
 //   - --requests N sets the number of requests. A session counts as one, and closed-loop users share N. A longer
 //     workload begins with the requests of a shorter one.
 //   - --rate R sets aggregate_rate, the mean arrivals per second.
+//   - --set PATH=VALUE sets any other value, such as --set clients.web.input_distribution.params.mean=800. It may be
+//     repeated.
 //
 // These flags change an import:
 //

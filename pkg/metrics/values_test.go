@@ -133,6 +133,8 @@ func TestHigherIsBetter(t *testing.T) {
 		"shadow.expected_tokens",
 		"shadow.over_tokens", "shadow.under_tokens", "regret.decisions", "regret.hindsight_ms", "regret.avoidable_ms",
 		"regret.hindsight_ttft_ms", "regret.reliability.alternatives",
+		"regret.prefill_routing.decisions", "regret.prefill_routing.hindsight_ms", "regret.prefill_routing.avoidable_ms",
+		"regret.prefill_routing.hindsight_ttft_ms",
 		"anomalies.*",
 		"pd.requests", "pd.held_back", "pd.held_back_peak", "pd.expired_leases", "pd.share", "pd.transfers",
 		"pd.transferred_blocks", "pd.transferred_bytes",
