@@ -170,7 +170,8 @@
 // -o x.parquet are tables with a column for each number. A run that fails is a result with its error;
 // the exit code is 1 if all fail. --results DIR keeps each result, so that a sweep that was interrupted
 // continues where it was; --keep-runs keeps the runs there, too. --early-stop ends a run once a gate of
-// the fitness cannot hold any more, with score 0. --shard K/N is one part of N (docs/sweeps.md). With --export TARGET and --fitness, the output is instead the best configurations by mean score,
+// the fitness cannot hold any more, with score 0. --shard K/N is one part of N (docs/sweeps.md). With --export
+// TARGET and --fitness, the output is instead the best configurations by mean score,
 // --top 5 of them, each with its metrics and its text for the target:
 //
 //	$ printf 'version: 1\nset: {deployments.main.replicas: [2, 3], routing.type: [least-loaded, weighted]}\nseeds: [0, 1]\n' >grid.yaml
