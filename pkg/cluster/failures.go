@@ -80,8 +80,8 @@ const (
 // Redirects reports whether requests go back to routing.
 func (f *Failure) Redirects() bool { return f.Inflight == inflightRedirect }
 
-// Take reports whether replicas of a deployment fail.
-func (f *RandomFailures) Take(deployment string) bool {
+// Affects reports whether replicas of a deployment fail.
+func (f *RandomFailures) Affects(deployment string) bool {
 	return len(f.Deployments) == 0 || slices.Contains(f.Deployments, deployment)
 }
 

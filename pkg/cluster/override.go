@@ -22,25 +22,17 @@ type override struct {
 // overridesOf parses overrides as callers write them, "path=value" or "@file", and
 // returns them in the order in which they are applied.
 func overridesOf(sets []string) ([]override, error) {
+	settings, err := strictyaml.ParseSettings(sets)
+	if err != nil {
+		return nil, err
+	}
 	var all []override
-	for _, s := range sets {
-		var more []strictyaml.Setting
-		if name, isFile := strings.CutPrefix(s, "@"); isFile {
-			var err error
-			if more, err = strictyaml.ReadSettings(name); err != nil {
-				return nil, err
-			}
-		} else {
-			path, value, _ := strings.Cut(s, "=")
-			more = []strictyaml.Setting{{Path: path, Value: value}}
+	for _, m := range settings {
+		path := fullPath(m.Path)
+		if stage, ok := strings.CutPrefix(path, "policies."); ok && isStage(stage) && namesType(m.Value) {
+			path += ".type"
 		}
-		for _, m := range more {
-			path := fullPath(m.Path)
-			if stage, ok := strings.CutPrefix(path, "policies."); ok && isStage(stage) && namesType(m.Value) {
-				path += ".type"
-			}
-			all = append(all, override{m, path})
-		}
+		all = append(all, override{m, path})
 	}
 	return typesFirst(all), nil
 }

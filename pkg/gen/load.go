@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"blis/pkg/limits"
 	"blis/pkg/stream"
@@ -79,20 +78,14 @@ func loadSpec(in io.Reader, o Options) (*loaded, error) {
 
 // override applies overrides, "path=value" or "@file", to a spec.
 func override(doc *strictyaml.Doc, sets []string) error {
-	for _, set := range sets {
-		path, value, _ := strings.Cut(set, "=")
-		all := []strictyaml.Setting{{Path: path, Value: value}}
-		if name, isFile := strings.CutPrefix(set, "@"); isFile {
-			var err error
-			if all, err = strictyaml.ReadSettings(name); err != nil {
-				return err
-			}
-		}
-		for i := range all {
-			s := &all[i]
-			if err := doc.Set(new(Spec), s.Path, s.Value, s); err != nil {
-				return s.Errorf("%v", err)
-			}
+	all, err := strictyaml.ParseSettings(sets)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		s := &all[i]
+		if err := doc.Set(new(Spec), s.Path, s.Value, s); err != nil {
+			return s.Errorf("%v", err)
 		}
 	}
 	return nil

@@ -134,7 +134,7 @@ func (f *failures) addReplica(s *simulation, i int32) {
 
 // drawFailure schedules the next random failure of a replica that is ready from now on. f may be nil.
 func (f *failures) drawFailure(s *simulation, i int32) {
-	if f == nil || f.config.Random == nil || !f.config.Random.Take(s.deployments[s.replicas[i].deployment].id) {
+	if f == nil || f.config.Random == nil || !f.config.Random.Affects(s.deployments[s.replicas[i].deployment].id) {
 		return
 	}
 	x := &f.replicas[i]

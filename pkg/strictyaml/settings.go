@@ -26,9 +26,24 @@ func (s *Setting) Errorf(format string, args ...any) *Error {
 	return e
 }
 
-// ReadSettings reads a file of one flat object, {"routing.params.queue-depth": 0.3},
+// ParseSettings parses overrides as callers write them: "path=value", or "@file" for a file that settingsIn reads.
+func ParseSettings(sets []string) (all []Setting, err error) {
+	for _, s := range sets {
+		path, value, _ := strings.Cut(s, "=")
+		more := []Setting{{Path: path, Value: value}}
+		if name, isFile := strings.CutPrefix(s, "@"); isFile {
+			if more, err = settingsIn(name); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, more...)
+	}
+	return all, nil
+}
+
+// settingsIn reads a file of one flat object, {"routing.params.queue-depth": 0.3},
 // and returns its entries in order. The values are JSON.
-func ReadSettings(name string) ([]Setting, error) {
+func settingsIn(name string) ([]Setting, error) {
 	doc, err := Read(name)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ func readSettings(t *testing.T, text string) ([]string, error) {
 	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	sets, err := ReadSettings(name)
+	sets, err := settingsIn(name)
 	if e, ok := err.(*Error); ok {
 		e.File = "f"
 	}
@@ -86,7 +86,7 @@ func TestReadSettings(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %s", text, got, err, want)
 		}
 	}
-	if _, err := ReadSettings(filepath.Join(t.TempDir(), "none")); !os.IsNotExist(err) {
+	if _, err := settingsIn(filepath.Join(t.TempDir(), "none")); !os.IsNotExist(err) {
 		t.Errorf("no file: %v", err)
 	}
 }
