@@ -153,7 +153,7 @@ func (s *source) setAutoscaler(o *override, isType bool) error {
 	if err := s.doc.DecodeAt(autoscalePath, &after); err != nil || after.Type == before.Type {
 		return err
 	}
-	for _, field := range []string{"params", "desired", "root", "state"} {
+	for _, field := range []string{"params", "desired", "program", "root", "state"} {
 		s.doc.Delete(autoscalePath + "." + field)
 	}
 	return nil
