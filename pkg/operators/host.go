@@ -3,13 +3,13 @@ package operators
 import "blis/pkg/latency"
 
 // The host's times in µs. They were chosen by hand on 343 configurations of servers on H100, H200, B200
-// and B300 (vLLM 0.10 to 0.19, scripts/silicon), the same for all: median errors of 4.1 % in TPOT and 8.5 %
+// and B300 (vLLM 0.10 to 0.19, scripts/silicon), the same for all: median errors of 3.9 % in TPOT and 8.4 %
 // in TTFT there. Times chosen on one half of these servers have 5.1 % and 10.3 % on the other half
 // (scripts/silicon-holdout). The two without asynchronous scheduling are those of a prototype on other
 // servers.
 const (
 	// A step and each sequence: preparation of inputs, sampling, and what scheduling does not hide.
-	asyncStepUS, asyncSequenceUS = 100, 4
+	asyncStepUS, asyncSequenceUS = 100, 2
 	// Without asynchronous scheduling the GPU waits while the scheduler works.
 	syncStepUS, syncSequenceUS = 1500, 40
 	// Launching the pieces of a layer that are CUDA graphs, and what is between them; with experts, for steps of

@@ -180,7 +180,15 @@ func (p *plain) attention(operator string) string {
 
 // decode is the GPU time of a step of n sequences with context c each.
 func (p *plain) decode(n, c float64) float64 {
-	return p.tokens(p.padded(n)) + p.layers*p.at(p.attention("decode"), n, c) + p.head(n)
+	return p.tokens(p.padded(n)) + p.layers*p.decodeAttention(n, c) + p.head(n)
+}
+
+// decodeAttention is the time of a layer's attention for n sequences with context c each, whose keys and values are in
+// memory and not in a cache.
+func (p *plain) decodeAttention(n, c float64) float64 {
+	name := p.attention("decode")
+	read := 4 * math.Ceil(p.kv/p.tp) * p.dim * n * c / p.bandwidth * 1e6
+	return max(p.at(name, n, c), p.at(name, 1, 0)+read)
 }
 
 // chunk is the GPU time of a step of n tokens of one sequence after past others. The attention of a long
@@ -262,6 +270,16 @@ func TestPlainStep(t *testing.T) {
 			if want := c.p.head(float64(n)); n <= 1024 && math.Abs(o.Sequences.US[i]/want-1) > 0.005 {
 				t.Errorf("%s, TP %d: the head of %d sequences takes %g µs, want %g", c.name, c.tp, n, o.Sequences.US[i],
 					want)
+			}
+		}
+		for i, n := range o.Decode.Sequences {
+			for j, context := range o.Decode.Context {
+				have := o.Decode.US[i*len(o.Decode.Context)+j]
+				want := c.p.layers * c.p.decodeAttention(float64(n), float64(context))
+				if n <= 512 && math.Abs(have/want-1) > 0.01 {
+					t.Errorf("%s, TP %d: attention of %d sequences with %d tokens takes %g µs, want %g", c.name, c.tp,
+						n, context, have, want)
+				}
 			}
 		}
 		for i, n := range o.Tokens.At {

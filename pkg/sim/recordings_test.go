@@ -104,7 +104,7 @@ var simulations = []struct {
 		return ", latency: {model: linear, " +
 			r.lowRateFit + "}"
 	}, 4, 5, 9, 7},
-	{", measured kernels", func(recording) string { return ", latency: {model: operators}" }, 4, 5, 9, 9},
+	{", measured kernels", func(recording) string { return ", latency: {model: operators}" }, 4, 5, 7, 7},
 	{", roofline", func(recording) string { return ", latency: {model: roofline}" }, 4, 5, 17, 17},
 }
 
