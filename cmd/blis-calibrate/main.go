@@ -87,9 +87,13 @@
 package main
 
 import (
+	_ "embed"
 	"os"
 
 	"blis/pkg/cli"
 )
 
-func main() { os.Exit(cli.Calibrate.Main()) }
+//go:embed main.go
+var source string
+
+func main() { os.Exit(cli.Calibrate.Main(source)) }

@@ -81,9 +81,13 @@
 package main
 
 import (
+	_ "embed"
 	"os"
 
 	"blis/pkg/cli"
 )
 
-func main() { os.Exit(cli.Diff.Main()) }
+//go:embed main.go
+var source string
+
+func main() { os.Exit(cli.Diff.Main(source)) }

@@ -96,9 +96,13 @@
 package main
 
 import (
+	_ "embed"
 	"os"
 
 	"blis/pkg/cli"
 )
 
-func main() { os.Exit(cli.Gen.Main()) }
+//go:embed main.go
+var source string
+
+func main() { os.Exit(cli.Gen.Main(source)) }

@@ -199,9 +199,13 @@
 package main
 
 import (
+	_ "embed"
 	"os"
 
 	"blis/pkg/cli"
 )
 
-func main() { os.Exit(cli.Sim.Main()) }
+//go:embed main.go
+var source string
+
+func main() { os.Exit(cli.Sim.Main(source)) }

@@ -156,9 +156,13 @@
 package main
 
 import (
+	_ "embed"
 	"os"
 
 	"blis/pkg/cli"
 )
 
-func main() { os.Exit(cli.Summarize.Main()) }
+//go:embed main.go
+var source string
+
+func main() { os.Exit(cli.Summarize.Main(source)) }

@@ -24,20 +24,20 @@ import (
 // Options are the flags of blis-calibrate.
 type Options struct {
 	Recordings   []string `arg:"" optional:"" name:"recording" help:"FILE, FORMAT:FILE or FILE#NAME, all of one setup; - is stdin."`
-	Model        string   `placeholder:"NAME" help:"Model that was served (blis-sim --list models)."`
-	GPU          string   `name:"gpu" placeholder:"NAME" help:"GPU that served it (blis-sim --list gpus)."`
-	TP           int      `name:"tp" default:"0" placeholder:"N" help:"Tensor parallelism; default as recorded, or 1."`
-	Cluster      string   `short:"c" placeholder:"FILE" help:"Cluster file with the server's engine settings."`
-	AllowPaths   bool     `env:"BLIS_ALLOW_PATHS" help:"Let the cluster file name files outside of its folder."`
-	Hardware     []string `sep:"none" placeholder:"PATH" help:"File or directory of your own GPUs. Repeatable."`
-	Holdout      string   `default:"0.4" placeholder:"DATA" help:"Held-out data: FRACTION of time, stage:NAME or FILE."`
-	OutputTokens int64    `placeholder:"N" help:"Every output has N tokens, whatever was recorded."`
-	SharedPrefix int64    `placeholder:"N" help:"All prompts begin with the same N tokens, such as a system prompt (0: none)."`
-	Evaluate     string   `placeholder:"COEFFICIENTS" help:"Fit nothing; report the errors of these coefficients."`
-	Latency      string   `enum:"auto,linear,operators" default:"auto" help:"linear, operators (with measured kernels), or auto: operators if known."`
-	Init         string   `placeholder:"COEFFICIENTS" help:"Start from the coefficients of an earlier fit."`
-	Link         string   `placeholder:"FILE" help:"Fit a link instead, to transfers: a table with the columns bytes and ms."`
-	Residuals    string   `placeholder:"FILE" help:"Write measured and simulated times of each held-out request as CSV."`
+	Model        string   `group:"Server:" choices:"models" placeholder:"NAME" help:"Model that was served (blis-sim --list models)."`
+	GPU          string   `group:"Server:" choices:"gpus" name:"gpu" placeholder:"NAME" help:"GPU that served it (blis-sim --list gpus)."`
+	TP           int      `group:"Server:" name:"tp" default:"0" placeholder:"N" help:"Tensor parallelism; default as recorded, or 1."`
+	Cluster      string   `group:"Server:" short:"c" placeholder:"FILE" help:"Cluster file with the server's engine settings."`
+	AllowPaths   bool     `rare:"" group:"Server:" env:"BLIS_ALLOW_PATHS" help:"Let the cluster file name files outside of its folder."`
+	Hardware     []string `rare:"" group:"Server:" sep:"none" placeholder:"PATH" help:"File or directory of your own GPUs. Repeatable."`
+	Holdout      string   `group:"Recordings:" default:"0.4" placeholder:"DATA" help:"Held-out data: FRACTION of time, stage:NAME or FILE."`
+	OutputTokens int64    `rare:"" group:"Recordings:" placeholder:"N" help:"Every output has N tokens, whatever was recorded."`
+	SharedPrefix int64    `rare:"" group:"Recordings:" placeholder:"N" help:"All prompts begin with the same N tokens, such as a system prompt (0: none)."`
+	Evaluate     string   `group:"Fit:" placeholder:"COEFFICIENTS" help:"Fit nothing; report the errors of these coefficients."`
+	Latency      string   `group:"Fit:" enum:"auto,linear,operators" default:"auto" help:"linear, operators (with measured kernels), or auto: operators if known."`
+	Init         string   `rare:"" group:"Fit:" placeholder:"COEFFICIENTS" help:"Start from the coefficients of an earlier fit."`
+	Link         string   `rare:"" group:"Fit:" placeholder:"FILE" help:"Fit a link instead, to transfers: a table with the columns bytes and ms."`
+	Residuals    string   `group:"Output:" placeholder:"FILE" help:"Write measured and simulated times of each held-out request as CSV."`
 	Format       string   `enum:"text,json" default:"text" help:"text: YAML with the report as comments; json: the report."`
 
 	// Given are the flags that the command line names.

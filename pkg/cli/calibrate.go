@@ -9,13 +9,44 @@ import (
 	"strconv"
 
 	"blis/pkg/calibrate"
+	"blis/pkg/hardware"
+	"blis/pkg/model"
 )
 
 // Calibrate is blis-calibrate.
 var Calibrate = Tool{
-	name:    "blis-calibrate",
-	about:   "Fit latency coefficients to recordings of a real server, with confidence intervals and held-out errors.",
+	name:  "blis-calibrate",
+	about: "Fit latency coefficients to recordings of a real server, with confidence intervals and held-out errors.",
+	examples: []usageExample{
+		{"Coefficients from recordings at two rates",
+			"blis-calibrate --model Qwen/Qwen3-8B --gpu H100 rate8.json rate20.json -o coefficients.yaml"},
+		{"Errors of coefficients on another recording",
+			"blis-calibrate --model Qwen/Qwen3-8B --gpu H100 --evaluate coefficients.yaml rate12.json"},
+	},
+	choices: func() map[string][]string {
+		return map[string][]string{"models": modelNames(), "gpus": gpuNames()}
+	},
 	command: func() command { return &calibrateCommand{} },
+}
+
+// modelNames are the built-in models.
+func modelNames() (names []string) {
+	for _, a := range model.BuiltIns() {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// gpuNames are the built-in GPUs; nil if their files cannot be read.
+func gpuNames() (names []string) {
+	known, err := hardware.Open()
+	if err != nil {
+		return nil
+	}
+	for _, g := range known.GPUs() {
+		names = append(names, g.ID)
+	}
+	return names
 }
 
 type calibrateCommand struct {

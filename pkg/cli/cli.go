@@ -57,6 +57,12 @@ type Tool struct {
 	failureCode int
 	// vars are what the tags of its flags name as ${WORD}: lists of choices that a table has.
 	vars map[string]string
+	// choices returns the lists that tags choices:"WORD" of its flags name, for completion; nil if there are none.
+	choices func() map[string][]string
+	// examples are commands that the help text shows.
+	examples []usageExample
+	// source is the text of its main.go, whose package comment is the manual page.
+	source string
 	// command returns an empty command line: a pointer to a struct with kong tags that
 	// embeds common.
 	command func() command
@@ -92,9 +98,12 @@ type stdio struct {
 
 // common is the part of the command line that all tools share.
 type common struct {
-	Output  string      `short:"o" placeholder:"FILE" help:"Write to FILE instead of stdout. FILE appears only when complete."`
-	Help    helpFlag    `short:"h"                    help:"Show this help and exit."`
-	Version versionFlag `                             help:"Show the version, revision and stream version, and exit."`
+	Output     string         `group:"Output:" short:"o" placeholder:"FILE" help:"Write to FILE instead of stdout. FILE appears only when complete."`
+	Help       helpFlag       `group:"Help:" short:"h" help:"Show this help and exit."`
+	HelpAll    helpAllFlag    `group:"Help:" help:"Show the help with all flags, and exit."`
+	Version    versionFlag    `group:"Help:" help:"Show the version, revision and stream version, and exit."`
+	Man        manFlag        `rare:"" group:"Help:" help:"Print the manual page for man(1) and exit."`
+	Completion completionFlag `rare:"" group:"Help:" placeholder:"SHELL" help:"Print the completion script of a shell and exit: ${shellnames}."`
 
 	// givenFlags are the flags on the command line.
 	givenFlags []string
@@ -143,13 +152,16 @@ func (t Tool) run(ctx context.Context, args []string, std standardStreams) int {
 
 // parser returns the command-line parser of cmd.
 func (t Tool) parser(cmd command, std standardStreams) *kong.Kong {
+	vars := kong.Vars{"shellnames": strings.Join(shells.Names(), ", ")}
 	p, err := kong.New(cmd, kong.Name(t.name), kong.Description(t.about), kong.Writers(std.Out, std.Err),
-		kong.NoDefaultHelp(), kong.Vars(t.vars), kong.KindMapper(reflect.String, kong.MapperFunc(decodeText)),
+		kong.NoDefaultHelp(), vars, kong.Vars(t.vars), kong.Help(t.printHelp), kong.Bind(t),
+		kong.KindMapper(reflect.String, kong.MapperFunc(decodeText)),
 		kong.TypeMapper(reflect.TypeFor[gen.Import](), kong.MapperFunc(decodeText)),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 100}))
 	if err != nil {
 		panic("cli: " + t.name + ": " + err.Error())
 	}
+	hideRare(p)
 	return p
 }
 
@@ -237,6 +249,9 @@ func (t Tool) do(ctx context.Context, cmd command, std standardStreams) (err err
 	if out := cmd.options().Output; sameFile(name, out) {
 		return usageError{fmt.Sprintf("-o %s is the input: name another file; see %s --help", out, t.name)}
 	}
+	show := newProgress(t.name, std.Err)
+	defer show.clear()
+	ctx = context.WithValue(ctx, progressKey{}, show)
 	in, err := openInput(ctx, name, std.In)
 	if err != nil {
 		return err
@@ -252,8 +267,6 @@ func (t Tool) do(ctx context.Context, cmd command, std standardStreams) (err err
 	if err != nil {
 		return err
 	}
-	show := newProgress(t.name, std.Err)
-	defer show.clear()
 	if name := cmd.options().Output; (name == "" || name == "-") && mayBeClosed(std.Out) {
 		t.printError(std.Err, "warning: stdout is closed, or is the null device opened also for reading: "+
 			"the output is lost")

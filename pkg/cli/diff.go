@@ -14,7 +14,12 @@ var Diff = Tool{
 	name:        "blis-diff",
 	about:       "Compare two runs request by request, or a run with a recording of a real server.",
 	failureCode: exitUsage,
-	command:     func() command { return &diffCommand{} },
+	examples: []usageExample{
+		{"What changed, with confidence intervals", "blis-diff run.jsonl.zst random.jsonl.zst"},
+		{"Fail in CI if the p99 of TTFT is 5 % longer",
+			"blis-diff --fail-if 'd.ttft.p99.relative_diff > 0.05' run.jsonl.zst random.jsonl.zst"},
+	},
+	command: func() command { return &diffCommand{} },
 }
 
 type diffCommand struct {

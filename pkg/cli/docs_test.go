@@ -210,7 +210,7 @@ func flags(tool Tool) []string {
 	var names []string
 	for _, f := range tool.parser(tool.command(), standardStreams{}).Model.Flags {
 		switch {
-		case f.Name == "help" || f.Name == "version":
+		case f.Group != nil && f.Group.Title == "Help:":
 		case f.Short != 0:
 			names = append(names, "-"+string(f.Short)+" ")
 		default:

@@ -8,14 +8,27 @@ import (
 
 	"blis/pkg/gen"
 	"blis/pkg/stream"
+	"blis/pkg/trace"
 )
 
 // Gen is blis-gen.
 var Gen = Tool{
-	name:    "blis-gen",
-	about:   "Write a workload of requests sorted by arrival, from a spec, a built-in scenario or a public trace.",
-	stream:  stream.StreamWorkload,
-	vars:    map[string]string{"shardkeys": strings.Join(stream.ShardKeys, ","), "shardkey": stream.ShardKeys[0]},
+	name:   "blis-gen",
+	about:  "Write a workload of requests sorted by arrival, from a spec, a built-in scenario or a public trace.",
+	stream: stream.StreamWorkload,
+	vars: map[string]string{"shardkeys": strings.Join(stream.ShardKeys, ","), "shardkey": stream.ShardKeys[0]},
+	examples: []usageExample{
+		{"A workload of a built-in scenario", "blis-gen --scenario mixed-slo --requests 500 -o workload.jsonl.zst"},
+		{"A public trace at twice its speed, as plain lines",
+			"blis-gen --import mooncake:trace.jsonl --time-scale 0.5 --plain | head"},
+	},
+	choices: func() map[string][]string {
+		var formats []string
+		for _, name := range trace.Formats.Names() {
+			formats = append(formats, name+":")
+		}
+		return map[string][]string{"scenarios": gen.Scenarios.Names(), "importers": formats}
+	},
 	command: func() command { return &genCommand{} },
 }
 

@@ -47,12 +47,12 @@ func openInput(ctx context.Context, name string, stdin io.Reader) (*input, error
 	return &input{cancelable(ctx, f), name, func() error { cancel(); return f.Close() }}, nil
 }
 
-// cancelable returns r if it is a regular file, and otherwise a reader of it whose reads end
-// when ctx does, even if r is blocked.
+// cancelable returns r, counted for the progress line, if it is a regular file, and otherwise a reader of it
+// whose reads end when ctx does, even if r is blocked.
 func cancelable(ctx context.Context, r io.Reader) io.Reader {
 	if f, ok := r.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			return f
+			return progressOf(ctx).watch(f)
 		}
 	}
 	out, in := io.Pipe()

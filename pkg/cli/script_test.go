@@ -16,7 +16,7 @@ var tools = []Tool{Gen, Sim, Summarize, Diff, Calibrate}
 func TestMain(m *testing.M) {
 	commands := map[string]func(){"unzstd": unzstd}
 	for _, tool := range tools {
-		commands[tool.name] = func() { os.Exit(tool.Main()) }
+		commands[tool.name] = func() { os.Exit(tool.Main("package main")) }
 	}
 	testscript.Main(m, commands)
 }

@@ -23,6 +23,11 @@ var Sim = Tool{
 	vars: map[string]string{"lists": strings.Join(sim.Lists(), ","), "listed": strings.Join(sim.Lists(), ", "),
 		"targets": strings.Join(deploy.Targets.Names(), ","), "targeted": strings.Join(deploy.Targets.Names(), ", "),
 		"spaces": strings.Join(sim.Spaces, ","), "goals": strings.Join(stream.ClairvoyantGoals, ",")},
+	examples: []usageExample{
+		{"Two replicas, with invariants checked",
+			"blis-sim --set deployments.main.replicas=2 --check workload.jsonl.zst -o run.jsonl.zst"},
+		{"The built-in cluster, and a summary", "blis-gen | blis-sim | blis-summarize"},
+	},
 	command: func() command { return &simCommand{} },
 }
 
@@ -30,8 +35,8 @@ type simCommand struct {
 	sim.Options
 	Others []string      `arg:"" optional:"" name:"workloads" help:"More workloads, for --sweep."`
 	Sweep  sweep.Options `embed:""`
-	Top    int           `default:"5" placeholder:"N" help:"Number of the best configurations that --sweep with --export writes."`
-	Plan   string        `placeholder:"FILE" help:"Find the cheapest fleet that serves the workload within the limits of a plan file."`
+	Top    int           `rare:"" group:"Many runs:" default:"5" placeholder:"N" help:"Number of the best configurations that --sweep with --export writes."`
+	Plan   string        `group:"Many runs:" placeholder:"FILE" help:"Find the cheapest fleet that serves the workload within the limits of a plan file."`
 	common
 }
 

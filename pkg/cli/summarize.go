@@ -24,6 +24,15 @@ var Summarize = Tool{
 		"strategies": strings.Join(report.Strategies.Names(), ", "),
 		"parts":      strings.Join(attribution.Parts().Names(), ", "),
 		"components": strings.Join(attribution.Components().Names(), ", ")},
+	examples: []usageExample{
+		{"Why requests missed their targets, and a report with figures",
+			"blis-summarize --hints --html report.html run.jsonl.zst"},
+		{"Metrics of two runs side by side", "blis-summarize --format table old=run.jsonl.zst new=random.jsonl.zst"},
+	},
+	choices: func() map[string][]string {
+		return map[string][]string{"strategies": report.Strategies.Names(), "parts": attribution.Parts().Names(),
+			"components": attribution.Components().Names()}
+	},
 	command: func() command { return &summarizeCommand{} },
 }
 

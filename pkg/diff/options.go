@@ -12,15 +12,15 @@ import (
 // Options are the arguments and flags of blis-diff.
 type Options struct {
 	Streams      []string `arg:"" name:"stream" help:"Two runs, or a run and a recording of a real server (FILE, FORMAT:FILE, FILE#NAME); - is stdin (-#NAME after --)."`
-	Where        string   `placeholder:"CEL" help:"Compare only requests for which this is true on either side: 'slo_class == \"critical\"'."`
-	FailIf       []string `placeholder:"CEL" sep:"none" help:"Exit with 1 if this is true, else with 0: 'd.ttft.p99.relative_diff > 0.05'. Repeatable."`
-	Unpaired     bool     `help:"Compare runs of different workloads, as independent samples."`
-	OutputTokens int64    `placeholder:"N" help:"Use N output tokens for every completed request of a recording instead of its counts."`
-	Rank         bool     `help:"Compare the order of several runs with that of their recordings, given as pairs."`
-	RankBy       string   `default:"ttft.p99" placeholder:"METRIC" help:"Metric to rank by, with --rank: ${default}, e2e.mean, goodput.ratio."`
-	Seed         uint64   `default:"0" help:"Seed of the bootstrap samples for intervals."`
-	Format       string   `default:"text" enum:"text,json" help:"text for people, or json: one document for programs."`
-	Strict       bool     `help:"Treat warnings about the streams as errors."`
+	Where        string   `group:"Requests:" placeholder:"CEL" help:"Compare only requests for which this is true on either side: 'slo_class == \"critical\"'."`
+	FailIf       []string `group:"Comparison:" placeholder:"CEL" sep:"none" help:"Exit with 1 if this is true, else with 0: 'd.ttft.p99.relative_diff > 0.05'. Repeatable."`
+	Unpaired     bool     `group:"Comparison:" help:"Compare runs of different workloads, as independent samples."`
+	OutputTokens int64    `rare:"" group:"Requests:" placeholder:"N" help:"Use N output tokens for every completed request of a recording instead of its counts."`
+	Rank         bool     `group:"Comparison:" help:"Compare the order of several runs with that of their recordings, given as pairs."`
+	RankBy       string   `rare:"" group:"Comparison:" default:"ttft.p99" placeholder:"METRIC" help:"Metric to rank by, with --rank: ${default}, e2e.mean, goodput.ratio."`
+	Seed         uint64   `rare:"" group:"Comparison:" default:"0" help:"Seed of the bootstrap samples for intervals."`
+	Format       string   `group:"Output:" default:"text" enum:"text,json" help:"text for people, or json: one document for programs."`
+	Strict       bool     `rare:"" group:"Comparison:" help:"Treat warnings about the streams as errors."`
 
 	// Progress receives the progress of reading; nil is silent.
 	Progress func(string) `kong:"-"`

@@ -15,27 +15,27 @@ import (
 // Options are the command line options of blis-gen.
 type Options struct {
 	Spec         string   `arg:"" optional:"" help:"Workload spec (YAML or JSON); - is stdin."`
-	AllowPaths   bool     `env:"BLIS_ALLOW_PATHS" help:"Let the spec name files outside of its folder."`
-	Scenario     Scenario `placeholder:"NAME" help:"Built-in spec (chat if no source is given)."`
-	Import       []Import `sep:"none" placeholder:"FORMAT:FILE" help:"Convert traces, merged by time; FILE - is stdin."`
-	Seed         *uint64  `placeholder:"N" help:"Seed, instead of the spec's (imports: 0)."`
-	Set          []string `sep:"none" placeholder:"PATH=VALUE" help:"Override one value of the spec, or all values in @FILE. Repeatable."`
-	Requests     Count    `placeholder:"N" help:"Number of requests, instead of the spec's."`
-	Limit        Count    `placeholder:"N" help:"Import at most N requests or sessions."`
-	TimeScale    Factor   `placeholder:"X" help:"Multiply imported arrival times by X, not delays in sessions."`
-	Rate         Factor   `placeholder:"R" help:"Mean arrivals per second: scales or spaces an import, replaces aggregate_rate of a spec."`
-	Repeat       Count    `placeholder:"N" help:"Repeat the import N times."`
-	Sample       Share    `placeholder:"P" help:"Keep each imported arrival with probability P (see --seed)."`
-	BlockSize    Count    `placeholder:"N" help:"Tokens per hash id of an import (mooncake: 512, bailian: 16)."`
-	OutputTokens Count    `placeholder:"N" help:"Set the output tokens of every imported request to N."`
-	SharedPrefix Count    `placeholder:"N" help:"All prompts of a recording begin with the same N tokens (a system prompt)."`
-	Where        Filter   `placeholder:"CEL" help:"Keep only requests for which this is true: 'input_tokens < 8192'."`
-	SLO          []SLO    `name:"slo" sep:"none" placeholder:"CLASS:ttft=500ms,tpot=50ms" help:"Targets of an SLO class; requests without a class get the first one."`
-	Shard        Shard    `placeholder:"K/N" help:"Only part K of N, for a fleet of N independent cells. The parts together are the workload."`
-	ShardBy      string   `enum:"${shardkeys}" default:"${shardkey}" help:"What stays in one part of --shard: ${shardkeys}."`
-	List         string   `enum:"scenarios,importers," default:"" placeholder:"WHAT" help:"List these and exit: scenarios, importers."`
-	PrintSpec    bool     `help:"Print the spec that would be used and exit."`
-	Plain        bool     `help:"Write the stream uncompressed."`
+	AllowPaths   bool     `rare:"" group:"Source:" env:"BLIS_ALLOW_PATHS" help:"Let the spec name files outside of its folder."`
+	Scenario     Scenario `group:"Source:" choices:"scenarios" placeholder:"NAME" help:"Built-in spec (chat if no source is given)."`
+	Import       []Import `group:"Source:" choices:"importers" sep:"none" placeholder:"FORMAT:FILE" help:"Convert traces, merged by time; FILE - is stdin."`
+	Seed         *uint64  `group:"Load:" placeholder:"N" help:"Seed, instead of the spec's (imports: 0)."`
+	Set          []string `group:"Load:" sep:"none" placeholder:"PATH=VALUE" help:"Override one value of the spec, or all values in @FILE. Repeatable."`
+	Requests     Count    `group:"Load:" placeholder:"N" help:"Number of requests, instead of the spec's."`
+	Limit        Count    `rare:"" group:"Source:" placeholder:"N" help:"Import at most N requests or sessions."`
+	TimeScale    Factor   `group:"Load:" placeholder:"X" help:"Multiply imported arrival times by X, not delays in sessions."`
+	Rate         Factor   `group:"Load:" placeholder:"R" help:"Mean arrivals per second: scales or spaces an import, replaces aggregate_rate of a spec."`
+	Repeat       Count    `rare:"" group:"Load:" placeholder:"N" help:"Repeat the import N times."`
+	Sample       Share    `rare:"" group:"Load:" placeholder:"P" help:"Keep each imported arrival with probability P (see --seed)."`
+	BlockSize    Count    `rare:"" group:"Source:" placeholder:"N" help:"Tokens per hash id of an import (mooncake: 512, bailian: 16)."`
+	OutputTokens Count    `rare:"" group:"Source:" placeholder:"N" help:"Set the output tokens of every imported request to N."`
+	SharedPrefix Count    `rare:"" group:"Source:" placeholder:"N" help:"All prompts of a recording begin with the same N tokens (a system prompt)."`
+	Where        Filter   `group:"Requests:" placeholder:"CEL" help:"Keep only requests for which this is true: 'input_tokens < 8192'."`
+	SLO          []SLO    `group:"Requests:" name:"slo" sep:"none" placeholder:"CLASS:ttft=500ms,tpot=50ms" help:"Targets of an SLO class; requests without a class get the first one."`
+	Shard        Shard    `rare:"" group:"Requests:" placeholder:"K/N" help:"Only part K of N, for a fleet of N independent cells. The parts together are the workload."`
+	ShardBy      string   `rare:"" group:"Requests:" enum:"${shardkeys}" default:"${shardkey}" help:"What stays in one part of --shard: ${shardkeys}."`
+	List         string   `group:"Output:" enum:"scenarios,importers," default:"" placeholder:"WHAT" help:"List these and exit: scenarios, importers."`
+	PrintSpec    bool     `group:"Output:" help:"Print the spec that would be used and exit."`
+	Plain        bool     `group:"Output:" help:"Write the stream uncompressed."`
 
 	// Version goes into the header. Warn and Progress report messages; nil discards them.
 	Version  string       `kong:"-"`

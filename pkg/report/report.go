@@ -103,18 +103,18 @@ type Scenario struct {
 // Options select the text. They carry the tags of command lines.
 type Options struct {
 	// Strategy is one of Strategies.
-	Strategy string `default:"issue_focused" placeholder:"NAME" help:"What the text shows: ${strategies}."`
+	Strategy string `rare:"" group:"Explanation:" choices:"strategies" default:"issue_focused" placeholder:"NAME" help:"What the text shows: ${strategies}."`
 	// Focus are parts of the time (attribution.Parts): patterns and examples of losses that are
 	// mostly in these come first.
-	Focus []string `placeholder:"PART" help:"Show first what was lost in these parts of the latency: ${parts}."`
+	Focus []string `rare:"" group:"Explanation:" choices:"parts" placeholder:"PART" help:"Show first what was lost in these parts of the latency: ${parts}."`
 	// Component is one of attribution.Components: the text is about its decisions only, and
 	// follows no strategy.
-	Component string `placeholder:"NAME" help:"Describe only this component: ${components}."`
+	Component string `rare:"" group:"Explanation:" choices:"components" placeholder:"NAME" help:"Describe only this component: ${components}."`
 	// MaxTokens is the estimated length of the text, Examples the maximum number of decisions
 	// shown; 0 is the default.
-	MaxTokens int  `default:"900" placeholder:"N" help:"Maximum length of the text in tokens, estimated (300 to 1500; default 900)."`
-	Examples  int  `default:"3" placeholder:"N" help:"Maximum number of decisions in the text (1 to 5; default 3)."`
-	Hints     bool `help:"Add advice to the text."`
+	MaxTokens int  `rare:"" group:"Explanation:" default:"900" placeholder:"N" help:"Maximum length of the text in tokens, estimated (300 to 1500; default 900)."`
+	Examples  int  `rare:"" group:"Explanation:" default:"3" placeholder:"N" help:"Maximum number of decisions in the text (1 to 5; default 3)."`
+	Hints     bool `group:"Explanation:" help:"Add advice to the text."`
 
 	// fewHints leaves out all but the measured hint with the largest gain of each pattern, or its first one; brief cuts
 	// the headline to the beginning.

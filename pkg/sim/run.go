@@ -23,42 +23,42 @@ import (
 // Options are the options of blis-sim.
 type Options struct {
 	Workload string   `arg:"" optional:"" default:"-" help:"Workload stream, zstd or plain; - is stdin."`
-	Cluster  string   `short:"c" placeholder:"FILE" help:"Cluster file. Default: four H100 replicas of an 8B model."`
-	Policies string   `short:"p" placeholder:"FILE" help:"Policy bundle; replaces the policies of the cluster file."`
-	Set      []string `sep:"none" placeholder:"PATH=VALUE" help:"Override one value, or all values in @FILE. Repeatable."`
-	Hardware []string `sep:"none" placeholder:"PATH" help:"Add GPUs and coefficients from a file or directory. Repeatable."`
+	Cluster  string   `group:"Cluster:" short:"c" placeholder:"FILE" help:"Cluster file. Default: four H100 replicas of an 8B model."`
+	Policies string   `group:"Cluster:" short:"p" placeholder:"FILE" help:"Policy bundle; replaces the policies of the cluster file."`
+	Set      []string `group:"Cluster:" sep:"none" placeholder:"PATH=VALUE" help:"Override one value, or all values in @FILE. Repeatable."`
+	Hardware []string `rare:"" group:"Cluster:" sep:"none" placeholder:"PATH" help:"Add GPUs and coefficients from a file or directory. Repeatable."`
 
-	Operators string `placeholder:"DIR" help:"Measured kernels: a folder aiconfigurator_core/systems."`
+	Operators string `rare:"" group:"Cluster:" placeholder:"DIR" help:"Measured kernels: a folder aiconfigurator_core/systems."`
 
-	AllowPaths bool `env:"BLIS_ALLOW_PATHS" help:"Let the cluster file name files outside of its folder."`
+	AllowPaths bool `rare:"" group:"Cluster:" env:"BLIS_ALLOW_PATHS" help:"Let the cluster file name files outside of its folder."`
 
-	Seed       uint64   `default:"0" help:"Seed of the random streams of policies and latency.jitter."`
-	JitterSeed *uint64  `placeholder:"SEED" help:"Separate seed for latency.jitter."`
-	Horizon    *Horizon `placeholder:"DURATION" help:"End of the run (90s, 10m); requests in flight are unfinished."`
+	Seed       uint64   `group:"Run:" default:"0" help:"Seed of the random streams of policies and latency.jitter."`
+	JitterSeed *uint64  `rare:"" group:"Run:" placeholder:"SEED" help:"Separate seed for latency.jitter."`
+	Horizon    *Horizon `group:"Run:" placeholder:"DURATION" help:"End of the run (90s, 10m); requests in flight are unfinished."`
 
 	// Trace is a trace level.
-	Trace string `default:"decisions" enum:"minimal,decisions,full" help:"Records: minimal (metrics), decisions or full."`
-	ITL   bool   `name:"itl" help:"Record every inter-token latency in outcomes."`
+	Trace string `group:"Records:" default:"decisions" enum:"minimal,decisions,full" help:"Records: minimal (metrics), decisions or full."`
+	ITL   bool   `rare:"" group:"Records:" name:"itl" help:"Record every inter-token latency in outcomes."`
 
-	Series *Interval `placeholder:"DURATION" help:"Record the state of each deployment at the end of each interval, such as 1s."`
+	Series *Interval `rare:"" group:"Records:" placeholder:"DURATION" help:"Record the state of each deployment at the end of each interval, such as 1s."`
 
-	Clairvoyant string `enum:",${goals}" default:"" placeholder:"GOAL" help:"Route with knowledge of all arrivals and output lengths, for the lowest mean E2E (latency) or the most met SLO targets (targets): a reference run."`
+	Clairvoyant string `rare:"" group:"Records:" enum:",${goals}" default:"" placeholder:"GOAL" help:"Route with knowledge of all arrivals and output lengths, for the lowest mean E2E (latency) or the most met SLO targets (targets): a reference run."`
 
-	Counterfactual Counterfactual `placeholder:"K|exact:N|scaling:N|IDS" help:"Estimate each request's latency on all replicas and record the K lowest, or re-simulate N (or these) decisions, or N changes of the number of replicas."`
+	Counterfactual Counterfactual `group:"Records:" placeholder:"K|exact:N|scaling:N|IDS" help:"Estimate each request's latency on all replicas and record the K lowest, or re-simulate N (or these) decisions, or N changes of the number of replicas."`
 
-	CounterfactualHorizon *Horizon `placeholder:"DURATION" help:"Simulate only this long after each re-simulated decision."`
+	CounterfactualHorizon *Horizon `rare:"" group:"Records:" placeholder:"DURATION" help:"Simulate only this long after each re-simulated decision."`
 
-	Replay string `placeholder:"RUN" help:"Repeat a run and compare; with --set or --policies, a what-if run."`
-	Check  bool   `help:"Check invariants during the run (slower)."`
-	Strict bool   `help:"Treat warnings about the workload as errors."`
+	Replay string `group:"Run:" placeholder:"RUN" help:"Repeat a run and compare; with --set or --policies, a what-if run."`
+	Check  bool   `group:"Run:" help:"Check invariants during the run (slower)."`
+	Strict bool   `rare:"" group:"Run:" help:"Treat warnings about the workload as errors."`
 
-	PrintConfig bool   `help:"Print the resolved configuration as JSON and exit."`
-	Export      string `enum:"${targets}," default:"" placeholder:"TARGET" help:"Print the configuration for real servers and routers and exit: ${targeted}."`
+	PrintConfig bool   `group:"Output:" help:"Print the resolved configuration as JSON and exit."`
+	Export      string `group:"Output:" enum:"${targets}," default:"" placeholder:"TARGET" help:"Print the configuration for real servers and routers and exit: ${targeted}."`
 
-	List   string `enum:"${lists}," default:"" placeholder:"WHAT" help:"List one of these and exit: ${listed}."`
-	Format string `enum:"text,json,svg" default:"text" help:"Format of --list and --plan; for policies, json is the search space; svg draws the load curve of a plan."`
-	Space  string `enum:"${spaces}" default:"policies" help:"What --list policies lists: policies, or the engine settings of the cluster (engine)."`
-	Plain  bool   `help:"Write the stream uncompressed."`
+	List   string `group:"Output:" enum:"${lists}," default:"" placeholder:"WHAT" help:"List one of these and exit: ${listed}."`
+	Format string `rare:"" group:"Output:" enum:"text,json,svg" default:"text" help:"Format of --list and --plan; for policies, json is the search space; svg draws the load curve of a plan."`
+	Space  string `rare:"" group:"Output:" enum:"${spaces}" default:"policies" help:"What --list policies lists: policies, or the engine settings of the cluster (engine)."`
+	Plain  bool   `group:"Output:" help:"Write the stream uncompressed."`
 
 	// Given are the flags on the command line; a what-if inherits the others.
 	Given  []string   `kong:"-"`

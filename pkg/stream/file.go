@@ -63,13 +63,24 @@ func (f *File) Commit() error {
 	f.done = true
 	// After a crash of the machine, the name must not be that of an empty file.
 	err := f.Sync()
+	if err == nil && !renamesOpen {
+		err = f.File.Close()
+	}
 	if err == nil {
 		err = complete(f.Name(), f.path)
 	}
 	if err != nil {
 		err = errors.Join(err, discard(f.Name()))
 	}
-	return errors.Join(err, f.File.Close())
+	return errors.Join(err, closeOnce(f.File))
+}
+
+// closeOnce closes f unless it is closed.
+func closeOnce(f *os.File) error {
+	if err := f.Close(); !errors.Is(err, fs.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
 // Close without Commit removes the temporary file and leaves an earlier file of that name

@@ -33,11 +33,17 @@ func (f *Folder) Name() string { return f.temp.Name() }
 
 // Commit gives the folder its final name. On error it removes the folder.
 func (f *Folder) Commit() error {
-	err := complete(f.Name(), f.path)
+	var err error
+	if !renamesOpen {
+		err = f.temp.Close()
+	}
+	if err == nil {
+		err = complete(f.Name(), f.path)
+	}
 	if err != nil {
 		err = errors.Join(err, discard(f.Name()))
 	}
-	return errors.Join(err, f.temp.Close())
+	return errors.Join(err, closeOnce(f.temp))
 }
 
 // Close removes the folder. It must not follow Commit.

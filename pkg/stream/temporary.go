@@ -52,7 +52,7 @@ func createTemp(path string, create func(name string) (*os.File, error)) (*os.Fi
 			}
 			return nil, err
 		}
-		if flock(f, syscall.LOCK_EX) != nil || isNamed(f, name) { // a file system may have no locks
+		if lock(f) != nil || isNamed(f, name) { // a file system may have no locks
 			created = f
 			remember(name)
 		} else {
@@ -83,17 +83,8 @@ func removeAbandoned(name string) {
 		return
 	}
 	defer f.Close()
-	if flock(f, syscall.LOCK_EX|syscall.LOCK_NB) == nil && isNamed(f, name) {
+	if tryLock(f) == nil && isNamed(f, name) {
 		os.RemoveAll(name)
-	}
-}
-
-// flock locks an open file for this process.
-func flock(f *os.File, how int) error {
-	for {
-		if err := syscall.Flock(int(f.Fd()), how); err != syscall.EINTR {
-			return err
-		}
 	}
 }
 

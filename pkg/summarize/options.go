@@ -21,24 +21,24 @@ import (
 // Options are the arguments and flags of blis-summarize.
 type Options struct {
 	Streams  []string          `arg:"" optional:"" sep:"none" name:"stream" help:"Runs, recordings of real servers, or one workload, compressed or not. The default is stdin (-). NAME=FILE sets the name in the output."`
-	Fitness  *Fitness          `placeholder:"CEL|FILE" help:"Score runs by an expression such as 'm.goodput.ratio', or by a fitness file (*.yaml, *.json)."`
-	Baseline []string          `sep:"none" placeholder:"RUN" help:"Reference run to compare with: base.* in expressions. Repeatable, one for each workload."`
-	Parent   []string          `sep:"none" placeholder:"RUN" help:"Second reference run: parent.* in expressions. For example, a run of the policy before its mutation."`
-	Cluster  *string           `short:"c" placeholder:"FILE" help:"Cluster file: report the load of a workload on this cluster. -c \"\" is the built-in cluster."`
-	Where    Where             `placeholder:"CEL" help:"Of a run, keep only requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
-	From     Instant           `placeholder:"DURATION" help:"Keep only requests that arrive at or after this time (30s, 5m)."`
-	To       Instant           `placeholder:"DURATION" help:"Keep only requests that arrive before this time."`
-	Merge    bool              `help:"The runs are of all shards of one workload (blis-gen --shard): merge them into one."`
-	Format   string            `default:"text" enum:"${formats}" help:"Output format: ${formats}."`
-	Strict   bool              `help:"Treat warnings about the streams as errors."`
-	Explain  attribution.Query `placeholder:"WHAT" help:"Explain one decision (dec-000913), request (its id) or time window (11.8s:14.2s)."`
+	Fitness  *Fitness          `group:"Score:" placeholder:"CEL|FILE" help:"Score runs by an expression such as 'm.goodput.ratio', or by a fitness file (*.yaml, *.json)."`
+	Baseline []string          `group:"Score:" sep:"none" placeholder:"RUN" help:"Reference run to compare with: base.* in expressions. Repeatable, one for each workload."`
+	Parent   []string          `rare:"" group:"Score:" sep:"none" placeholder:"RUN" help:"Second reference run: parent.* in expressions. For example, a run of the policy before its mutation."`
+	Cluster  *string           `group:"Input:" short:"c" placeholder:"FILE" help:"Cluster file: report the load of a workload on this cluster. -c \"\" is the built-in cluster."`
+	Where    Where             `group:"Requests:" placeholder:"CEL" help:"Of a run, keep only requests for which this is true: 'slo_class == \"critical\" && ttft_ms > 200'."`
+	From     Instant           `group:"Requests:" placeholder:"DURATION" help:"Keep only requests that arrive at or after this time (30s, 5m)."`
+	To       Instant           `group:"Requests:" placeholder:"DURATION" help:"Keep only requests that arrive before this time."`
+	Merge    bool              `rare:"" group:"Input:" help:"The runs are of all shards of one workload (blis-gen --shard): merge them into one."`
+	Format   string            `group:"Output:" default:"text" enum:"${formats}" help:"Output format: ${formats}."`
+	Strict   bool              `rare:"" group:"Input:" help:"Treat warnings about the streams as errors."`
+	Explain  attribution.Query `group:"Explanation:" placeholder:"WHAT" help:"Explain one decision (dec-000913), request (its id) or time window (11.8s:14.2s)."`
 	Report   report.Options    `embed:""`
-	Try      string            `placeholder:"WORKLOAD" help:"Simulate the first hints on the workload of the run, and report their measured gains."`
+	Try      string            `rare:"" group:"Explanation:" placeholder:"WORKLOAD" help:"Simulate the first hints on the workload of the run, and report their measured gains."`
 
-	AllowPaths bool `env:"BLIS_ALLOW_PATHS" help:"Let the cluster file name files outside of its folder."`
+	AllowPaths bool `rare:"" group:"Input:" env:"BLIS_ALLOW_PATHS" help:"Let the cluster file name files outside of its folder."`
 
-	HTML     string `placeholder:"FILE" help:"Also write a report with figures: one file for browsers, FILE.html, of up to 8 runs."`
-	Perfetto string `placeholder:"FILE" help:"Also write the run as a timeline for ui.perfetto.dev: FILE.json or FILE.json.gz."`
+	HTML     string `group:"Output:" placeholder:"FILE" help:"Also write a report with figures: one file for browsers, FILE.html, of up to 8 runs."`
+	Perfetto string `group:"Output:" placeholder:"FILE" help:"Also write the run as a timeline for ui.perfetto.dev: FILE.json or FILE.json.gz."`
 
 	// Open opens the named streams, if there is more than one.
 	Open func(name string) (io.ReadCloser, error) `kong:"-"`

@@ -24,12 +24,12 @@ import (
 
 // Options are those of a sweep besides the options of each run.
 type Options struct {
-	Sweep     string `placeholder:"FILE" help:"Simulate all runs of a grid file, or of JSON lines on stdin (-), and write a result of each."`
-	Fitness   string `placeholder:"FILE|EXPR" help:"Score of each result of --sweep: a fitness file or an expression."`
-	Results   string `placeholder:"DIR" help:"Keep each result of --sweep in a folder; runs that are there are not repeated."`
-	KeepRuns  bool   `help:"Keep the runs of --sweep in the folder of --results, too."`
-	EarlyStop bool   `help:"End a run of --sweep when a gate of --fitness cannot hold any more. It has score 0 and no metrics."`
-	Shard     Shard  `placeholder:"K/N" help:"Only part K of N of --sweep."`
+	Sweep     string `group:"Many runs:" placeholder:"FILE" help:"Simulate all runs of a grid file, or of JSON lines on stdin (-), and write a result of each."`
+	Fitness   string `group:"Many runs:" placeholder:"FILE|EXPR" help:"Score of each result of --sweep: a fitness file or an expression."`
+	Results   string `rare:"" group:"Many runs:" placeholder:"DIR" help:"Keep each result of --sweep in a folder; runs that are there are not repeated."`
+	KeepRuns  bool   `rare:"" group:"Many runs:" help:"Keep the runs of --sweep in the folder of --results, too."`
+	EarlyStop bool   `rare:"" group:"Many runs:" help:"End a run of --sweep when a gate of --fitness cannot hold any more. It has score 0 and no metrics."`
+	Shard     Shard  `rare:"" group:"Many runs:" placeholder:"K/N" help:"Only part K of N of --sweep."`
 }
 
 // Shard is a part of a sweep: every n-th point, beginning with point k-1. The zero value is the whole sweep.
