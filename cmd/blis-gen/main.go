@@ -86,6 +86,13 @@
 //	          output_tokens: {type: constant, params: {value: 300}}
 //	END
 //
+// --export CLIENT writes the requests for a real load generator instead: aiperf, guidellm, mooncake (hash ids of
+// blocks of 16 tokens, or of --block-size for mooncake, 512 by default), vllm-bench (prompts as text, without arrival
+// times) or inference-perf (lengths and arrival times). Two prompts share a block in the file if they share all its
+// tokens and those before it. Sessions cannot be exported, because their model calls wait for earlier ones:
+//
+//	$ blis-gen --scenario documents --requests 100 --export aiperf -o aiperf.jsonl
+//
 // The built-in scenarios and the trace formats:
 //
 //	$ blis-gen --list scenarios

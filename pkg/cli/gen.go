@@ -16,7 +16,8 @@ var Gen = Tool{
 	name:   "blis-gen",
 	about:  "Write a workload of requests sorted by arrival, from a spec, a built-in scenario or a public trace.",
 	stream: stream.StreamWorkload,
-	vars: map[string]string{"shardkeys": strings.Join(stream.ShardKeys, ","), "shardkey": stream.ShardKeys[0]},
+	vars: map[string]string{"shardkeys": strings.Join(stream.ShardKeys, ","), "shardkey": stream.ShardKeys[0],
+		"exports": strings.Join(gen.Exports.Names(), ","), "exported": strings.Join(gen.Exports.Names(), ", ")},
 	examples: []usageExample{
 		{"A workload of a built-in scenario", "blis-gen --scenario mixed-slo --requests 500 -o workload.jsonl.zst"},
 		{"A public trace at twice its speed, as plain lines",
@@ -37,7 +38,7 @@ type genCommand struct {
 	common
 }
 
-func (c *genCommand) writesDocument() bool { return c.List != "" || c.PrintSpec }
+func (c *genCommand) writesDocument() bool { return c.List != "" || c.PrintSpec || c.Export != "" }
 
 func (c *genCommand) input() string {
 	if c.ReadsStdin() {

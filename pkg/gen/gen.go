@@ -61,6 +61,9 @@ func runSpec(ctx context.Context, in io.Reader, out io.Writer, o Options) error 
 
 // write writes the whole stream of src.
 func write(ctx context.Context, out io.Writer, header *stream.Header, src source, o Options) error {
+	if o.Export != "" {
+		return export(ctx, out, src, o)
+	}
 	header.Stream, header.Tool, header.Version = stream.StreamWorkload, "blis-gen", o.Version
 	header.Shard = o.shard()
 	w := stream.NewWriter(out, o.Plain)

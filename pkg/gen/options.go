@@ -34,6 +34,7 @@ type Options struct {
 	Shard        Shard    `rare:"" group:"Requests:" placeholder:"K/N" help:"Only part K of N, for a fleet of N independent cells. The parts together are the workload."`
 	ShardBy      string   `rare:"" group:"Requests:" enum:"${shardkeys}" default:"${shardkey}" help:"What stays in one part of --shard: ${shardkeys}."`
 	List         string   `group:"Output:" enum:"scenarios,importers," default:"" placeholder:"WHAT" help:"List these and exit: scenarios, importers."`
+	Export       string   `group:"Output:" enum:"${exports}," default:"" placeholder:"CLIENT" help:"Write the requests for a real load generator: ${exported}."`
 	PrintSpec    bool     `group:"Output:" help:"Print the spec that would be used and exit."`
 	Plain        bool     `group:"Output:" help:"Write the stream uncompressed."`
 
@@ -157,11 +158,13 @@ func (o *Options) Validate() error {
 		return errors.New("--set overrides a value of a spec, which --import does not have (use --rate, --slo, " +
 			"--where)")
 	case !imports && (o.Limit != 0 || o.TimeScale != 0 || o.Repeat != 0 || o.Sample != 0 ||
-		o.BlockSize != 0 || o.OutputTokens != 0 || o.SharedPrefix != 0):
+		o.BlockSize != 0 && o.Export != "mooncake" || o.OutputTokens != 0 || o.SharedPrefix != 0):
 		return errors.New("--limit, --time-scale, --repeat, --sample, --block-size, --output-tokens and " +
 			"--shared-prefix are for --import only (use --requests with a spec)")
 	case o.Shard != Shard{} && o.PrintSpec:
 		return errors.New("--shard has no effect with --print-spec: a spec is of the whole workload")
+	case o.Export != "" && (o.PrintSpec || o.Plain):
+		return errors.New("--print-spec and --plain have no effect with --export")
 	case o.Rate != 0 && o.TimeScale != 0:
 		return errors.New("give one of --rate and --time-scale")
 	case imports:
