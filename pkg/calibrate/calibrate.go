@@ -38,7 +38,7 @@ type Options struct {
 	Init         string   `rare:"" group:"Fit:" placeholder:"COEFFICIENTS" help:"Start from the coefficients of an earlier fit."`
 	Link         string   `rare:"" group:"Fit:" placeholder:"FILE" help:"Fit a link instead, to transfers: a table with the columns bytes and ms."`
 	Residuals    string   `group:"Output:" placeholder:"FILE" help:"Write measured and simulated times of each held-out request as CSV."`
-	Format       string   `enum:"text,json" default:"text" help:"text: YAML with the report as comments; json: the report."`
+	Format       string   `group:"Output:" enum:"text,json" default:"text" help:"text: YAML with the report as comments; json: the report."`
 
 	// Given are the flags that the command line names.
 	Given []string `kong:"-"`

@@ -57,6 +57,9 @@ func (c *genCommand) checkFlags() error {
 	if slices.Contains(c.givenFlags, "shard-by") && !slices.Contains(c.givenFlags, "shard") {
 		return errors.New("--shard-by has no effect without --shard")
 	}
+	if c.Export != "" && c.Plain {
+		return errors.New("--plain has no effect with --export, whose files are never compressed")
+	}
 	return nil
 }
 

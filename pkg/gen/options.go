@@ -163,8 +163,8 @@ func (o *Options) Validate() error {
 			"--shared-prefix are for --import only (use --requests with a spec)")
 	case o.Shard != Shard{} && o.PrintSpec:
 		return errors.New("--shard has no effect with --print-spec: a spec is of the whole workload")
-	case o.Export != "" && (o.PrintSpec || o.Plain):
-		return errors.New("--print-spec and --plain have no effect with --export")
+	case o.Export != "" && o.PrintSpec:
+		return errors.New("--print-spec has no effect with --export")
 	case o.Rate != 0 && o.TimeScale != 0:
 		return errors.New("give one of --rate and --time-scale")
 	case imports:
