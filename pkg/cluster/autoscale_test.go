@@ -170,7 +170,8 @@ func TestAutoscaleOverrides(t *testing.T) {
 			[]string{"autoscale.params.target=3", "autoscale=queue-depth"}, "queue-depth",
 			map[string]any{"target": 3.0}},
 		{`{type: starlark, program: "def desired(deployment): return 2", interval: 7s, actuation: {load: 1s}}`,
-			[]string{"autoscale=queue-depth", "autoscale.params.target=3"}, "queue-depth", map[string]any{"target": 3.0}},
+			[]string{"autoscale=queue-depth", "autoscale.params.target=3"}, "queue-depth",
+			map[string]any{"target": 3.0}},
 	} {
 		got, err := parseCluster(scaledCluster("max_replicas: 4, ", c.auto), c.set...)
 		if err != nil {
