@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 
 	"blis/pkg/gen"
 	"blis/pkg/stream"
@@ -101,52 +102,73 @@ func (c *simCommand) sweep(ctx context.Context, j stdio) error {
 			}
 			return openInput(ctx, name, j.stdin)
 		}}
-	call.Open, call.Prefix = prefixes(ctx, call.Open)
+	w := derivedWorkloads{ctx: ctx, open: call.Open, of: map[string]derivation{}}
+	call.Open, call.Prefix, call.AtRate = w.Open, w.Prefix, w.AtRate
 	if j.progress != nil {
 		call.Progress = func(done int) { j.progress(fmt.Sprintf("%d results", done)) }
 	}
-	w := newResultWriter(c.Output, j.out)
+	out := newResultWriter(c.Output, j.out)
 	if c.Export != "" {
-		w = &bestWriter{target: c.Export, top: c.Top, call: call, out: j.out}
+		out = &bestWriter{target: c.Export, top: c.Top, call: call, out: j.out}
 	}
-	if err := sweep.Run(ctx, j.in, w.write, c.Sweep, call); err != nil {
+	if err := sweep.Run(ctx, j.in, out.write, c.Sweep, call); err != nil {
 		if _, complete := errors.AsType[sweep.AllFailed](err); complete {
-			return errors.Join(err, w.close())
+			return errors.Join(err, out.close())
 		}
 		return err
 	}
-	return w.close()
+	return out.close()
 }
 
-// prefixes returns open, which then also opens the names of the function prefix: the first requests of workloads, as
-// blis-gen --import blis:FILE --limit N writes them.
-func prefixes(ctx context.Context, open func(string) (io.ReadCloser, error)) (func(string) (io.ReadCloser, error),
-	func(string, int) string) {
-	type part struct {
-		of    string
-		limit int
+// derivedWorkloads opens files, and the first requests or other rates of them, as blis-gen --import blis:FILE with
+// --limit or --rate writes them.
+type derivedWorkloads struct {
+	ctx  context.Context
+	open func(name string) (io.ReadCloser, error)
+	mu   sync.Mutex
+	of   map[string]derivation // by name
+}
+
+// derivation is how a workload is made of another one.
+type derivation struct {
+	workload string
+	options  gen.Options
+}
+
+// Prefix returns the name of the first n requests or sessions of a workload.
+func (w *derivedWorkloads) Prefix(workload string, n int) string {
+	return w.name(fmt.Sprintf("the first %d of %s", n, workload), derivation{workload, gen.Options{Limit: gen.Count(n)}})
+}
+
+// AtRate returns the name of a workload with that many arrivals per second.
+func (w *derivedWorkloads) AtRate(workload string, rate float64) string {
+	return w.name(fmt.Sprintf("%s at %g/s", workload, rate), derivation{workload, gen.Options{Rate: gen.Factor(rate)}})
+}
+
+func (w *derivedWorkloads) name(name string, d derivation) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.of[name] = d
+	return name
+}
+
+// Open opens a file or a workload that Prefix or AtRate has named.
+func (w *derivedWorkloads) Open(name string) (io.ReadCloser, error) {
+	w.mu.Lock()
+	d, ok := w.of[name]
+	w.mu.Unlock()
+	if !ok {
+		return w.open(name)
 	}
-	parts := map[string]part{}
-	prefix := func(workload string, n int) string {
-		name := fmt.Sprintf("the first %d of %s", n, workload)
-		parts[name] = part{workload, n}
-		return name
+	if d.workload == "-" {
+		return nil, errors.New("halving and rates read the workload several times, which stdin cannot: name a file")
 	}
-	return func(name string) (io.ReadCloser, error) {
-		p, ok := parts[name]
-		if !ok {
-			return open(name)
-		}
-		if p.of == "-" {
-			return nil, errors.New("halving reads the workload several times, which stdin cannot: name a file")
-		}
-		in, err := open(p.of)
-		if err != nil {
-			return nil, err
-		}
-		defer in.Close()
-		return derived(ctx, in, gen.Options{Limit: gen.Count(p.limit)})
-	}, prefix
+	in, err := w.Open(d.workload)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return derived(w.ctx, in, d.options)
 }
 
 // derived is a workload as blis-gen --import blis:FILE writes it with these options.

@@ -29,6 +29,7 @@ type exported struct {
 type exportedRun struct {
 	ID       string  `json:"id"`
 	Workload string  `json:"workload"`
+	Rate     float64 `json:"rate,omitempty"`
 	Seed     uint64  `json:"seed"`
 	Score    float64 `json:"score"`
 }
@@ -78,7 +79,7 @@ func (w *bestWriter) close() error {
 			return err
 		}
 		for _, r := range b.Results {
-			x.Runs = append(x.Runs, exportedRun{r.ID, r.Workload, r.Seed, r.Fitness.Score})
+			x.Runs = append(x.Runs, exportedRun{r.ID, r.Workload, r.Rate, r.Seed, r.Fitness.Score})
 		}
 		c, err := runner.Cluster(&sweep.Point{Override: b.Override})
 		if err != nil {

@@ -46,6 +46,9 @@ func resultCells(r *sweep.Result) ([]parquet.Cell, error) {
 	text("id", r.ID)
 	text("workload", r.Workload)
 	text("policies", r.Policies)
+	if r.Rate > 0 {
+		number("rate", r.Rate)
+	}
 	number("seed", float64(r.Seed))
 	for _, path := range slices.Sorted(maps.Keys(r.Set)) {
 		value, err := json.Marshal(r.Set[path])

@@ -10,7 +10,8 @@ import (
 // Best is one of the best configurations of a sweep.
 type Best struct {
 	Override
-	// Results are those of the configuration, on all its workloads and with all its seeds.
+	// Results are those of the configuration, on all its workloads, at all rates and with all its
+	// seeds.
 	Results []*Result
 	// Score is their mean score.
 	Score float64

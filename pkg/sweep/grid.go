@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 
 	"blis/pkg/strictyaml"
@@ -25,6 +26,8 @@ type Grid struct {
 	Runs []Override `yaml:"runs" json:"runs"`
 	// Workloads are files. Each configuration runs on each.
 	Workloads []string `yaml:"workloads" json:"workloads"`
+	// Rates are mean arrivals per second, as for blis-gen --rate. Each configuration runs on each workload at each.
+	Rates []float64 `yaml:"rates" json:"rates"`
 	// Seeds are those of blis-sim --seed. Each configuration runs with each.
 	Seeds []uint64 `yaml:"seeds" json:"seeds"`
 	// Halving ends most configurations early; nil runs all on the whole workloads.
@@ -44,6 +47,8 @@ type Point struct {
 	Override `yaml:",inline"`
 	// Workload is a file, "" for that of the call.
 	Workload string `yaml:"workload" json:"workload"`
+	// Rate is the mean number of arrivals per second to which the workload is scaled, 0 for its own.
+	Rate float64 `yaml:"rate" json:"rate"`
 	// Seed is nil for that of the call.
 	Seed *uint64 `yaml:"seed" json:"seed"`
 	// err is why it is no point: the line is wrong.
@@ -81,12 +86,18 @@ func (g *Grid) check(errorf strictyaml.Errorf) error {
 			return errorf("set."+path, "has no values: the grid is empty")
 		}
 	}
+	for i, rate := range g.Rates {
+		if err := checkRate(rate); err != nil {
+			return errorf(fmt.Sprintf("rates[%d]", i), "%v", err)
+		}
+	}
 	for _, axis := range []struct {
 		name  string
 		empty bool
 	}{
 		{"policies", g.Policies != nil && len(g.Policies) == 0}, {"runs", g.Runs != nil && len(g.Runs) == 0},
 		{"seeds", g.Seeds != nil && len(g.Seeds) == 0}, {"workloads", g.Workloads != nil && len(g.Workloads) == 0},
+		{"rates", g.Rates != nil && len(g.Rates) == 0},
 	} {
 		if axis.empty {
 			return errorf(axis.name, "has no values: the grid is empty")
@@ -95,8 +106,17 @@ func (g *Grid) check(errorf strictyaml.Errorf) error {
 	return nil
 }
 
+// checkRate returns an error if a workload cannot have this rate.
+func checkRate(rate float64) error {
+	if !(rate > 0) || math.IsInf(rate, 0) {
+		return fmt.Errorf("must be a number above 0, is %v", rate)
+	}
+	return nil
+}
+
 // points returns the points on these workloads, if the grid names none: configurations in the order of the file
-// (paths of Set in alphabetical order, the last one changing first), each with all workloads, each with all seeds.
+// (paths of Set in alphabetical order, the last one changing first), each with all workloads, each
+// at all rates, each with all seeds.
 func (g *Grid) points(workloads []string) iter.Seq[Point] {
 	if g.Workloads != nil {
 		workloads = g.Workloads
@@ -108,12 +128,18 @@ func (g *Grid) points(workloads []string) iter.Seq[Point] {
 			seeds = append(seeds, &g.Seeds[i])
 		}
 	}
+	rates := g.Rates
+	if rates == nil {
+		rates = []float64{0}
+	}
 	return func(yield func(Point) bool) {
 		for o := range g.configurations() {
 			for _, w := range workloads {
-				for _, s := range seeds {
-					if !yield(Point{Override: o, Workload: w, Seed: s}) {
-						return
+				for _, rate := range rates {
+					for _, s := range seeds {
+						if !yield(Point{Override: o, Workload: w, Rate: rate, Seed: s}) {
+							return
+						}
 					}
 				}
 			}
@@ -189,6 +215,11 @@ func readPoint(name string, line []byte) (p Point) {
 	doc, err := strictyaml.Parse(name, line)
 	if err == nil {
 		err = doc.Decode(&p)
+	}
+	if err == nil && p.Rate != 0 {
+		if wrong := checkRate(p.Rate); wrong != nil {
+			err = doc.Errorf("rate", "%v", wrong)
+		}
 	}
 	if err != nil {
 		return Point{err: err}

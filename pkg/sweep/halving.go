@@ -55,7 +55,7 @@ func (c *contender) score() float64 {
 
 // contenders groups points by configuration: those of one follow each other.
 func contenders(g *Grid, workloads []string) (all []*contender) {
-	each := max(len(g.Seeds), 1) * len(workloads)
+	each := max(len(g.Seeds), 1) * max(len(g.Rates), 1) * len(workloads)
 	index := 0
 	for p := range g.points(workloads) {
 		if index%each == 0 {
@@ -114,7 +114,7 @@ func (s *sweep) halve(ctx context.Context, g *Grid, write func(*Result) error) e
 func (s *sweep) shortest(workloads []string) (int, error) {
 	least := math.MaxInt
 	for _, name := range workloads {
-		w, err := s.workload(name)
+		w, err := s.workload(name, 0)
 		if err != nil {
 			return 0, err
 		}
@@ -129,6 +129,9 @@ func (s *sweep) round(ctx context.Context, alive []*contender, n int) error {
 	for _, c := range alive {
 		for _, p := range c.points {
 			if n > 0 {
+				if p.Rate != 0 {
+					p.Workload, p.Rate = s.call.AtRate(p.Workload, p.Rate), 0
+				}
 				p.Workload = s.call.Prefix(p.Workload, n)
 			}
 			points = append(points, p)
@@ -144,7 +147,8 @@ func (s *sweep) round(ctx context.Context, alive []*contender, n int) error {
 	for _, c := range alive {
 		c.results, results = results[:len(c.points)], results[len(c.points):]
 		for i, r := range c.results {
-			r.Index, r.Workload, r.Prefix = c.indexes[i], c.points[i].Workload, n
+			p := &c.points[i]
+			r.Index, r.Workload, r.Rate, r.Prefix = c.indexes[i], p.Workload, p.Rate, n
 		}
 	}
 	return nil

@@ -17,10 +17,11 @@ type Result struct {
 	Index int `json:"index"`
 	// ID identifies what determines the run: its header with the configuration, and the workload.
 	ID string `json:"id,omitempty"`
-	// Set, Policies, Workload and Seed are the point.
+	// Set, Policies, Workload, Rate and Seed are the point. Rate is absent if the workload has its own.
 	Set      map[string]any `json:"set,omitempty"`
 	Policies string         `json:"policies,omitempty"`
 	Workload string         `json:"workload,omitempty"`
+	Rate     float64        `json:"rate,omitempty"`
 	Seed     uint64         `json:"seed"`
 	// Prefix is the number of first requests of the workload that ran, 0 if all did: others were better in a round of
 	// Halving.

@@ -47,15 +47,20 @@ type configuration struct {
 	warnings []string
 }
 
-// configLimit is the number of configurations that are kept. The runs of one follow each other.
-const configLimit = 256
+// cacheLimit is the number of configurations that are kept, and of workloads at other rates. The runs of a
+// configuration follow each other.
+const cacheLimit = 256
 
-// workload returns the workload of that name.
-func (s *sweep) workload(name string) (*sim.Workload, error) {
+// workload returns the workload of that name, at another rate unless it is 0.
+func (s *sweep) workload(name string, rate float64) (*sim.Workload, error) {
 	if name == "" {
 		return nil, errNoWorkload
 	}
-	return s.workloads.get(name, func() (*sim.Workload, error) {
+	of := &s.workloads
+	if rate != 0 {
+		of, name = &s.scaled, s.call.AtRate(name, rate)
+	}
+	return of.get(name, func() (*sim.Workload, error) {
 		in, err := s.call.Open(name)
 		if err != nil {
 			return nil, err

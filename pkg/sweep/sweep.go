@@ -62,6 +62,8 @@ type Call struct {
 	Open func(name string) (io.ReadCloser, error)
 	// Prefix returns the name, for Open, of the first n requests or sessions of a workload.
 	Prefix func(workload string, n int) string
+	// AtRate returns the name, for Open, of a workload that is scaled to that many arrivals per second.
+	AtRate func(workload string, rate float64) string
 	// Progress is called with the number of results so far; nil if no one listens.
 	Progress func(done int)
 }
@@ -74,7 +76,8 @@ func (e AllFailed) Unwrap() error { return e.error }
 
 // Run simulates the points of o.Sweep, in is stdin, and passes the results to write, in the order of the points.
 func Run(ctx context.Context, in io.Reader, write func(*Result) error, o Options, call Call) error {
-	s := &sweep{call: call, configs: cache[*configuration]{limit: configLimit}}
+	s := &sweep{call: call, configs: cache[*configuration]{limit: cacheLimit},
+		scaled: cache[*sim.Workload]{limit: cacheLimit}}
 	points, grid, err := s.open(in, o)
 	if err != nil {
 		return err
@@ -122,7 +125,8 @@ type Runner struct{ s *sweep }
 
 // NewRunner returns a Runner that scores with f, nil for no score. Of o, only Results and KeepRuns are used.
 func NewRunner(o Options, f *fitness.Fitness, call Call) (*Runner, error) {
-	s := &sweep{call: call, fitness: f, configs: cache[*configuration]{limit: configLimit}}
+	s := &sweep{call: call, fitness: f, configs: cache[*configuration]{limit: cacheLimit},
+		scaled: cache[*sim.Workload]{limit: cacheLimit}}
 	if o.Results == "" {
 		return &Runner{s}, nil
 	}
@@ -162,6 +166,7 @@ type sweep struct {
 	earlyStop bool             // by the gates of the fitness
 	store     *store           // nil if results are not kept
 	workloads cache[*sim.Workload]
+	scaled    cache[*sim.Workload] // to other rates
 	configs   cache[*configuration]
 }
 
@@ -254,7 +259,7 @@ func (s *sweep) start(ctx context.Context, points iter.Seq[Point], part Shard) <
 // run returns the result of a point.
 func (s *sweep) run(ctx context.Context, index int, p *Point) *Result {
 	r := &Result{Kind: kindResult, Index: index, Set: p.Set, Policies: p.Policies, Workload: p.Workload,
-		Seed: s.call.Run.Seed}
+		Rate: p.Rate, Seed: s.call.Run.Seed}
 	if p.Seed != nil {
 		r.Seed = *p.Seed
 	}
@@ -276,7 +281,7 @@ func (s *sweep) run(ctx context.Context, index int, p *Point) *Result {
 
 // simulate fills in the rest of r.
 func (s *sweep) simulate(ctx context.Context, r *Result) error {
-	w, err := s.workload(r.Workload)
+	w, err := s.workload(r.Workload, r.Rate)
 	if err != nil {
 		return err
 	}

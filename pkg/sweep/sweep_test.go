@@ -19,11 +19,14 @@ import (
 )
 
 // workload is n requests, 4 of which share a prefix each.
-func workload(n int) string {
+func workload(n int) string { return workloadEvery(n, 30_000) }
+
+// workloadEvery has a request in each interval of that many µs.
+func workloadEvery(n int, us float64) string {
 	var b strings.Builder
 	for i := range n {
 		fmt.Fprintf(&b, `{"kind":"request","id":"r%d","arrival_us":%d,"input_tokens":%d,"output_tokens":%d,`+
-			`"prompt":[{"id":"p%d","tokens":320}]}`+"\n", i, i*30_000, 400+i%7*50, 20+i%5*9, i%4)
+			`"prompt":[{"id":"p%d","tokens":320}]}`+"\n", i, int(float64(i)*us), 400+i%7*50, 20+i%5*9, i%4)
 	}
 	return b.String()
 }
@@ -57,17 +60,30 @@ func results(t *testing.T, o Options, in string, trace string, workloads ...stri
 		return json.NewEncoder(&out).Encode(r)
 	}, o, Call{Run: sim.Options{Trace: trace, Version: stream.Version}, Workloads: workloads,
 		Open: func(name string) (io.ReadCloser, error) {
-			if file, n, ok := strings.Cut(name, "#"); ok {
-				text, err := os.ReadFile(file)
+			file, n, isPrefix := strings.Cut(name, "#")
+			file, rate, isScaled := strings.Cut(file, "@")
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			lines := strings.SplitAfter(string(text), "\n")
+			if isScaled {
+				perSecond, err := strconv.ParseFloat(rate, 64)
 				if err != nil {
 					return nil, err
 				}
-				k, err := strconv.Atoi(n)
-				lines := strings.SplitAfter(string(text), "\n")
-				return io.NopCloser(strings.NewReader(strings.Join(lines[:k], ""))), err
+				lines = strings.SplitAfter(workloadEvery(len(lines)-1, 1e6/perSecond), "\n")
 			}
-			return os.Open(name)
-		}, Prefix: func(workload string, n int) string { return fmt.Sprint(workload, "#", n) }})
+			if isPrefix {
+				k, err := strconv.Atoi(n)
+				if err != nil {
+					return nil, err
+				}
+				lines = lines[:k]
+			}
+			return io.NopCloser(strings.NewReader(strings.Join(lines, ""))), nil
+		}, AtRate: func(workload string, rate float64) string { return fmt.Sprint(workload, "@", rate) },
+		Prefix: func(workload string, n int) string { return fmt.Sprint(workload, "#", n) }})
 	return out.String(), all, err
 }
 
@@ -234,6 +250,8 @@ func TestGridErrors(t *testing.T) {
 		"version: 1\nsetz: {}\n":                    `did you mean "set"?`,
 		"version: 1\nset: {a.b: []}\n":              "has no values",
 		"version: 1\nseeds: []\n":                   "has no values",
+		"version: 1\nrates: []\n":                   "has no values",
+		"version: 1\nrates: [4, 0]\n":               "rates[1]: must be a number above 0, is 0",
 		"version: 1\nruns: [{}]\nset: {a.b: [1]}\n": "lists the configurations",
 	} {
 		dir := setUp(t, map[string]string{"grid.yaml": text})
@@ -248,13 +266,78 @@ func TestGridErrors(t *testing.T) {
 func TestOrder(t *testing.T) {
 	g := &Grid{Set: map[string][]any{"b": {1, 2}, "a": {3, 4}}, Policies: []string{"p"}, Workloads: []string{"v", "w"},
 		Seeds: []uint64{8, 9}}
-	var got []string
+	var got, rates []string
 	for p := range g.points(nil) {
 		got = append(got, fmt.Sprintf("%v %v %s %d", p.Set["a"], p.Set["b"], p.Workload, *p.Seed))
+	}
+	for p := range (&Grid{Rates: []float64{2, 1.5}, Seeds: g.Seeds}).points(g.Workloads) {
+		rates = append(rates, fmt.Sprintf("%s %v %d", p.Workload, p.Rate, *p.Seed))
+	}
+	if s, want := strings.Join(rates, ","), "v 2 8,v 2 9,v 1.5 8,v 1.5 9,w 2 8,w 2 9,w 1.5 8,w 1.5 9"; s != want {
+		t.Errorf("the points are %s, not %s", s, want)
 	}
 	want := "3 1 v 8,3 1 v 9,3 1 w 8,3 1 w 9,3 2 v 8,3 2 v 9,3 2 w 8,3 2 w 9,4 1 v 8,4 1 v 9,4 1 w 8,4 1 w 9,4 2 v 8," +
 		"4 2 v 9,4 2 w 8,4 2 w 9"
 	if s := strings.Join(got, ","); s != want {
 		t.Errorf("the points are\n%s, not\n%s", s, want)
+	}
+}
+
+// TestRates: a run at another rate is that of the workload with these intervals, in a grid, in halving and for a point
+// on stdin.
+func TestRates(t *testing.T) {
+	dir := setUp(t, map[string]string{"w.jsonl": workload(40), "slow.jsonl": workloadEvery(40, 250_000),
+		"fast.jsonl": workloadEvery(40, 10_000),
+		"grid.yaml":  "version: 1\nset: {deployments.main.replicas: [1, 2]}\nrates: [4, 100]\n",
+		"own.yaml":   "version: 1\nset: {deployments.main.replicas: [1, 2]}\n"})
+	in := func(name string) string { return filepath.Join(dir, name) }
+	_, got, err := results(t, Options{Sweep: in("grid.yaml")}, "", "minimal", in("w.jsonl"))
+	if err != nil || len(got) != 4 {
+		t.Fatal(len(got), err)
+	}
+	_, want, err := results(t, Options{Sweep: in("own.yaml")}, "", "minimal", in("slow.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, fast, err := results(t, Options{Sweep: in("own.yaml")}, "", "minimal", in("fast.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range []*Result{want[0], fast[0], want[1], fast[1]} {
+		g := got[i]
+		if g.ID != r.ID || !bytes.Equal(g.Metrics, r.Metrics) || g.Workload != in("w.jsonl") ||
+			g.Rate != []float64{4, 100}[i%2] || g.Index != i {
+			t.Errorf("result %d is %+v, not %+v", i, g, r)
+		}
+	}
+	lines := `{"rate": 100, "set": {"deployments.main.replicas": 1}}` + "\n" + `{"rate": -1}` + "\n"
+	_, points, err := results(t, Options{Sweep: "-"}, lines, "minimal", in("w.jsonl"))
+	if err != nil || points[0].ID != fast[0].ID || points[0].Rate != 100 ||
+		!strings.Contains(points[1].Error, "rate: must be a number above 0, is -1") {
+		t.Errorf("%v: %+v", err, points)
+	}
+	if err := os.WriteFile(in("grid.yaml"), []byte("version: 1\nset: {deployments.main.replicas: [1, 2]}\n"+
+		"rates: [4, 100]\nhalving: {requests: 20, factor: 2}\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, halved, err := results(t, Options{Sweep: in("grid.yaml"), Fitness: "soft(m.e2e.mean, 900, 1)"}, "", "minimal",
+		in("w.jsonl"))
+	if err != nil || len(halved) != 4 {
+		t.Fatal(len(halved), err)
+	}
+	whole := 0
+	for i, r := range halved {
+		if r.Index != i || r.Rate != got[i].Rate || r.Workload != in("w.jsonl") {
+			t.Errorf("result %d is %+v", i, r)
+		}
+		if r.Prefix == 0 {
+			whole++
+			if r.ID != got[i].ID {
+				t.Errorf("result %d of halving has another id than that of the grid", i)
+			}
+		}
+	}
+	if whole != 2 {
+		t.Errorf("%d runs on the whole workload, want those of one configuration at two rates", whole)
 	}
 }
