@@ -82,8 +82,10 @@ type Latency struct {
 	// Source says where the coefficients come from unless the file itself sets them.
 	Source string `yaml:"source" json:"source,omitempty"`
 	// Range is the range of measured inputs; nil if unknown.
-	Range  *hardware.Range `yaml:"range" json:"range,omitempty"`
-	Jitter Jitter          `yaml:"jitter" json:"jitter"`
+	Range *hardware.Range `yaml:"range" json:"range,omitempty"`
+	// StepFactor multiplies the time of each step; 0 is 1.
+	StepFactor float64 `yaml:"step_factor" json:"step_factor,omitempty"`
+	Jitter     Jitter  `yaml:"jitter" json:"jitter"`
 	// Uncertainty has the intervals of measured coefficients that are used unchanged. It is not written.
 	Uncertainty hardware.Intervals `yaml:"-" json:"-"`
 }

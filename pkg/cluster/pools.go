@@ -273,7 +273,7 @@ func (d *Deployment) validatePool(path string, errorf strictyaml.Errorf) error {
 		between("decider.non_cached_tokens", d.Decider.NonCachedTokens, 0, maxCacheTokens),
 		between("decider.prompt_tokens", d.Decider.PromptTokens, 0, maxCacheTokens),
 		strictyaml.Between[int](errorf, path)(".prefill.replicas", d.Prefill.Replicas, 1, maxReplicas),
-		strictyaml.Between[float64](errorf, path)(".prefill.latency.jitter.cv", d.Prefill.Latency.Jitter.CV, 0, maxCV))
+		d.Prefill.Latency.validate(path+".prefill.latency", errorf))
 }
 
 func (d *Deployment) checkBackpressure(between func(string, int64, int64, int64) error) error {

@@ -54,8 +54,7 @@ func (d *Deployment) validate(path string, errorf strictyaml.Errorf) error {
 	}
 	return cmp.Or(
 		strictyaml.Between[int](errorf, path)(".replicas", d.Replicas, 1, maxReplicas),
-		d.validateBounds(path, errorf), d.validatePool(path, errorf),
-		strictyaml.Between[float64](errorf, path)(".latency.jitter.cv", d.Latency.Jitter.CV, 0, maxCV))
+		d.validateBounds(path, errorf), d.validatePool(path, errorf), d.Latency.validate(path+".latency", errorf))
 }
 
 func (e *Engine) validate(path string, errorf strictyaml.Errorf) error {
@@ -112,10 +111,25 @@ func (e *Engine) validate(path string, errorf strictyaml.Errorf) error {
 	return nil
 }
 
+// validate checks what changes the times of the model.
+func (l *Latency) validate(path string, errorf strictyaml.Errorf) error {
+	between := strictyaml.Between[float64](errorf, path)
+	if l.StepFactor != 0 {
+		if err := between(".step_factor", l.StepFactor, 0.01, 100); err != nil {
+			return err
+		}
+	}
+	return between(".jitter.cv", l.Jitter.CV, 0, maxCV)
+}
+
 // maxCV is far beyond realistic noise; its lognormal still has finite sums.
 const maxCV = 10
 
 // LatencyModel builds the deployment's latency model, without jitter.
 func (d *Deployment) LatencyModel() (latency.Model, error) {
-	return d.Latency.Build(d.Computed.Roofline, d.Computed.Operators)
+	m, err := d.Latency.Build(d.Computed.Roofline, d.Computed.Operators)
+	if err != nil {
+		return nil, err
+	}
+	return latency.Scale(m, cmp.Or(d.Latency.StepFactor, 1)), nil
 }

@@ -13,7 +13,6 @@ import (
 
 	"blis/pkg/cluster"
 	"blis/pkg/fitness"
-	"blis/pkg/hardware"
 	"blis/pkg/strictyaml"
 	"blis/pkg/sweep"
 )
@@ -65,9 +64,10 @@ type Option struct {
 	Replicas int    `json:"replicas,omitempty"`
 	AtLeast  int    `json:"at_least,omitempty"`
 	Error    string `json:"error,omitempty"`
-	// intervals are those of the coefficients, empty if they have none.
-	intervals hardware.Intervals
-	latency   string // the name of the latency model
+	latency  cluster.Latency
+	// slots is the number of batch slots of a replica. disaggregated replicas have a prefill pool.
+	slots         int
+	disaggregated bool
 }
 
 // The states of an Option.
@@ -99,6 +99,11 @@ type Fleet struct {
 	QueueP99MS  float64 `json:"queue_p99_ms"`
 	MaxKVUse    float64 `json:"kv_util_max"`
 	Preemptions float64 `json:"preemptions"`
+	// MaxSlotUse is the largest share of batch slots that a replica had in use.
+	MaxSlotUse float64 `json:"batch_slot_util_max"`
+	// Limits say what binds a fleet that is not feasible: latencies of the conditions that fail (ttft, tpot, e2e), kv
+	// if a replica ran out of KV blocks, slots if it ran out of batch slots, served if requests were not served.
+	Limits []string `json:"limits,omitempty"`
 }
 
 // Sensitivity is the smallest fleet of the best option for another load.
@@ -109,12 +114,16 @@ type Sensitivity struct {
 	Cost     float64 `json:"cost_per_hour"`
 }
 
-// Uncertainty is the smallest fleet of the best option with all coefficients at the lower ends of their intervals, and
-// at the upper ends. Errors of coefficients partly cancel, so the range is wider than that of their confidence level.
+// Uncertainty is the smallest fleet of the best option with shorter and with longer step times. For measured coefficients
+// these are all at the lower and at the upper ends of their intervals at the confidence level Level. Their errors partly
+// cancel, so the range is wider than that of the level. For computed step times they are StepError shorter and longer,
+// as a share.
 type Uncertainty struct {
-	Level float64     `json:"level"`
-	Lo    Sensitivity `json:"lo"`
-	Hi    Sensitivity `json:"hi"`
+	Level     float64     `json:"level,omitempty"`
+	StepError float64     `json:"step_error,omitempty"`
+	Lo        Sensitivity `json:"lo"`
+	// Hi is null if max_gpus are too few.
+	Hi *Sensitivity `json:"hi"`
 }
 
 // Answer is the result of a plan.
@@ -127,7 +136,7 @@ type Answer struct {
 	// Knee is the highest load that Best serves, within 2 %.
 	Knee        float64       `json:"knee"`
 	Sensitivity []Sensitivity `json:"sensitivity"`
-	// Uncertainty is null if the coefficients of the best option have no intervals.
+	// Uncertainty is null if it is unknown: the step times are in the cluster file.
 	Uncertainty *Uncertainty `json:"uncertainty"`
 	Options     []*Option    `json:"options"`
 	Curve       []*Fleet     `json:"curve"`
@@ -246,8 +255,9 @@ func (p *planner) prepare() {
 			o.State, o.Error = failed, fmt.Sprintf("the cluster has no deployment with the id %s", p.Deployment)
 			continue
 		}
-		o.GPUsPerReplica = c.Deployments[i].Engine.GPUs()
-		o.latency, o.intervals = c.Deployments[i].Latency.Model, c.Deployments[i].Latency.Uncertainty
+		d := &c.Deployments[i]
+		o.GPUsPerReplica, o.slots = d.Engine.GPUs(), d.Engine.MaxNumSeqs*d.Engine.DataParallelSize
+		o.latency, o.disaggregated = d.Latency, d.Prefill != nil
 		o.Price = p.GPUs[o.GPU] * float64(o.GPUsPerReplica)
 	}
 }

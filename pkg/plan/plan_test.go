@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"blis/pkg/fitness"
 	"blis/pkg/sim"
 	"blis/pkg/sweep"
 )
@@ -115,7 +116,7 @@ func TestPlantedOptimum(t *testing.T) {
 	}
 	text := a.Text()
 	for _, want := range []string{"answer      3 GPUs: 3 x A100, 0 29000, 4.5 per hour",
-		"limit       with 2 replicas: m.ttft.p99",
+		"limit       TTFT, batch slots: with 2 replicas, m.ttft.p99",
 		"sensitivity 3 GPUs at 0.9 x the load, 4 GPUs at 1.1 x the load"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text has no %q:\n%s", want, text)
@@ -196,9 +197,68 @@ coefficients:
 		t.Errorf("%v %+v", err, a)
 	}
 	a, err = answerOn(t, fromFile, file+"max_gpus: 4\n", own)
-	if err != nil || a.Uncertainty != nil ||
-		!strings.Contains(strings.Join(a.Warnings, ";"), "ends of their intervals") {
+	if err != nil || a.Uncertainty == nil || a.Uncertainty.Lo.Replicas != 2 || a.Uncertainty.Hi != nil ||
+		!strings.Contains(a.Text(), "uncertainty 2 to more than max_gpus (the answer is 3) with all coefficients") {
 		t.Errorf("%v %+v", err, a)
+	}
+}
+
+// TestStepErrors: computed step times have an uncertainty, whose ends are the answers with other step times. The factor
+// of the cluster file counts.
+func TestStepErrors(t *testing.T) {
+	const file = "version: 1\ngpus: {H100: 1}\nrequire: [m.ttft.p99 <= 40]\n"
+	answerTimes := func(factor float64) *Answer {
+		t.Helper()
+		text := strings.Replace(clusterText, "{model: linear, alpha_us: [0, 0, 0], beta_us: [%d, 0, 0]}",
+			fmt.Sprintf("{model: roofline, alpha_us: [0, 0, 0], step_factor: %v}", factor), 1)
+		text = strings.Replace(text, "model: m\n", "model: meta-llama/Llama-3.1-8B\n    gpu: H100\n", 1)
+		a, err := answerOn(t, text, file, "")
+		if err != nil || a.Best == nil {
+			t.Fatal(err, a)
+		}
+		return a
+	}
+	a, lo, hi := answerTimes(3), answerTimes(1.5), answerTimes(4.5)
+	u := a.Uncertainty
+	if u == nil || u.StepError != 0.5 || u.Level != 0 || u.Hi == nil || u.Lo.Replicas != lo.Best.Replicas ||
+		u.Hi.Replicas != hi.Best.Replicas || !(u.Lo.Replicas < a.Best.Replicas && a.Best.Replicas < u.Hi.Replicas) {
+		t.Fatalf("%d, %d and %d replicas, %+v", lo.Best.Replicas, a.Best.Replicas, hi.Best.Replicas, u)
+	}
+	if want := fmt.Sprintf("uncertainty %d to %d GPUs with step times 50 %% shorter and longer", u.Lo.GPUs,
+		u.Hi.GPUs); !strings.Contains(a.Text(), want) {
+		t.Errorf("the text has no %q:\n%s", want, a.Text())
+	}
+	twice := strings.Replace(fmt.Sprintf(clusterText, step/2), "beta_us", "step_factor: 2, beta_us", 1)
+	scaled, err := answerOn(t, twice, file, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err = answer(t, file); err != nil || a.Text() != scaled.Text() {
+		t.Errorf("%v: steps of half the time with the factor 2 have another plan", err)
+	}
+}
+
+// TestLimits: what a fleet that is not feasible has too little of.
+func TestLimits(t *testing.T) {
+	gates := []fitness.Gate{{Expr: "m.ttft.p99 < 5 && m.tpot.p99 < 3"}, {Expr: "m.e2e.mean < 9", Passed: true},
+		{Expr: "m.cls[\"a\"].ttft.p50 < 3"}, {Expr: served}}
+	for _, c := range []struct {
+		fleet Fleet
+		want  string
+	}{
+		{Fleet{Feasible: true}, ""},
+		{Fleet{}, "ttft tpot served"},
+		{Fleet{MaxKVUse: 0.5, MaxSlotUse: 1}, "ttft tpot served slots"},
+		{Fleet{MaxKVUse: 1, MaxSlotUse: 0.9}, "ttft tpot served kv"},
+		{Fleet{Preemptions: 3}, "ttft tpot served kv"},
+	} {
+		if got := strings.Join(c.fleet.limits(gates), " "); got != c.want {
+			t.Errorf("limits %q, want %q, of %+v", got, c.want, c.fleet)
+		}
+	}
+	worst, other := &Fleet{Limits: []string{"ttft"}}, &Fleet{Limits: []string{"kv", "ttft"}, MaxSlotUse: 0.5}
+	if worst.worsen(other); fmt.Sprint(worst.Limits) != "[ttft kv]" || worst.MaxSlotUse != 0.5 {
+		t.Errorf("%+v", worst)
 	}
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -42,9 +43,10 @@ func (w *text) best(a *Answer) {
 	w.line("            TTFT p99 %.4g ms, TPOT p99 %.4g ms, targets met %.4g, %.4g output tokens/s, KV blocks in "+
 		"use at most %.3g", b.TTFTp99MS, b.TPOTp99MS, b.Attainment, b.OutputTokS, b.MaxKVUse)
 	if d := a.Below; d != nil {
-		w.line("limit       with %d replicas: %s", d.Replicas, strings.Join(d.Failed, "; "))
-		w.line("            queue p99 %.4g ms, KV blocks in use at most %.3g, %g preemptions", d.QueueP99MS, d.MaxKVUse,
-			d.Preemptions)
+		w.line("limit       %s: with %d replicas, %s", strings.Join(limitNames(d.Limits), ", "), d.Replicas,
+			strings.Join(d.Failed, "; "))
+		w.line("            queue p99 %.4g ms, KV blocks in use at most %.3g, %g preemptions, batch slots in use at most %.3g",
+			d.QueueP99MS, d.MaxKVUse, d.Preemptions, d.MaxSlotUse)
 	}
 	var changes []string
 	for _, s := range a.Sensitivity {
@@ -52,10 +54,37 @@ func (w *text) best(a *Answer) {
 	}
 	w.line("sensitivity %s", strings.Join(changes, ", "))
 	if u := a.Uncertainty; u != nil {
-		w.line("uncertainty %d to %s with all coefficients at the ends of their %.0f %% intervals", u.Lo.GPUs,
-			gpus(u.Hi.GPUs), 100*u.Level)
+		w.line("uncertainty %d to %s with %s", u.Lo.GPUs, u.upper(b.GPUs), u.of())
 	}
 	w.line("knee        %g x the load", a.Knee)
+}
+
+// upper is the largest fleet in words. best is the answer.
+func (u *Uncertainty) upper(best int) string {
+	if u.Hi == nil {
+		return fmt.Sprintf("more than max_gpus (the answer is %d)", best)
+	}
+	return gpus(u.Hi.GPUs)
+}
+
+// of says what differs.
+func (u *Uncertainty) of() string {
+	if u.Level > 0 {
+		return fmt.Sprintf("all coefficients at the ends of their %.0f %% intervals", 100*u.Level)
+	}
+	return fmt.Sprintf("step times %.0f %% shorter and longer: they are computed, not measured", 100*u.StepError)
+}
+
+// limitNames are the limits in words.
+func limitNames(limits []string) (words []string) {
+	for _, l := range limits {
+		words = append(words, cmp.Or(map[string]string{"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2e": "E2E",
+			"goodput": "targets", "kv": "KV blocks", "slots": "batch slots", "served": "requests that are not served"}[l], l))
+	}
+	if words == nil {
+		return []string{"other conditions"}
+	}
+	return words
 }
 
 func gpus(n int) string {
