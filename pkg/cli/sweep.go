@@ -137,12 +137,14 @@ type derivation struct {
 
 // Prefix returns the name of the first n requests or sessions of a workload.
 func (w *derivedWorkloads) Prefix(workload string, n int) string {
-	return w.name(fmt.Sprintf("the first %d of %s", n, workload), derivation{workload, gen.Options{Limit: gen.Count(n)}})
+	name := fmt.Sprintf("the first %d of %s", n, workload)
+	return w.name(name, derivation{workload, gen.Options{Limit: gen.Count(n)}})
 }
 
 // AtRate returns the name of a workload with that many arrivals per second.
 func (w *derivedWorkloads) AtRate(workload string, rate float64) string {
-	return w.name(fmt.Sprintf("%s at %g/s", workload, rate), derivation{workload, gen.Options{Rate: gen.Factor(rate)}})
+	name := fmt.Sprintf("%s at %v/s", workload, rate)
+	return w.name(name, derivation{workload, gen.Options{Rate: gen.Factor(rate)}})
 }
 
 func (w *derivedWorkloads) name(name string, d derivation) string {

@@ -114,10 +114,10 @@ type Sensitivity struct {
 	Cost     float64 `json:"cost_per_hour"`
 }
 
-// Uncertainty is the smallest fleet of the best option with shorter and with longer step times. For measured coefficients
-// these are all at the lower and at the upper ends of their intervals at the confidence level Level. Their errors partly
-// cancel, so the range is wider than that of the level. For computed step times they are StepError shorter and longer,
-// as a share.
+// Uncertainty is the smallest fleet of the best option with shorter and with longer step times. Measured coefficients
+// are all at the lower and at the upper ends of their intervals at the confidence level Level. Their errors partly
+// cancel, so the range is wider than that of the level. Computed step times are shorter and longer by the share
+// StepError.
 type Uncertainty struct {
 	Level     float64     `json:"level,omitempty"`
 	StepError float64     `json:"step_error,omitempty"`

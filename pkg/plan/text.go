@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -45,8 +44,8 @@ func (w *text) best(a *Answer) {
 	if d := a.Below; d != nil {
 		w.line("limit       %s: with %d replicas, %s", strings.Join(limitNames(d.Limits), ", "), d.Replicas,
 			strings.Join(d.Failed, "; "))
-		w.line("            queue p99 %.4g ms, KV blocks in use at most %.3g, %g preemptions, batch slots in use at most %.3g",
-			d.QueueP99MS, d.MaxKVUse, d.Preemptions, d.MaxSlotUse)
+		w.line("            queue p99 %.4g ms, KV blocks in use at most %.3g, %g preemptions, batch slots in use at "+
+			"most %.3g", d.QueueP99MS, d.MaxKVUse, d.Preemptions, d.MaxSlotUse)
 	}
 	var changes []string
 	for _, s := range a.Sensitivity {
@@ -75,11 +74,13 @@ func (u *Uncertainty) of() string {
 	return fmt.Sprintf("step times %.0f %% shorter and longer: they are computed, not measured", 100*u.StepError)
 }
 
-// limitNames are the limits in words.
+// limitWords are the values of Fleet.Limits in words.
+var limitWords = map[string]string{"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2e": "E2E", "goodput": "targets",
+	"kv": "KV blocks", "slots": "batch slots", "served": "requests that are not served"}
+
 func limitNames(limits []string) (words []string) {
 	for _, l := range limits {
-		words = append(words, cmp.Or(map[string]string{"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2e": "E2E",
-			"goodput": "targets", "kv": "KV blocks", "slots": "batch slots", "served": "requests that are not served"}[l], l))
+		words = append(words, limitWords[l])
 	}
 	if words == nil {
 		return []string{"other conditions"}
