@@ -196,6 +196,11 @@ coefficients:
 	if a, err = answer(t, file); err != nil || a.Uncertainty != nil || strings.Contains(a.Text(), "uncertainty") {
 		t.Errorf("%v %+v", err, a)
 	}
+	a, err = answerOn(t, fromFile, file, strings.Replace(own, "level: 0.9, ", "", 1))
+	if err != nil || a.Uncertainty == nil || a.Uncertainty.Hi == nil || a.Uncertainty.Hi.Replicas != 5 ||
+		!strings.Contains(a.Text(), "uncertainty 2 to 5 GPUs with all coefficients at the ends of their intervals\n") {
+		t.Errorf("%v %+v", err, a)
+	}
 	a, err = answerOn(t, fromFile, file+"max_gpus: 4\n", own)
 	if err != nil || a.Uncertainty == nil || a.Uncertainty.Lo.Replicas != 2 || a.Uncertainty.Hi != nil ||
 		!strings.Contains(a.Text(), "uncertainty 2 to more than max_gpus (the answer is 3) with all coefficients") {

@@ -379,16 +379,17 @@ var stepErrors = map[string]float64{"operators": 0.2, "roofline": 0.5}
 func (p *planner) uncertainty(o *Option) error {
 	u := &o.latency.Uncertainty
 	found := &Uncertainty{StepError: stepErrors[o.latency.Model]}
+	measured := len(u.AlphaUS) > 0 && len(u.BetaUS) > 0
 	switch {
-	case len(u.AlphaUS) > 0 && len(u.BetaUS) > 0:
+	case measured:
 		found = &Uncertainty{Level: u.Level}
 	case found.StepError == 0 || o.latency.Factors != nil:
 		return nil
 	}
 	for i, sign := range []float64{-1, 1} {
-		set := p.intervalEnds(o, i)
-		if found.Level == 0 {
-			set = p.stepFactor(o, 1+sign*found.StepError)
+		set := p.stepFactor(o, 1+sign*found.StepError)
+		if measured {
+			set = p.intervalEnds(o, i)
 		}
 		maps.Copy(set, o.Set)
 		at := &Option{GPU: o.GPU, Set: set, GPUsPerReplica: o.GPUsPerReplica, Price: o.Price, slots: o.slots}

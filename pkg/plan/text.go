@@ -68,10 +68,13 @@ func (u *Uncertainty) upper(best int) string {
 
 // of says what differs.
 func (u *Uncertainty) of() string {
-	if u.Level > 0 {
+	switch {
+	case u.StepError > 0:
+		return fmt.Sprintf("step times %.0f %% shorter and longer: they are computed, not measured", 100*u.StepError)
+	case u.Level > 0:
 		return fmt.Sprintf("all coefficients at the ends of their %.0f %% intervals", 100*u.Level)
 	}
-	return fmt.Sprintf("step times %.0f %% shorter and longer: they are computed, not measured", 100*u.StepError)
+	return "all coefficients at the ends of their intervals"
 }
 
 // limitWords are the values of Fleet.Limits in words.
