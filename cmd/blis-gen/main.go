@@ -21,7 +21,7 @@
 //   - --seed N sets the seed. The same spec and seed produce the same bytes.
 //   - --requests N sets the number of requests. A session counts as one, and closed-loop users share N. A longer
 //     workload begins with the requests of a shorter one.
-//   - --rate R sets aggregate_rate, the mean arrivals per second.
+//   - --rate R sets aggregate_rate, the mean arrivals per second. --time-scale X multiplies the arrival times.
 //   - --set PATH=VALUE sets any other value, such as --set clients.web.input_distribution.params.mean=800. It may be
 //     repeated.
 //

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"blis/pkg/dist"
 	"blis/pkg/stream"
 )
 
@@ -50,11 +51,37 @@ func runSpec(ctx context.Context, in io.Reader, out io.Writer, o Options) error 
 	o.warn(loaded.spec.warnings()...)
 	header := &stream.Header{Seed: loaded.spec.Seed, SpecDigest: loaded.digest(&o),
 		SLOClasses: o.classes(loaded.classes)}
-	if err := write(ctx, out, header, m, o); err != nil {
+	var src source = m
+	if o.TimeScale != 0 {
+		src = &scaledTimes{m, float64(o.TimeScale)}
+	}
+	if err := write(ctx, out, header, src, o); err != nil {
 		return err
 	}
 	if few := m.shortfall(); few != "" {
 		o.warn(few)
+	}
+	return nil
+}
+
+// scaledTimes multiplies the arrival times of a source. Filters see the times of the source.
+type scaledTimes struct {
+	source
+	scale float64
+}
+
+func (s *scaledTimes) accept(a *stream.Arrival) error {
+	if err := s.source.accept(a); err != nil {
+		return err
+	}
+	before, end := *a.At(), endTime(a)
+	at, err := dist.Micros(float64(before) * s.scale)
+	if err != nil {
+		return fmt.Errorf("--time-scale %v: %w", s.scale, err)
+	}
+	*a.At() = stream.Micros(at)
+	if *end != stream.Never {
+		*end += stream.Micros(at) - before
 	}
 	return nil
 }

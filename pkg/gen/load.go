@@ -101,14 +101,15 @@ func inputName(in io.Reader) string {
 
 // digest identifies the workload: the resolved spec, and the filter and the targets of --slo, if any.
 func (l *loaded) digest(o *Options) string {
-	if o.Where.text == "" && len(o.SLO) == 0 {
+	if o.Where.text == "" && len(o.SLO) == 0 && o.TimeScale == 0 {
 		return stream.Digest(l.spec)
 	}
 	return stream.Digest(struct {
-		Spec  *Spec    `json:"spec"`
-		Where string   `json:"where"`
-		SLO   []string `json:"slo,omitempty"`
-	}{l.spec, o.Where.text, o.sloTexts()})
+		Spec      *Spec    `json:"spec"`
+		Where     string   `json:"where"`
+		SLO       []string `json:"slo,omitempty"`
+		TimeScale Factor   `json:"time_scale,omitempty"`
+	}{l.spec, o.Where.text, o.sloTexts(), o.TimeScale})
 }
 
 // warnings reports likely mistakes in the spec.

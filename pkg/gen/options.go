@@ -22,7 +22,7 @@ type Options struct {
 	Set          []string `group:"Load:" sep:"none" placeholder:"PATH=VALUE" help:"Override one value of the spec, or all values in @FILE. Repeatable."`
 	Requests     Count    `group:"Load:" placeholder:"N" help:"Number of requests, instead of the spec's."`
 	Limit        Count    `rare:"" group:"Source:" placeholder:"N" help:"Import at most N requests or sessions."`
-	TimeScale    Factor   `group:"Load:" placeholder:"X" help:"Multiply imported arrival times by X, not delays in sessions."`
+	TimeScale    Factor   `group:"Load:" placeholder:"X" help:"Multiply arrival times by X, not delays in sessions."`
 	Rate         Factor   `group:"Load:" placeholder:"R" help:"Mean arrivals per second: scales or spaces an import, replaces aggregate_rate of a spec."`
 	Repeat       Count    `rare:"" group:"Load:" placeholder:"N" help:"Repeat the import N times."`
 	Sample       Share    `rare:"" group:"Load:" placeholder:"P" help:"Keep each imported arrival with probability P (see --seed)."`
@@ -157,10 +157,12 @@ func (o *Options) Validate() error {
 	case imports && len(o.Set) > 0:
 		return errors.New("--set overrides a value of a spec, which --import does not have (use --rate, --slo, " +
 			"--where)")
-	case !imports && (o.Limit != 0 || o.TimeScale != 0 || o.Repeat != 0 || o.Sample != 0 ||
+	case !imports && (o.Limit != 0 || o.Repeat != 0 || o.Sample != 0 ||
 		o.BlockSize != 0 && o.Export != "mooncake" || o.OutputTokens != 0 || o.SharedPrefix != 0):
-		return errors.New("--limit, --time-scale, --repeat, --sample, --block-size, --output-tokens and " +
-			"--shared-prefix are for --import only (use --requests with a spec)")
+		return errors.New("--limit, --repeat, --sample, --block-size, --output-tokens and --shared-prefix are for " +
+			"--import only (use --requests with a spec)")
+	case o.TimeScale != 0 && o.PrintSpec:
+		return errors.New("--time-scale has no effect with --print-spec: it changes the arrival times of the workload")
 	case o.Shard != Shard{} && o.PrintSpec:
 		return errors.New("--shard has no effect with --print-spec: a spec is of the whole workload")
 	case o.Export != "" && o.PrintSpec:

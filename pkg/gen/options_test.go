@@ -111,7 +111,7 @@ func TestIncompatibleOptions(t *testing.T) {
 		{Options{Import: []Import{azure}, Requests: 1}, "--requests and --print-spec are for specs"},
 		{Options{Import: []Import{azure}, PrintSpec: true}, "--requests and --print-spec are for specs"},
 		{Options{Limit: 1}, "are for --import only"},
-		{Options{TimeScale: 1}, "are for --import only"},
+		{Options{TimeScale: 1, PrintSpec: true}, "--time-scale has no effect with --print-spec"},
 		{Options{BlockSize: 1}, "are for --import only"},
 		{Options{Import: []Import{azure}, Rate: 1, TimeScale: 1}, "give one of --rate and --time-scale"},
 		{Options{Import: []Import{azure}, BlockSize: 16}, "--block-size is only for formats with hash ids: mooncake"},
@@ -216,6 +216,54 @@ func TestMissingFiles(t *testing.T) {
 		if _, isSpec := err.(*strictyaml.Error); err == nil || isSpec || !strings.Contains(err.Error(), "no/such") ||
 			out.Len() > 0 {
 			t.Errorf("%v, %d bytes", err, out.Len())
+		}
+	}
+}
+
+// TestTimeScaleOfSpecs: the workload of a spec with --time-scale is that of an import of its workload with it, for
+// requests with deadlines and for sessions.
+func TestTimeScaleOfSpecs(t *testing.T) {
+	withDeadlines := strings.Replace(goodSpec, "    slo_class: gold\n",
+		"    slo_class: gold\n    deadline: {type: exponential, params: {mean: 1000000}}\n", 1)
+	for _, c := range []struct {
+		spec string
+		o    Options
+	}{
+		{withDeadlines, Options{Spec: "-"}},
+		{"", Options{Scenario: "chat", Requests: 60}},
+		{"", Options{Scenario: "deep-research", Requests: 30}},
+		{"", Options{Scenario: "mixed-slo", Requests: 60}},
+	} {
+		whole, err := generate(c.spec, c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.spec != "" && !strings.Contains(whole, "deadline_us") {
+			t.Fatal("no request has a deadline")
+		}
+		for _, scale := range []Factor{0.5, 3} {
+			scaled := c.o
+			scaled.TimeScale = scale
+			got, err := generate(c.spec, scaled)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := generate(whole, Options{Import: []Import{{"blis", "-"}}, TimeScale: scale})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
+			if len(a) != len(b) || len(a) < 5 {
+				t.Fatalf("%+v: %d and %d lines", c.o, len(a), len(b))
+			}
+			for i := 1; i < len(a)-2; i++ { // besides header and end
+				if a[i] != b[i] {
+					t.Fatalf("%+v x %v: line %d is\n%s\nnot\n%s", c.o, scale, i+1, a[i], b[i])
+				}
+			}
+			if a[0] == strings.Split(whole, "\n")[0] {
+				t.Errorf("%+v: the time scale does not change the header", c.o)
+			}
 		}
 	}
 }
