@@ -143,6 +143,9 @@ func Build(b *Bundle, env Env) (p *Plane, err error) {
 	p.Scheduler = build(x, &b.Scheduler, "scheduler", "scheduler", schedulers())
 	p.Preemption = build(x, &b.Preemption, "preemption", "preemption policy", preemptors())
 	if r := b.prefillRouting(); env.PrefillReplicas > 0 {
+		if b.PrefillRouting == nil && len(r.State) > 0 {
+			x.fail("prefill_routing", "is that of routing unless it is set, and cannot have its state; set a policy")
+		}
 		x.env.Replicas, x.env.Candidates = env.PrefillReplicas, env.PrefillCandidates
 		p.PrefillRouting = build(x, r, "prefill_routing", "routing policy", routers())
 		x.env = env

@@ -177,6 +177,24 @@ func TestMemoryErrors(t *testing.T) {
 	}
 }
 
+// A policy with state does not route to prefill replicas, unless these have a policy of their own.
+func TestStateWithPrefillReplicas(t *testing.T) {
+	env := testEnv
+	env.PrefillReplicas = 2
+	b := &Bundle{Routing: Spec{Type: "expression", Score: "state.x",
+		State: map[string]Variable{"x": {Update: "state.x + 1"}}}}
+	b.Complete()
+	_, err := Build(b, env)
+	if err == nil || !strings.Contains(err.Error(), "prefill_routing: is that of routing unless it is set") {
+		t.Errorf("error %v", err)
+	}
+	b.PrefillRouting = &Spec{Type: "least-loaded"}
+	b.Complete()
+	if _, err := Build(b, env); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestUnreadVariables are reported, also those that only their own update reads.
 func TestUnreadVariables(t *testing.T) {
 	p := mustPlane(t, "routing", Spec{Type: "expression", Score: "state.b", State: map[string]Variable{
