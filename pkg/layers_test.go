@@ -80,7 +80,7 @@ var layers = []struct{ pkg, may string }{
 		"pkg/latency pkg/link pkg/tier pkg/capacity pkg/metrics pkg/model pkg/portable pkg/registry pkg/policy " +
 		"pkg/scale pkg/stream pkg/stat pkg/parquet"},
 	{"pkg/sweep", "pkg/cluster pkg/fitness pkg/metrics pkg/sim pkg/stream pkg/strictyaml"},
-	{"pkg/plan", "pkg/cluster pkg/fitness pkg/hardware pkg/strictyaml pkg/sweep pkg/texttab"},
+	{"pkg/plan", "pkg/cluster pkg/fitness pkg/hardware pkg/metrics pkg/strictyaml pkg/sweep pkg/texttab"},
 	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/recording pkg/registry pkg/resample pkg/stat " +
 		"pkg/stream pkg/textio pkg/texttab"},
 	{"pkg/report", "pkg/attribution pkg/fitness pkg/llmtext pkg/metrics pkg/registry pkg/stream pkg/texttab"},
