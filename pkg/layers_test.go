@@ -69,7 +69,7 @@ var layers = []struct{ pkg, may string }{
 		"pkg/registry pkg/policy pkg/scale pkg/tier"},
 	{"pkg/workloadstats", "pkg/stream pkg/stat"},
 	{"pkg/textio", "pkg/limits pkg/stream"},
-	{"pkg/recording", "pkg/limits pkg/registry pkg/stream pkg/textio"},
+	{"pkg/recording", "pkg/limits pkg/registry pkg/stream pkg/strictyaml pkg/textio"},
 	{"pkg/deploy", "pkg/cluster pkg/llmd pkg/policy pkg/registry"},
 	{"pkg/capacity", "pkg/cluster pkg/kv pkg/latency"},
 	{"pkg/fitness", "pkg/anomaly pkg/portable pkg/strictyaml pkg/expr pkg/metrics pkg/registry pkg/stat pkg/stream"},

@@ -8,7 +8,8 @@
 //	blis-diff --rank [flags] RUN RECORDING RUN RECORDING...
 //
 // A stream is a file or pipe, compressed or not, or - for stdin (only one of them). A
-// recording has any format that blis-gen --import reads. FORMAT:FILE sets the format.
+// recording has any format that blis-gen --import reads. FORMAT:FILE sets the format. recording:DIR is the
+// output folder of a load generator.
 // FILE#NAME selects one of several runs; for stdin, write -#NAME after --. Differences are
 // b - a.
 //
@@ -51,7 +52,7 @@
 //
 // Requests are paired by id if the workload was imported from the recording. Otherwise
 // they are paired by order of arrival, if both sides have the same number of requests and
-// at least 90 % of the lengths agree; else --unpaired is needed. If the recording is
+// at least 90 % of the lengths agree (requests that overtook each other are paired by length); else --unpaired is needed. If the recording is
 // incomplete, only the common requests are compared, with a warning. For TTFT, TPOT, ITL,
 // E2E and queue time the result has the measured and simulated values, the error in %, and
 // the interval of the difference, which covers the noise of these requests, and not how much

@@ -23,7 +23,7 @@ import (
 
 // Options are the flags of blis-calibrate.
 type Options struct {
-	Recordings   []string `arg:"" optional:"" name:"recording" help:"FILE, FORMAT:FILE or FILE#NAME, all of one setup; - is stdin."`
+	Recordings   []string `arg:"" optional:"" name:"recording" help:"FILE, FORMAT:FILE, FILE#NAME or recording:DIR (a client's output folder), all of one setup; - is stdin."`
 	Model        string   `group:"Server:" choices:"models" placeholder:"NAME" help:"Model that was served (blis-sim --list models)."`
 	GPU          string   `group:"Server:" choices:"gpus" name:"gpu" placeholder:"NAME" help:"GPU that served it (blis-sim --list gpus)."`
 	TP           int      `group:"Server:" name:"tp" default:"0" placeholder:"N" help:"Tensor parallelism; default as recorded, or 1."`

@@ -106,6 +106,9 @@ func (s *setup) findTarget() (*cluster.Config, error) {
 	}
 	tp = max(1, tp)
 	if s.assumed {
+		if err := s.askForSettings(name, gpu); err != nil {
+			return nil, err
+		}
 		if name == "" || gpu == "" {
 			return nil, &UsageError{"the recordings name no model and GPU: give --model and --gpu, or --cluster"}
 		}
@@ -148,6 +151,26 @@ func (s *setup) findTarget() (*cluster.Config, error) {
 	}
 	s.id = d.ID
 	return s.cluster(0)
+}
+
+// askForSettings is an error that names what neither the flags nor the folder of a recording state. A recording that
+// is a file alone may have an engine with default settings.
+func (s *setup) askForSettings(name, gpu string) error {
+	for _, f := range s.files {
+		if f.Folder == nil {
+			continue
+		}
+		missing := slices.DeleteFunc(f.Folder.Missing(), func(what string) bool {
+			return what == "model" && name != "" || what == "gpu" && gpu != "" ||
+				what == "vllm_version" && version.MatchString(s.engine)
+		})
+		if len(missing) > 0 {
+			return &UsageError{fmt.Sprintf("the files of %s do not state %s of the server: write lines such as "+
+				"\"%s: ...\" into %s, or put its launch command into launch.sh there, or give --cluster", f.Folder.Path,
+				strings.Join(missing, ", "), missing[0], filepath.Join(f.Folder.Path, "server.yaml"))}
+		}
+	}
+	return nil
 }
 
 // version is that of vLLM in a recording, up to its minor number.

@@ -157,8 +157,8 @@ func (c *comparison) pair() (string, error) {
 		case shareIDs(a.recorded.Outcomes, other):
 		case sameInputLengths(a.recorded.Outcomes, other):
 			pairing = byOrder
-			for i := range a.recorded.Outcomes {
-				a.recorded.Outcomes[i].ID = other[i].ID
+			for i, j := range pairInOrder(a.recorded.Outcomes, other) {
+				a.recorded.Outcomes[i].ID = other[j].ID
 			}
 		default:
 			return "", fmt.Errorf(
@@ -273,6 +273,41 @@ func shareIDs(recorded, theirs []stream.Outcome) bool {
 		}
 	}
 	return n > 0 && 2*n >= min(len(recorded), len(theirs))
+}
+
+// maxShift is how many places around its own the partner of a request is searched for.
+const maxShift = 5
+
+// pairInOrder returns the place in theirs of each recorded request: its own place, or if the input lengths there differ, the
+// nearest free one within maxShift with its length. Requests that are sent at almost the same time overtake each other.
+func pairInOrder(recorded, theirs []stream.Outcome) []int {
+	places, used := make([]int, len(recorded)), make([]bool, len(theirs))
+	take := func(i, j int) bool {
+		if places[i] >= 0 || j < 0 || j >= len(theirs) || used[j] || recorded[i].InputTokens != theirs[j].InputTokens {
+			return false
+		}
+		places[i], used[j] = j, true
+		return true
+	}
+	for i := range places {
+		places[i] = -1
+		take(i, i)
+	}
+	for d := 1; d <= maxShift; d++ {
+		for i := range places {
+			_ = take(i, i-d) || take(i, i+d)
+		}
+	}
+	free := 0
+	for i := range places {
+		for free < len(used) && used[free] {
+			free++
+		}
+		if places[i] < 0 {
+			places[i], used[free] = free, true
+		}
+	}
+	return places
 }
 
 // sameInputLengths reports whether the lists have the same number of requests and at

@@ -79,7 +79,7 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 		}
 		r := &a.Request
 		requests++
-		if r.DeadlineUS != 0 || r.Retry != nil {
+		if r.DeadlineUS != stream.Never || r.Retry != nil {
 			unsupported++
 		}
 		if len(r.Prompt) > 0 {

@@ -107,6 +107,8 @@ func detect(f *file, text []byte) (string, error) {
 		what = "it is not UTF-8 text"
 	case strings.HasSuffix(f.Position.Name, ".header.yaml"):
 		what = "this is the header of a TraceV2; name the CSV file instead"
+	case isAIPerfSummary(h):
+		what = "this is AIPerf's summary; name profile_export.jsonl or the folder instead"
 	case len(h.names) > 0:
 		what = "its JSON has " + strings.Join(abbreviate(h.names), ", ")
 	case len(h.columns) > 1:

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -11,6 +12,14 @@ import (
 // github.com/vllm-project/guidellm, metadata.version 1 of 0.5 and 2 of later versions). A sweep has
 // several benchmarks.
 type guideReport struct {
+	// Config is that of version 2.
+	Config struct {
+		Spec struct {
+			Backend struct {
+				Model string `json:"model"`
+			} `json:"backend"`
+		} `json:"spec"`
+	} `json:"config"`
 	Benchmarks []guideBenchmark `json:"benchmarks"`
 }
 
@@ -83,6 +92,7 @@ func readGuideLLM(f *file, r *Recording) error {
 		if b.Config.Strategy.Rate != nil {
 			rate = fmt.Sprintf("qps=%g", *b.Config.Strategy.Rate)
 		}
+		run.Model = cmp.Or(run.Model, report.Config.Spec.Backend.Model)
 		r.Runs = append(r.Runs, run)
 		words = append(words, []string{"strategy=" + b.Config.Strategy.Type, rate})
 	}

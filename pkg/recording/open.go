@@ -27,12 +27,16 @@ func Open(ctx context.Context, path, format string) (*Recording, error) {
 	return Read(ctx, textio.Input{Name: path, Path: path}, format)
 }
 
-// Read is Open for any input. The path of a stream is #NAME or "".
+// Read is Open for any input. The path of a stream is #NAME or "". The path of a folder is that of the output of a load
+// generator, see Folder.
 func Read(ctx context.Context, in textio.Input, format string) (*Recording, error) {
 	choice := ""
 	if in.Stream != nil || !textio.Exists(in.Path) {
 		in.Path, choice, _ = strings.Cut(in.Path, "#")
 		in.Name = strings.TrimSuffix(in.Name, "#"+choice)
+	}
+	if info, err := os.Stat(in.Path); in.Stream == nil && err == nil && info.IsDir() {
+		return readFolder(ctx, in.Path, choice, format)
 	}
 	text, err := in.Open()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -146,8 +150,11 @@ func suggestFormat(path string, err error) error {
 	return err
 }
 
-// Split splits FORMAT:FILE. Text without a known format is a file whose format is detected.
+// Split splits FORMAT:FILE. Text without a known format is a file whose format is detected, as is recording:FILE.
 func Split(text string) (format, path string) {
+	if path, ok := strings.CutPrefix(text, "recording:"); ok {
+		return "", path
+	}
 	for _, e := range Formats {
 		if path, ok := strings.CutPrefix(text, e.Name+":"); ok {
 			return e.Name, path

@@ -28,6 +28,8 @@ type Recording struct {
 	Digest string
 	Runs   []*Run
 	Steps  []Step
+	// Folder is what the folder states about the server, if the recording is of a folder.
+	Folder *Folder
 	// Warnings report suspicious content.
 	Warnings []string
 }

@@ -42,7 +42,8 @@ func (s *seconds) UnmarshalJSON(text []byte) error {
 }
 
 func isVLLMBench(h *head) bool {
-	return !h.list && h.any("input_lens", "ttfts", "request_throughput", "total_input_tokens", "mean_ttft_ms")
+	return !h.list && h.any("input_lens", "ttfts", "request_throughput", "total_input_tokens", "mean_ttft_ms") &&
+		!isAIPerfSummary(h)
 }
 
 // readVLLMBench reads one result, or several in a row, as SGLang appends them.
