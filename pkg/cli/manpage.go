@@ -81,10 +81,18 @@ func (t Tool) manPage(model *kong.Application) ([]byte, error) {
 var toolNames = []string{"blis-gen", "blis-sim", "blis-summarize", "blis-diff", "blis-calibrate"}
 
 // page is a manual page that is being written.
-type page struct{ strings.Builder }
+type page struct {
+	strings.Builder
+	// titled: nothing follows the last heading yet, which begins a paragraph itself.
+	titled bool
+}
 
 // macro writes a request line.
 func (p *page) macro(name string, args ...string) {
+	if name == "PP" && p.titled {
+		return
+	}
+	p.titled = name == "SH" || name == "SS"
 	p.WriteString("." + name)
 	for _, a := range args {
 		p.WriteString(` "` + strings.ReplaceAll(escapeRoff(a), `"`, `\(dq`) + `"`)
@@ -94,6 +102,7 @@ func (p *page) macro(name string, args ...string) {
 
 // line writes escaped text.
 func (p *page) line(text string) {
+	p.titled = false
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
 		text = `\&` + text
 	}

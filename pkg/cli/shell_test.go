@@ -2,11 +2,13 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // shown runs a tool in this process and returns what it prints.
@@ -93,10 +95,13 @@ func TestManualPageIsRoff(t *testing.T) {
 			t.Errorf("%s --man begins with %.40q", tool.name, page)
 		}
 		if installed("mandoc") {
-			cmd := exec.Command("mandoc", "-T", "lint", "-W", "error")
+			cmd := exec.Command("mandoc", "-T", "lint", "-W", "warning")
 			cmd.Stdin = strings.NewReader(page)
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%s --man: %s", tool.name, out)
+			out, _ := cmd.CombinedOutput() // its exit code counts also the date, which the page has not
+			for line := range strings.Lines(string(out)) {
+				if !strings.Contains(line, "missing date") {
+					t.Errorf("%s --man: %s", tool.name, line)
+				}
 			}
 		}
 	}
@@ -149,9 +154,32 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%s: %s completes %q, want %q (%v)", c.shell, c.command, got, c.want, err)
 		}
 	}
+	if installed("zsh") {
+		for line, want := range map[string]string{"blis-sim --list pol": "policies", "blis-sim --counterfactual-h": "orizon"} {
+			completesInZsh(t, filepath.Join(dir, "blis-sim.zsh"), line, want)
+		}
+	}
 	var errs bytes.Buffer
 	if Sim.run(t.Context(), []string{"--completion", "ksh"}, standardStreams{Err: &errs}) != exitUsage ||
 		!strings.Contains(errs.String(), "bash") {
 		t.Errorf("an unknown shell: %s", errs.String())
+	}
+}
+
+// completesInZsh types a line and a tab in an interactive zsh with a completion script, and waits for the rest of the word.
+func completesInZsh(t *testing.T, script, line, want string) {
+	t.Helper()
+	const session = `zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "PROMPT=; autoload -U compinit; compinit -D -u; source $1; echo rea''dy"
+zpty -r -m shell ignored "*ready*"
+zpty -w -n shell "$2"$'\t'
+zpty -r -m shell shown "*$3*"
+zpty -d shell`
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "zsh", "-f", "-c", session, "zsh", script, line, want)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("zsh: %s does not complete to %s: %v\n%s", line, want, err, out)
 	}
 }
