@@ -12,5 +12,5 @@ RUN CGO_ENABLED=0 go build -trimpath -o /out/ ./cmd/...
 FROM gcr.io/distroless/static-debian12:nonroot
 COPY --from=build /out/ /usr/local/bin/
 WORKDIR /data
-USER nonroot:nonroot
+USER 65532:65532
 CMD ["blis-sim", "--help"]
