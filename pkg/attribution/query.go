@@ -177,8 +177,8 @@ func (a *Analyzer) findQueried() (at int, err error) {
 		return 0, fmt.Errorf("--explain: this run has no decision %s; it has %s", q.Decision,
 			a.idRange(func(r *request) string { return r.decision }))
 	case at < 0:
-		return 0, fmt.Errorf("--explain: this run has no request %s; it has %s", q.Request,
-			a.idRange(func(r *request) string { return r.id }))
+		return 0, fmt.Errorf("--explain: this run has no request %s; it has %s%s", q.Request,
+			a.idRange(func(r *request) string { return r.id }), a.atP99())
 	case found > 1 || q.ambiguous:
 		return 0, fmt.Errorf("--explain: %s is the beginning of several ids; give the whole id", q.text)
 	}
@@ -195,6 +195,23 @@ func (a *Analyzer) idRange(id func(*request) string) string {
 		return "none"
 	}
 	return first + " to " + last
+}
+
+// atP99 names the request with the p99 of TTFT, "" without first tokens: it is what most want to have explained.
+func (a *Analyzer) atP99() string {
+	var started []*request
+	for _, r := range a.requests {
+		if r.times.firstToken != never {
+			started = append(started, r)
+		}
+	}
+	if started == nil {
+		return ""
+	}
+	slices.SortStableFunc(started, func(r, o *request) int {
+		return cmp.Compare(r.times.firstToken-r.times.arrival, o.times.firstToken-o.times.arrival)
+	})
+	return fmt.Sprintf(", and the p99 of TTFT is that of %s", started[(99*len(started)+99)/100-1].id)
 }
 
 // queueAt is the actual queue of a replica when request i was routed.

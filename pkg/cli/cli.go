@@ -61,6 +61,8 @@ type Tool struct {
 	choices func() map[string][]string
 	// examples are commands that the help text shows.
 	examples []usageExample
+	// settings are names that --set takes, which are no flags.
+	settings []string
 	// source is the text of its main.go, whose package comment is the manual page.
 	source string
 	// command returns an empty command line: a pointer to a struct with kong tags that
@@ -196,6 +198,9 @@ func (t Tool) parse(cmd command, args []string, std standardStreams) error {
 			!slices.Contains(args[:i], "--") {
 			err = fmt.Errorf("%s looks like a flag; to select a run from stdin, write it after --: %s -- %[1]s",
 				args[i], t.name)
+		}
+		if name, ok := strings.CutPrefix(err.Error(), "unknown flag --"); ok && slices.Contains(t.settings, name) {
+			err = fmt.Errorf("%w; --set %s=VALUE sets it", err, name)
 		}
 		return usageError{fmt.Sprintf("%s; see %s --help", err, t.name)}
 	}

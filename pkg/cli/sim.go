@@ -23,6 +23,7 @@ var Sim = Tool{
 	vars: map[string]string{"lists": strings.Join(sim.Lists(), ","), "listed": strings.Join(sim.Lists(), ", "),
 		"targets": strings.Join(deploy.Targets.Names(), ","), "targeted": strings.Join(deploy.Targets.Names(), ", "),
 		"spaces": strings.Join(sim.Spaces, ","), "goals": strings.Join(stream.ClairvoyantGoals, ",")},
+	settings: []string{"admission", "priority", "routing", "scheduler", "autoscale"},
 	examples: []usageExample{
 		{"Two replicas, with invariants checked",
 			"blis-sim --set deployments.main.replicas=2 --check workload.jsonl.zst -o run.jsonl.zst"},

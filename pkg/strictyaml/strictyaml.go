@@ -7,6 +7,7 @@
 package strictyaml
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"reflect"
@@ -45,6 +46,9 @@ func Read(name string) (*Doc, error) {
 // Parse parses data. Errors use name as the file name.
 func Parse(name string, data []byte) (doc *Doc, err error) {
 	defer recoverToError(name, &err)
+	if bytes.IndexByte(data, 0) >= 0 {
+		return nil, &Error{File: name, Msg: "is not text, and must be YAML or JSON"}
+	}
 	text := strings.TrimPrefix(string(data), "\ufeff")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	if err := checkSize(name, text); err != nil {

@@ -30,6 +30,7 @@ const sampleFile = "name: x\nparts:\n  - {id: a, count: 1}\n  - id: b\n    count
 func TestErrorsHavePositions(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "f.yaml: is empty"},
+		{"(\xb5/\xfd\x00", "f.yaml: is not text, and must be YAML or JSON"},
 		{"name: x\nnmae: y\n", `f.yaml:2:1: unknown field "nmae"; did you mean "name"?`},
 		{"name: x\nparts:\n - cuont: 1\n", `f.yaml:3:4: unknown field "cuont"; did you mean "count"?`},
 		{"name: x\nname: y\n", "f.yaml:2"},

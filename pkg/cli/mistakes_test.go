@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"blis/pkg/stream"
+)
+
+// TestMistakesOfNewUsers: what new users tried first is answered by what they need.
+func TestMistakesOfNewUsers(t *testing.T) {
+	workload := piped(t, Gen, nil, 0, "--scenario", "documents", "--requests", "150")
+	path := filepath.Join(t.TempDir(), "workload.jsonl.zst")
+	if err := os.WriteFile(path, workload, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	run := piped(t, Sim, workload, 0, "--plain")
+	for _, c := range []struct {
+		tool  Tool
+		stdin []byte
+		args  []string
+		want  string
+	}{
+		{Sim, workload, []string{"--routing", "random"}, "unknown flag --routing; --set routing=VALUE sets it"},
+		{Sim, workload, []string{"--plan", path}, "is not text, and must be YAML or JSON"},
+		{Summarize, run, []string{"--explain", "p99"}, "and the p99 of TTFT is that of " + atP99(t, run)},
+	} {
+		var errs bytes.Buffer
+		std := standardStreams{bytes.NewReader(c.stdin), new(bytes.Buffer), &errs}
+		if code := c.tool.run(t.Context(), c.args, std); code == 0 || !strings.Contains(errs.String(), c.want) {
+			t.Errorf("%s %s: exit code %d, %q lacks %q", c.tool.name, c.args, code, errs.String(), c.want)
+		}
+	}
+}
+
+// atP99 is the id of the request with the p99 of TTFT: the 149th of 150.
+func atP99(t *testing.T, run []byte) string {
+	t.Helper()
+	var all []stream.Outcome
+	for line := range bytes.Lines(run) {
+		var o stream.Outcome
+		if bytes.Contains(line, []byte(`"kind":"outcome"`)) {
+			if err := json.Unmarshal(line, &o); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, o)
+		}
+	}
+	if len(all) != 150 {
+		t.Fatalf("%d outcomes", len(all))
+	}
+	slices.SortStableFunc(all, func(a, b stream.Outcome) int {
+		return cmp.Compare(a.FirstTokenUS-a.ArrivalUS, b.FirstTokenUS-b.ArrivalUS)
+	})
+	return all[148].ID
+}
