@@ -11,7 +11,7 @@ import (
 
 // Options are the arguments and flags of blis-diff.
 type Options struct {
-	Streams      []string `arg:"" name:"stream" help:"Two runs, or a run and a recording of a real server (FILE, FORMAT:FILE, FILE#NAME); - is stdin (-#NAME after --)."`
+	Streams      []string `arg:"" name:"stream" help:"Two runs, or a run and a recording of a real server (FILE, FORMAT:FILE, FILE#NAME, recording:DIR); - is stdin (-#NAME after --)."`
 	Where        string   `group:"Requests:" placeholder:"CEL" help:"Compare only requests for which this is true on either side: 'slo_class == \"critical\"'."`
 	FailIf       []string `group:"Comparison:" placeholder:"CEL" sep:"none" help:"Exit with 1 if this is true, else with 0: 'd.ttft.p99.relative_diff > 0.05'. Repeatable."`
 	Unpaired     bool     `group:"Comparison:" help:"Compare runs of different workloads, as independent samples."`
