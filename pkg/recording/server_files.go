@@ -30,17 +30,17 @@ var serverFiles = registry.Table[serverFile]{
 	{Name: "experiments.csv", Doc: "a row for each recording, which the column experiment names",
 		Value: serverFile{read: (*Folder).readExperiments, started: true}},
 	{Name: "version.json", Doc: "the answer of vLLM's /version", Value: serverFile{read: (*Folder).readVersion}},
-	{Name: "metrics.txt", Doc: "the answer of vLLM's /metrics", Value: serverFile{read: (*Folder).readMetrics}},
+	{Name: "metrics.txt", Doc: "the answer of vLLM's /metrics", Value: serverFile{read: (*Folder).readMetrics, long: true}},
 	{Name: "server_metrics_export.json*", Doc: "AIPerf's copy of /metrics",
-		Value: serverFile{read: (*Folder).readMetrics}},
+		Value: serverFile{read: (*Folder).readMetrics, long: true}},
 	{Name: "gpu_telemetry_export.jsonl", Doc: "AIPerf's copy of DCGM's metrics",
-		Value: serverFile{read: (*Folder).readGPUs}},
-	{Name: "nvidia-smi.txt", Doc: "nvidia-smi -L", Value: serverFile{read: (*Folder).readGPUs}},
+		Value: serverFile{read: (*Folder).readGPUs, long: true}},
+	{Name: "nvidia-smi.txt", Doc: "nvidia-smi -L", Value: serverFile{read: (*Folder).readGPUs, long: true}},
 	{Name: "*.sh", Doc: "the launch command, with vllm serve", Value: serverFile{read: (*Folder).readCommand}},
 	{Name: "launch*", Doc: "the launch command", Value: serverFile{read: (*Folder).readCommand}},
 	{Name: "command*", Doc: "the launch command", Value: serverFile{read: (*Folder).readCommand}},
-	{Name: "*.log", Doc: "vLLM's log", Value: serverFile{read: (*Folder).readLog}},
-	{Name: "profile_export_aiperf.json", Doc: "AIPerf's summary", Value: serverFile{read: (*Folder).readAIPerfSummary}},
+	{Name: "*.log", Doc: "vLLM's log", Value: serverFile{read: (*Folder).readLog, long: true}},
+	{Name: "profile_export_aiperf.json", Doc: "AIPerf's summary", Value: serverFile{read: (*Folder).readAIPerfSummary, long: true}},
 }
 
 // serverFile is a kind of file.
@@ -49,10 +49,11 @@ type serverFile struct {
 	read func(d *Folder, name, recording string, text []byte) error
 	// started: it says how the engine was started.
 	started bool
+	// long files are read up to maxLong bytes; settings are at their start.
+	long bool
 }
 
-// maxLog is how much of a server's log is read: it starts with the settings.
-const maxLog = 1 << 20
+const maxLong = 16 << 20
 
 // read reads the files with the given names of the folder of a recording.
 func (d *Folder) read(names []string, recording string) error {
@@ -62,7 +63,7 @@ func (d *Folder) read(names []string, recording string) error {
 			if ok, _ := filepath.Match(kind.Name, name); !ok {
 				continue
 			}
-			text, err := readStart(filepath.Join(d.Path, name))
+			text, err := kind.Value.readStart(filepath.Join(d.Path, name))
 			if err != nil {
 				return err
 			}
@@ -76,15 +77,15 @@ func (d *Folder) read(names []string, recording string) error {
 	return nil
 }
 
-// readStart reads at most maxLog bytes of a log, and other files whole.
-func readStart(path string) ([]byte, error) {
+// readStart reads the start of a long file, and other files whole.
+func (f *serverFile) readStart(path string) ([]byte, error) {
 	text, err := (textio.Input{Name: path, Path: path}).Open()
 	if err != nil {
 		return nil, err
 	}
 	defer text.Close()
-	if strings.HasSuffix(path, ".log") {
-		return io.ReadAll(io.LimitReader(text, maxLog))
+	if f.long {
+		return io.ReadAll(io.LimitReader(text, maxLong))
 	}
 	return limits.ReadAll(text, path, limits.Config)
 }
