@@ -15,9 +15,10 @@
 // recording:DIR is the output folder of a load generator: one file has its results, and others state the server. These
 // are server.yaml (model, gpu, vllm_version and engine settings by their names), vLLM's --config as vllm*.yaml,
 // the launch command in *.sh, launch* or command*, vLLM's *.log, the answers of its /version and /metrics as
-// version.json and metrics.txt, nvidia-smi -L as nvidia-smi.txt, AIPerf's copies of metrics, and the files beside some
-// public recordings (meta.json, config.json, exp-config.yaml, experiments.csv). If they state neither the model, the GPU,
-// vLLM's version nor how the engine was started, blis-calibrate asks for what is missing.
+// version.json and metrics.txt, nvidia-smi -L as nvidia-smi.txt, AIPerf's copies of metrics, and the files of some
+// public recordings (meta.json, config.json, exp-config.yaml, experiments.csv). If they and
+// the flags do not state the model, the GPU, vLLM's version and how the engine was started, blis-calibrate stops and
+// asks for what is missing.
 //
 // What is fitted depends on what was recorded:
 //

@@ -155,9 +155,9 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	if installed("zsh") {
-		for line, want := range map[string]string{"blis-sim --list pol": "policies", "blis-sim --counterfactual-h": "orizon"} {
-			completesInZsh(t, filepath.Join(dir, "blis-sim.zsh"), line, want)
-		}
+		script := filepath.Join(dir, "blis-sim.zsh")
+		completesInZsh(t, script, "blis-sim --list pol", "policies")
+		completesInZsh(t, script, "blis-sim --counterfactual-h", "orizon")
 	}
 	var errs bytes.Buffer
 	if Sim.run(t.Context(), []string{"--completion", "ksh"}, standardStreams{Err: &errs}) != exitUsage ||
@@ -166,7 +166,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// completesInZsh types a line and a tab in an interactive zsh with a completion script, and waits for the rest of the word.
+// completesInZsh types a line and a tab in an interactive zsh with a completion script, and waits for the rest of the
+// word.
 func completesInZsh(t *testing.T, script, line, want string) {
 	t.Helper()
 	const session = `zmodload zsh/zpty

@@ -18,8 +18,10 @@ func TestPairInOrder(t *testing.T) {
 	for _, c := range []struct{ recorded, theirs, want []int64 }{
 		{[]int64{5, 5, 5}, []int64{5, 5, 5}, []int64{0, 1, 2}},
 		{[]int64{1, 3, 2, 4}, []int64{1, 2, 3, 4}, []int64{0, 2, 1, 3}},
-		{[]int64{1, 9, 2}, []int64{1, 2, 8}, []int64{0, 2, 1}},                                     // 9 gets what is left
-		{[]int64{7, 1, 2, 3, 4, 5, 6}, []int64{1, 2, 3, 4, 5, 6, 7}, []int64{6, 0, 1, 2, 3, 4, 5}}, // six places: by what is left
+		// 9 gets what is left.
+		{[]int64{1, 9, 2}, []int64{1, 2, 8}, []int64{0, 2, 1}},
+		// 7 is six places away, and gets what is left.
+		{[]int64{7, 1, 2, 3, 4, 5, 6}, []int64{1, 2, 3, 4, 5, 6, 7}, []int64{6, 0, 1, 2, 3, 4, 5}},
 	} {
 		var want []int
 		for _, n := range c.want {

@@ -278,8 +278,9 @@ func shareIDs(recorded, theirs []stream.Outcome) bool {
 // maxShift is how many places around its own the partner of a request is searched for.
 const maxShift = 5
 
-// pairInOrder returns the place in theirs of each recorded request: its own place, or if the input lengths there differ, the
-// nearest free one within maxShift with its length. Requests that are sent at almost the same time overtake each other.
+// pairInOrder returns the place in theirs of each recorded request: its own place, or if the input lengths there
+// differ, the nearest free one within maxShift with its length. Requests that are sent at almost the same time overtake
+// each other.
 func pairInOrder(recorded, theirs []stream.Outcome) []int {
 	places, used := make([]int, len(recorded)), make([]bool, len(theirs))
 	take := func(i, j int) bool {

@@ -47,7 +47,7 @@ var aiperfUnits = registry.Table[float64]{{Name: "ns", Value: 1e-3}, {Name: "us"
 
 func isAIPerf(h *head) bool { return !h.list && h.has("metadata.request_start_ns") }
 
-// isAIPerfSummary: profile_export_aiperf.json, beside the records, has only metrics of all requests.
+// isAIPerfSummary reports whether a file is AIPerf's profile_export_aiperf.json, which has metrics of all requests.
 func isAIPerfSummary(h *head) bool { return !h.list && h.has("aiperf_version", "input_config") }
 
 // readAIPerf reads AIPerf records. Warm-up requests load the server too, so they are kept in their

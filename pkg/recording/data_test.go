@@ -27,12 +27,14 @@ func data(t *testing.T, name string) string {
 // The folders of public recordings state the settings with which their servers were started, or lack some.
 func TestPublicFolders(t *testing.T) {
 	for _, c := range []struct{ folder, setup, settings, missing string }{
-		{"vllm/bench/RTXPRO6000_Llama-3.1-8B", "meta-llama/Llama-3.1-8B RTXPRO6000 vllm 0.19.0 1", "data_parallel_size=1 " +
-			"dtype=bfloat16 enable_expert_parallel=false max_num_batched_tokens=2048 max_num_seqs=128", ""},
+		{"vllm/bench/RTXPRO6000_Llama-3.1-8B", "meta-llama/Llama-3.1-8B RTXPRO6000 vllm 0.19.0 1",
+			"data_parallel_size=1 dtype=bfloat16 enable_expert_parallel=false " +
+				"max_num_batched_tokens=2048 max_num_seqs=128", ""},
 		{"vllm/otel/jan21-llama7b-train-1", "meta-llama/Llama-2-7b-hf  vllm 1", "max_model_len=4096 " +
 			"max_num_batched_tokens=4096 max_num_seqs=256", "gpu vllm_version"},
 		{"vllm/requests#20260217-231439-llama-2-7b-tp1-general", "meta-llama/Llama-2-7b-hf H100-SXM-80GB vllm 0.15.1 1",
-			"block_size=16 max_model_len=4096 max_num_batched_tokens=2048 max_num_seqs=128 num_gpu_blocks_override=7462", ""},
+			"block_size=16 max_model_len=4096 max_num_batched_tokens=2048 max_num_seqs=128 " +
+				"num_gpu_blocks_override=7462", ""},
 	} {
 		path, name, _ := strings.Cut(c.folder, "#")
 		r, err := Open(context.Background(), data(t, path)+strings.TrimSuffix("#"+name, "#"), "")

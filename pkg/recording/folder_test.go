@@ -23,8 +23,9 @@ func TestFolderStatesTheServer(t *testing.T) {
 		tp                             int
 		settings, missing              string
 	}{
-		{name: "server.yaml", text: "model: m/n # served\ngpu: H100\nvllm_version: v0.19.1\nengine: {tensor-parallel-size: 2}\n" +
-			"max_num_seqs: 64\n", model: "m/n", engine: "vllm 0.19.1", gpu: "H100", tp: 2, settings: "max_num_seqs=64"},
+		{name: "server.yaml", text: "model: m/n # served\ngpu: H100\nvllm_version: v0.19.1\n" +
+			"engine: {tensor-parallel-size: 2}\nmax_num_seqs: 64\n",
+			model: "m/n", engine: "vllm 0.19.1", gpu: "H100", tp: 2, settings: "max_num_seqs=64"},
 		{name: "vllm.yaml", text: "model: m/n\nport: 80\nmax-model-len: 8k\nenable-prefix-caching: False\n" +
 			"gpu-memory-utilization: 0.85\n", model: "m/n", engine: "vllm", missing: "gpu vllm_version",
 			settings: "enable_prefix_caching=false gpu_memory_utilization=0.85 max_model_len=8000"},
@@ -41,16 +42,20 @@ func TestFolderStatesTheServer(t *testing.T) {
 		{name: "metrics.txt", text: "# HELP x\nvllm:cache_config_info{block_size=\"16\",num_gpu_blocks=\"7462\"," +
 			"num_gpu_blocks_override=\"None\"} 1.0\n", engine: "vllm", settings: "num_gpu_blocks_override=7462",
 			missing: "model gpu vllm_version max_num_seqs max_num_batched_tokens"},
-		{name: "nvidia-smi.txt", text: "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\nGPU 1: NVIDIA H100 80GB HBM3 (UUID: GPU-2)\n",
+		{name: "nvidia-smi.txt", text: "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n" +
+			"GPU 1: NVIDIA H100 80GB HBM3 (UUID: GPU-2)\n",
 			engine: "vllm", gpu: "H100 80GB HBM3", missing: "model vllm_version max_num_seqs max_num_batched_tokens"},
-		{name: "launch.sh", text: "#!/bin/sh\n# vLLM\nexport X=1\nvllm serve 'm/n' --tensor-parallel-size 2 \\\n  --max-num-seqs=64 " +
-			"--no-enable-prefix-caching --enforce-eager --port 8000 --max-model-len 16K >log 2>&1 &\nsleep 1 --max-num-seqs 1\n",
+		{name: "launch.sh", text: "#!/bin/sh\n# vLLM\nexport X=1\nvllm serve 'm/n' --tensor-parallel-size 2 \\\n  " +
+			"--max-num-seqs=64 --no-enable-prefix-caching --enforce-eager --port 8000 " +
+			"--max-model-len 16K >log 2>&1 &\n" +
+			"sleep 1 --max-num-seqs 1\n",
 			model: "m/n", engine: "vllm", tp: 2, missing: "gpu vllm_version",
 			settings: "enable_prefix_caching=false enforce_eager=true max_model_len=16384 max_num_seqs=64"},
 		{name: "command.txt", text: "docker run --gpus all vllm/vllm-openai:v0.24.0 --model m/n -tp 8\n", model: "m/n",
 			engine: "vllm 0.24.0", tp: 8, missing: "gpu"},
 		{name: "server.log", text: "INFO vLLM API server version 0.11.0\nINFO non-default args: {'model': 'm/n', " +
-			"'max_num_seqs': 32, 'enable_prefix_caching': True, 'limits': {'a': 1}, 'port': 80}\nINFO # GPU blocks: 99, # CPU\n",
+			"'max_num_seqs': 32, 'enable_prefix_caching': True, 'limits': {'a': 1}, 'port': 80}\n" +
+			"INFO # GPU blocks: 99, # CPU\n",
 			model: "m/n", engine: "vllm 0.11.0", missing: "gpu",
 			settings: "enable_prefix_caching=true max_num_seqs=32 num_gpu_blocks_override=99"},
 	} {
@@ -80,7 +85,8 @@ func TestFolderErrors(t *testing.T) {
 	}{
 		{map[string]string{"server.yaml": "max_num_seqs: 64", "launch.sh": "vllm serve m --max-num-seqs 128"},
 			"max_num_seqs is 64 in server.yaml and 128 in launch.sh: correct one of them"},
-		{map[string]string{"launch.sh": "vllm serve m --max-num-seqs $SEQS"}, `launch.sh: max_num_seqs: "$SEQS" is no value`},
+		{map[string]string{"launch.sh": "vllm serve m --max-num-seqs $SEQS"},
+			`launch.sh: max_num_seqs: "$SEQS" is no value`},
 		{map[string]string{"launch.sh": "vllm serve 'm --max-num-seqs 1"}, "launch.sh: the launch command: a quote"},
 		{map[string]string{"server.yaml": "enforce_eager: often"}, `server.yaml: enforce_eager: "often" is no value`},
 		{map[string]string{"server.yaml": "a: [1"}, "server.yaml:1"},
@@ -101,9 +107,10 @@ func TestFolderErrors(t *testing.T) {
 // TestFolderChoosesAFile: #NAME is a file, and its row of experiments.csv is used.
 func TestFolderChoosesAFile(t *testing.T) {
 	lines := samples(t)["llmservingsim"]
-	dir := folder(t, map[string]string{"one.jsonl": lines, "two.jsonl": lines, "experiments.csv": "experiment,model,gpu,tp," +
-		"engine,max_num_seqs,kv_blocks_gpu,rates\none,m,H100,1,vLLM 0.15.1 (a fork),128,7462,8|20\n" +
-		"two,n,A100,2,vLLM 0.11.0,64,31356,8\n"})
+	dir := folder(t, map[string]string{"one.jsonl": lines, "two.jsonl": lines,
+		"experiments.csv": "experiment,model,gpu,tp," +
+			"engine,max_num_seqs,kv_blocks_gpu,rates\none,m,H100,1,vLLM 0.15.1 (a fork),128,7462,8|20\n" +
+			"two,n,A100,2,vLLM 0.11.0,64,31356,8\n"})
 	for name, want := range map[string]string{"one": "m H100 vllm 0.15.1 max_num_seqs=128 num_gpu_blocks_override=7462",
 		"two.jsonl": "n A100 vllm 0.11.0 max_num_seqs=64 num_gpu_blocks_override=31356"} {
 		r, err := Open(context.Background(), dir+"#"+name, "")

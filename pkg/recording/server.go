@@ -62,7 +62,8 @@ var settingNames = map[string]string{"tp": statedTP, "tp_size": statedTP, "tenso
 var neutralSettings = strings.Fields(`api_key app chat_template disable_log_requests disable_log_stats download_dir
 	enable_log_requests ep_dispatch generation_config hf_token host load_format max_log_len no_enable_log_requests
 	otlp_traces_endpoint port revision seed served_model_name tokenizer tokenizer_mode trust_remote_code
-	uvicorn_log_level distributed_executor_backend enable_auto_tool_choice tool_call_parser reasoning_parser collect_detailed_traces
+	uvicorn_log_level distributed_executor_backend enable_auto_tool_choice tool_call_parser reasoning_parser
+	collect_detailed_traces
 	disable_uvicorn_access_log log_level response_role root_path allowed_origins ssl_keyfile ssl_certfile`)
 
 // state takes a value from a file. Names may have dashes, and null, None and auto state nothing. It is an error if

@@ -30,7 +30,8 @@ var serverFiles = registry.Table[serverFile]{
 	{Name: "experiments.csv", Doc: "a row for each recording, which the column experiment names",
 		Value: serverFile{read: (*Folder).readExperiments, started: true}},
 	{Name: "version.json", Doc: "the answer of vLLM's /version", Value: serverFile{read: (*Folder).readVersion}},
-	{Name: "metrics.txt", Doc: "the answer of vLLM's /metrics", Value: serverFile{read: (*Folder).readMetrics, long: true}},
+	{Name: "metrics.txt", Doc: "the answer of vLLM's /metrics",
+		Value: serverFile{read: (*Folder).readMetrics, long: true}},
 	{Name: "server_metrics_export.json*", Doc: "AIPerf's copy of /metrics",
 		Value: serverFile{read: (*Folder).readMetrics, long: true}},
 	{Name: "gpu_telemetry_export.jsonl", Doc: "AIPerf's copy of DCGM's metrics",
@@ -40,7 +41,8 @@ var serverFiles = registry.Table[serverFile]{
 	{Name: "launch*", Doc: "the launch command", Value: serverFile{read: (*Folder).readCommand}},
 	{Name: "command*", Doc: "the launch command", Value: serverFile{read: (*Folder).readCommand}},
 	{Name: "*.log", Doc: "vLLM's log", Value: serverFile{read: (*Folder).readLog, long: true}},
-	{Name: "profile_export_aiperf.json", Doc: "AIPerf's summary", Value: serverFile{read: (*Folder).readAIPerfSummary, long: true}},
+	{Name: "profile_export_aiperf.json", Doc: "AIPerf's summary",
+		Value: serverFile{read: (*Folder).readAIPerfSummary, long: true}},
 }
 
 // serverFile is a kind of file.
