@@ -51,9 +51,8 @@
 // # A run and a recording
 //
 // Requests are paired by id if the workload was imported from the recording. Otherwise
-// they are paired by order of arrival, if both sides have the same number of requests and
-// at least 90 % of the lengths agree (those that overtook each other are paired by length);
-// else --unpaired is needed. If the recording is
+// they are paired by order of arrival and input length, if at least 90 % of the lengths agree
+// and at most 10 % of the requests are missing; else --unpaired is needed. If the recording is
 // incomplete, only the common requests are compared, with a warning. For TTFT, TPOT, ITL,
 // E2E and queue time the result has the measured and simulated values, the error in %, and
 // the interval of the difference, which covers the noise of these requests, and not how much

@@ -32,3 +32,38 @@ func TestPairInOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestAlignByLength: a lost request shifts those after it, of either list; the others keep their partners.
+func TestAlignByLength(t *testing.T) {
+	const n, gone = 40, 17
+	var all []stream.Outcome
+	for i := range n {
+		all = append(all, stream.Outcome{ID: string(rune('A' + i)), InputTokens: int64(100 + i*i%23)})
+	}
+	lossy := slices.Delete(slices.Clone(all), gone, gone+1)
+	for _, c := range []struct{ recorded, theirs []stream.Outcome }{{lossy, all}, {all, lossy}} {
+		recorded := slices.Clone(c.recorded)
+		for i := range recorded {
+			recorded[i].ID = "own"
+		}
+		if !alignByLength(recorded, c.theirs) {
+			t.Fatal("not aligned")
+		}
+		for i := range recorded {
+			want := c.recorded[i].ID
+			if len(recorded) == n && i == gone {
+				want = "own"
+			}
+			if recorded[i].ID != want {
+				t.Errorf("%d of %d: %s, want %s", i, len(recorded), recorded[i].ID, want)
+			}
+		}
+	}
+	others := slices.Clone(lossy)
+	for i := range others[:8] {
+		others[i].InputTokens = 1
+	}
+	if alignByLength(others, all) || alignByLength(slices.Clone(all[:30]), all) || others[9].ID != "J" {
+		t.Error("lists of other requests are aligned")
+	}
+}

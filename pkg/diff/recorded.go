@@ -160,6 +160,8 @@ func (c *comparison) pair() (string, error) {
 			for i, j := range pairInOrder(a.recorded.Outcomes, other) {
 				a.recorded.Outcomes[i].ID = other[j].ID
 			}
+		case alignByLength(a.recorded.Outcomes, other):
+			pairing = byOrder
 		default:
 			return "", fmt.Errorf(
 				"%s and %s do not have the same requests (%d and %d; ids and lengths by arrival differ); "+
@@ -309,6 +311,41 @@ func pairInOrder(recorded, theirs []stream.Outcome) []int {
 		}
 	}
 	return places
+}
+
+// alignByLength pairs lists of which one lacks at most a tenth of the requests of the other, as a client that loses some
+// results writes: each recorded request gets the id of the nearest free one with its input length, counted from where
+// the request before was found. It changes nothing, and returns false, unless 90 % of the shorter list have partners.
+// The others keep their ids.
+func alignByLength(recorded, theirs []stream.Outcome) bool {
+	shorter, longer := min(len(recorded), len(theirs)), max(len(recorded), len(theirs))
+	lost := longer - shorter
+	if lost == 0 || 10*lost > longer {
+		return false
+	}
+	places, used := make([]int, len(recorded)), make([]bool, len(theirs))
+	shift, found := 0, 0
+	for i := range recorded {
+		places[i] = -1
+		for d := 0; d <= maxShift+lost && places[i] < 0; d++ {
+			for _, j := range [2]int{i + shift + d, i + shift - d} {
+				if j >= 0 && j < len(theirs) && !used[j] && recorded[i].InputTokens == theirs[j].InputTokens {
+					places[i], used[j], shift = j, true, j-i
+					found++
+					break
+				}
+			}
+		}
+	}
+	if 10*found < 9*shorter {
+		return false
+	}
+	for i, j := range places {
+		if j >= 0 {
+			recorded[i].ID = theirs[j].ID
+		}
+	}
+	return true
 }
 
 // sameInputLengths reports whether the lists have the same number of requests and at
