@@ -313,8 +313,8 @@ func pairInOrder(recorded, theirs []stream.Outcome) []int {
 	return places
 }
 
-// alignByLength pairs lists of which one lacks at most a tenth of the requests of the other, as a client that loses some
-// results writes: each recorded request gets the id of the nearest free one with its input length, counted from where
+// alignByLength pairs lists of which one lacks at most a tenth of the requests of the other, as when a client loses
+// results: each recorded request gets the id of the nearest free one with its input length, counted from where
 // the request before was found. It changes nothing, and returns false, unless 90 % of the shorter list have partners.
 // The others keep their ids.
 func alignByLength(recorded, theirs []stream.Outcome) bool {
@@ -329,7 +329,8 @@ func alignByLength(recorded, theirs []stream.Outcome) bool {
 		places[i] = -1
 		for d := 0; d <= maxShift+lost && places[i] < 0; d++ {
 			for _, j := range [2]int{i + shift + d, i + shift - d} {
-				if j >= 0 && j < len(theirs) && !used[j] && recorded[i].InputTokens == theirs[j].InputTokens {
+				if j >= 0 && j < len(theirs) && !used[j] &&
+					recorded[i].InputTokens == theirs[j].InputTokens {
 					places[i], used[j], shift = j, true, j-i
 					found++
 					break
