@@ -53,7 +53,9 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/metrics", "pkg/stream pkg/stat"},
 	{"pkg/resample", "pkg/dist pkg/metrics pkg/stat pkg/stream"},
 	{"pkg/perfetto", "pkg/stream"},
-	{"pkg/htmlreport", "pkg/metrics pkg/resample pkg/stat pkg/stream"},
+	{"pkg/chart", ""},
+	{"pkg/figures", "pkg/chart pkg/registry pkg/resample pkg/stream"},
+	{"pkg/htmlreport", "pkg/figures pkg/metrics pkg/resample pkg/stat pkg/stream"},
 	{"pkg/llmtext", ""},
 	{"pkg/attribution", "pkg/hardware pkg/llmtext pkg/metrics pkg/registry pkg/stream"},
 	// The two planes of the simulator, and the reference simulator of the tests.
@@ -80,19 +82,19 @@ var layers = []struct{ pkg, may string }{
 		"pkg/latency pkg/link pkg/tier pkg/capacity pkg/metrics pkg/model pkg/portable pkg/registry pkg/policy " +
 		"pkg/scale pkg/stream pkg/stat pkg/parquet"},
 	{"pkg/sweep", "pkg/cluster pkg/fitness pkg/metrics pkg/sim pkg/stream pkg/strictyaml"},
-	{"pkg/plan", "pkg/cluster pkg/fitness pkg/hardware pkg/metrics pkg/strictyaml pkg/sweep pkg/texttab"},
+	{"pkg/plan", "pkg/chart pkg/cluster pkg/fitness pkg/hardware pkg/metrics pkg/strictyaml pkg/sweep pkg/texttab"},
 	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/recording pkg/registry pkg/resample pkg/stat " +
 		"pkg/stream pkg/textio pkg/texttab"},
 	{"pkg/report", "pkg/attribution pkg/fitness pkg/llmtext pkg/metrics pkg/registry pkg/stream pkg/texttab"},
 	{"pkg/summarize", "pkg/attribution pkg/capacity pkg/cluster pkg/deploy pkg/dist pkg/filter pkg/fitness " +
-		"pkg/metrics pkg/htmlreport pkg/perfetto pkg/registry pkg/report pkg/resample pkg/stat pkg/stream " +
-		"pkg/strictyaml pkg/texttab pkg/workloadstats"},
+		"pkg/figures pkg/metrics pkg/htmlreport pkg/perfetto pkg/registry pkg/report pkg/resample pkg/stat " +
+		"pkg/stream pkg/strictyaml pkg/texttab pkg/workloadstats"},
 	{"pkg/leastsq", "pkg/stat"},
 	{"pkg/calibrate", "pkg/cluster pkg/des pkg/dist pkg/hardware pkg/latency pkg/leastsq pkg/model " +
 		"pkg/recording pkg/registry pkg/sim pkg/stat pkg/stream pkg/strictyaml pkg/textio"},
-	{"pkg/cli", "pkg/calibrate pkg/limits pkg/strictyaml pkg/deploy pkg/diff pkg/report pkg/gen pkg/attribution " +
-		"pkg/stream pkg/recording pkg/plan pkg/sim pkg/summarize pkg/sweep pkg/parquet pkg/metrics pkg/model " +
-		"pkg/hardware pkg/registry pkg/trace"},
+	{"pkg/cli", "pkg/calibrate pkg/figures pkg/limits pkg/strictyaml pkg/deploy pkg/diff pkg/report pkg/gen " +
+		"pkg/attribution pkg/stream pkg/recording pkg/plan pkg/sim pkg/summarize pkg/sweep pkg/parquet " +
+		"pkg/metrics pkg/model pkg/hardware pkg/registry pkg/trace"},
 	{"cmd/blis-gen", "pkg/cli"},
 	{"cmd/blis-sim", "pkg/cli"},
 	{"cmd/blis-summarize", "pkg/cli"},
@@ -133,6 +135,7 @@ var owners = map[string]string{
 	"github.com/alecthomas/kong":    "pkg/cli",
 	"github.com/goccy/go-yaml":      "pkg/strictyaml",
 	"github.com/google/cel-go":      "pkg/expr",
+	"github.com/guptarohit":         "pkg/chart",
 	"github.com/klauspost/compress": "pkg/stream",
 	"github.com/parquet-go":         "pkg/parquet",
 	"go.starlark.net":               "pkg/script",
@@ -140,7 +143,7 @@ var owners = map[string]string{
 	"gonum.org/v1/gonum/floats":     "pkg/leastsq",
 	"gonum.org/v1/gonum/mat":        "pkg/leastsq",
 	"gonum.org/v1/gonum/stat":       "pkg/dist pkg/leastsq",
-	"gonum.org/v1/plot":             "pkg/plan",
+	"gonum.org/v1/plot":             "pkg/chart",
 	"pgregory.net/rapid":            "pkg/internal/fixedseed",
 }
 

@@ -127,6 +127,9 @@
 // --html FILE also writes a report with figures of up to 8 runs, one file for browsers: latencies, load, replicas, the
 // worst requests, decisions, cost and differences with confidence intervals (docs/report.md).
 //
+// --plot FIGURE prints one figure instead of the summary, such as the distribution of TTFT or the requests in the
+// system over time, and --svg FILE also writes it as SVG (docs/report.md).
+//
 // --perfetto FILE also writes the run as a timeline for ui.perfetto.dev: requests in queues and batches, decisions,
 // counters and, for a run with --trace full, steps (docs/timeline.md).
 //
@@ -135,6 +138,7 @@
 //	$ blis-summarize --where 'input_tokens > 500' --from 2s --to 8s --format json run.jsonl.zst
 //	$ blis-summarize --explain dec-000042 run.jsonl.zst
 //	$ blis-summarize --html report.html run.jsonl.zst
+//	$ blis-summarize --plot ttft --svg ttft.svg run.jsonl.zst
 //	$ blis-summarize --perfetto trace.json.gz run.jsonl.zst
 //	$ blis-summarize --component routing --focus queue --examples 2 --max-tokens 500 run.jsonl.zst
 //	$ blis-gen --scenario retrieval | blis-summarize -c ""

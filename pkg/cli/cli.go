@@ -90,8 +90,9 @@ type stdio struct {
 	stdin io.Reader
 	// plain is true if a stream must be written uncompressed.
 	plain bool
-	// color is true if out is a terminal.
+	// color is true if out is a terminal, which is width columns wide; 0 is unknown.
 	color bool
+	width int
 	// warn prints a warning.
 	warn func(string)
 	// progress shows how far the run is; nil if stderr is not a terminal.
@@ -277,8 +278,8 @@ func (t Tool) do(ctx context.Context, cmd command, std standardStreams) (err err
 			"the output is lost")
 	}
 	err = cmd.run(ctx, stdio{in: in, out: out, stdin: std.In, plain: plain, progress: show.hook(),
-		color: cmd.options().Output == "" && isTerminal(std.Out),
-		warn:  func(msg string) { show.clear(); t.printError(std.Err, "warning: "+msg) }})
+		color: cmd.options().Output == "" && isTerminal(std.Out), width: terminalWidth(std.Out),
+		warn: func(msg string) { show.clear(); t.printError(std.Err, "warning: "+msg) }})
 	_, reported := errors.AsType[summarize.Reported](err)
 	_, failed := errors.AsType[sweep.AllFailed](err)
 	if err != nil && err != errDiffers && !reported && !failed {

@@ -79,6 +79,18 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// terminalWidth returns the width of w in columns if it is a terminal, 0 otherwise.
+func terminalWidth(w io.Writer) int {
+	if !isTerminal(w) {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(w.(*os.File).Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
 // inputSpool opens inputs that are read several times. Files are opened again each time.
 // Stdin and pipes can be read only once, so that their bytes are kept in a temporary file.
 type inputSpool struct {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"blis/pkg/attribution"
+	"blis/pkg/figures"
 	"blis/pkg/report"
 	"blis/pkg/sim"
 	"blis/pkg/stream"
@@ -23,7 +24,8 @@ var Summarize = Tool{
 	vars: map[string]string{"formats": strings.Join(summarize.Formats.Names(), ","),
 		"strategies": strings.Join(report.Strategies.Names(), ", "),
 		"parts":      strings.Join(attribution.Parts().Names(), ", "),
-		"components": strings.Join(attribution.Components().Names(), ", ")},
+		"components": strings.Join(attribution.Components().Names(), ", "),
+		"figures":    strings.Join(figures.Charts.Names(), ", ")},
 	examples: []usageExample{
 		{"Why requests missed their targets, and a report with figures",
 			"blis-summarize --hints --html report.html run.jsonl.zst"},
@@ -31,7 +33,7 @@ var Summarize = Tool{
 	},
 	choices: func() map[string][]string {
 		return map[string][]string{"strategies": report.Strategies.Names(), "parts": attribution.Parts().Names(),
-			"components": attribution.Components().Names()}
+			"components": attribution.Components().Names(), "figures": figures.Charts.Names()}
 	},
 	command: func() command { return &summarizeCommand{} },
 }
@@ -50,14 +52,26 @@ func (c *summarizeCommand) input() string {
 	return ""
 }
 
-// checkFlags rejects flags that tables do not use.
+// checkFlags rejects flags that tables and figures do not use.
 func (c *summarizeCommand) checkFlags() error {
-	if c.Format == "text" || c.Format == "json" {
-		return nil
+	if c.Format != "text" && c.Format != "json" {
+		return c.rejectFlags("has no effect with --format "+c.Format+": it needs --format text or json", textFlags...)
 	}
-	for _, flag := range []string{"strategy", "max-tokens", "examples", "focus", "component", "hints"} {
+	if c.Plot != "" && c.HTML == "" {
+		return c.rejectFlags("has no effect with --plot, which prints only a figure",
+			append([]string{"baseline", "parent", "try"}, textFlags...)...)
+	}
+	return nil
+}
+
+// textFlags are about the text that explains a run.
+var textFlags = []string{"strategy", "max-tokens", "examples", "focus", "component", "hints"}
+
+// rejectFlags returns an error about the first of the flags that is given.
+func (c *summarizeCommand) rejectFlags(why string, flags ...string) error {
+	for _, flag := range flags {
 		if slices.Contains(c.givenFlags, flag) {
-			return fmt.Errorf("--%s has no effect with --format %s: it needs --format text or json", flag, c.Format)
+			return fmt.Errorf("--%s %s", flag, why)
 		}
 	}
 	return nil
@@ -65,7 +79,7 @@ func (c *summarizeCommand) checkFlags() error {
 
 func (c *summarizeCommand) run(ctx context.Context, j stdio) error {
 	o := c.Options
-	o.Progress, o.Color, o.Warn = j.progress, j.color, j.warn
+	o.Progress, o.Color, o.Width, o.Warn = j.progress, j.color, j.width, j.warn
 	warn := func(msg string) error {
 		if o.Strict {
 			return errors.New(msg)

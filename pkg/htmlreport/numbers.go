@@ -1,10 +1,12 @@
 package htmlreport
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"blis/pkg/figures"
 	"blis/pkg/metrics"
 	"blis/pkg/resample"
 	"blis/pkg/stat"
@@ -120,9 +122,6 @@ func (c cell) format(x float64) string {
 func numbersOf(runs []*Run) (table []numberRow) {
 	values := make([]map[string]float64, len(runs))
 	for i, r := range runs {
-		if r.Collector != nil {
-			r.Collector.finish()
-		}
 		if r.Metrics != nil {
 			values[i] = metrics.ByPath(r.Metrics)
 		}
@@ -229,10 +228,11 @@ func arrivalOrder(runs []*Run, which []int) []string {
 	var all []arrival
 	known := map[string]bool{}
 	for _, i := range which {
-		for k := range runs[i].Collector.rows {
-			if q := &runs[i].Collector.rows[k]; q.State != 0 && !known[q.id] {
-				known[q.id] = true
-				all = append(all, arrival{q.Arrival, q.id})
+		rows := runs[i].Collector.Rows()
+		for k := range rows {
+			if q := &rows[k]; q.State != 0 && !known[q.ID] {
+				known[q.ID] = true
+				all = append(all, arrival{q.Arrival, q.ID})
 			}
 		}
 	}
@@ -246,10 +246,11 @@ func arrivalOrder(runs []*Run, which []int) []string {
 
 // inOrder returns the requests in the given order, nil for those that the run does not have.
 func (r *Run) inOrder(order []string) []*resample.Request {
-	byID := make(map[string]*resample.Request, len(r.Collector.rows))
-	for i := range r.Collector.rows {
-		if q := &r.Collector.rows[i]; q.State != 0 {
-			byID[q.id] = &q.Request
+	rows := r.Collector.Rows()
+	byID := make(map[string]*resample.Request, len(rows))
+	for i := range rows {
+		if q := &rows[i]; q.State != 0 {
+			byID[q.ID] = &q.Request
 		}
 	}
 	requests := make([]*resample.Request, len(order))
@@ -262,7 +263,7 @@ func (r *Run) inOrder(order []string) []*resample.Request {
 // usable reports whether the run has requests for confidence intervals.
 func (r *Run) usable() bool {
 	return r.Metrics != nil && r.Collector != nil &&
-		slices.ContainsFunc(r.Collector.rows, func(q row) bool { return q.State != 0 })
+		slices.ContainsFunc(r.Collector.Rows(), func(q figures.Row) bool { return q.State != 0 })
 }
 
 // change is the difference of a number from that of the first run, in percent of it.
@@ -294,3 +295,6 @@ func changes(runs []*Run, table []numberRow) (all []change) {
 	}
 	return all
 }
+
+// round keeps three digits of a percentage, which is enough for a figure.
+func round(x float64) float64 { return math.Round(x*1000) / 1000 }

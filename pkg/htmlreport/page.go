@@ -1,9 +1,7 @@
 // Package htmlreport writes runs as one HTML file with figures, which needs no network.
 //
-// A Collector takes the records of each run. The numbers of the table are those of the metrics. Quantiles, bins of
-// time and latency, and the requests with details are chosen here, so that equal runs give equal bytes and the file
-// stays small: a distribution has 119 quantiles, a heat map at most 160 by 90 cells, a series at most 160 bins.
-// Vega-Lite draws the figures in the browser, as SVG.
+// Package figures computes what the figures show. The numbers of the table are those of the metrics. Equal runs give
+// equal bytes. Vega-Lite draws the figures in the browser, as SVG.
 package htmlreport
 
 import (
@@ -15,6 +13,7 @@ import (
 	"io"
 	"strings"
 
+	"blis/pkg/figures"
 	"blis/pkg/metrics"
 	"blis/pkg/stream"
 )
@@ -26,7 +25,7 @@ var assets embed.FS
 type Run struct {
 	Name string
 	// Collector has taken all records of the run.
-	Collector *Collector
+	Collector *figures.Collector
 	// Metrics are nil if the run has none; Err says why.
 	Metrics *metrics.Raw
 	Err     string
@@ -48,7 +47,7 @@ type Section struct{ Name, Text string }
 const MaxRuns = 8
 
 // Measured reports whether the run is a recording of a real server.
-func (r *Run) Measured() bool { return r.Collector != nil && r.Collector.header.Recording != nil }
+func (r *Run) Measured() bool { return r.Collector != nil && r.Collector.Measured() }
 
 // Kind says what the run is.
 func (r *Run) Kind() string {
@@ -84,12 +83,12 @@ func (r *Run) Rest() (rest []Section) {
 	return rest
 }
 
-// ReplicaTable returns the rows of the table of replicas, at most replicasShown.
+// ReplicaTable returns the rows of the table of replicas, at most figures.ReplicasShown.
 func (r *Run) ReplicaTable() []metrics.Replica {
 	if r.Metrics == nil {
 		return nil
 	}
-	return r.Metrics.Replicas[:min(len(r.Metrics.Replicas), replicasShown)]
+	return r.Metrics.Replicas[:min(len(r.Metrics.Replicas), figures.ReplicasShown)]
 }
 
 // page is what the template shows.
@@ -107,9 +106,9 @@ type page struct {
 
 // data is what the script reads.
 type data struct {
-	Permilles []int64    `json:"permilles"`
-	Runs      []*figures `json:"runs"`
-	Changes   []change   `json:"changes"`
+	Permilles []int64        `json:"permilles"`
+	Runs      []*figures.Run `json:"runs"`
+	Changes   []change       `json:"changes"`
 }
 
 // tiles are the paths of the numbers at the top.
@@ -129,10 +128,10 @@ func Write(w io.Writer, runs []*Run) error {
 			}
 		}
 	}
-	d := data{Permilles: permilles, Changes: changes(runs, p.Numbers)}
+	d := data{Permilles: figures.Permilles, Changes: changes(runs, p.Numbers)}
 	for _, r := range runs {
 		if r.usable() {
-			d.Runs = append(d.Runs, r.Collector.figures(r.Name, r.Metrics))
+			d.Runs = append(d.Runs, r.Collector.Run(r.Name))
 		}
 	}
 	text, err := json.Marshal(d) // escapes <, > and &

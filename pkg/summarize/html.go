@@ -6,16 +6,9 @@ import (
 	"strings"
 
 	"blis/pkg/htmlreport"
-	"blis/pkg/metrics"
 	"blis/pkg/report"
 	"blis/pkg/stream"
 )
-
-// htmlWatcher collects the records of one run for a report.
-type htmlWatcher struct {
-	*htmlreport.Collector
-	of *summary
-}
 
 // checkHTML checks the flag --html.
 func (o *Options) checkHTML() error {
@@ -27,48 +20,6 @@ func (o *Options) checkHTML() error {
 	case len(o.streams()) > htmlreport.MaxRuns:
 		return fmt.Errorf("--html shows at most %d runs; there are %d", htmlreport.MaxRuns, len(o.streams()))
 	}
-	return nil
-}
-
-// Record takes the current record. Streams without requests that happened are errors.
-func (h *htmlWatcher) Record(r *stream.Reader, o *stream.Outcome) error {
-	switch r.Kind() {
-	case stream.KindHeader:
-		if r.Header().Stream == stream.StreamWorkload {
-			return r.Errorf("--html shows runs and recordings; this is a workload")
-		}
-		if h.of.minimal() {
-			return r.Errorf("the run was written with --trace minimal and has no outcomes; " +
-				"--html needs --trace decisions, or full for KV blocks over time")
-		}
-		header := *r.Header()
-		if f := h.of.fitness; f != nil {
-			header.SLOClasses = f.Classes(header.SLOClasses)
-		}
-		h.Collector = htmlreport.NewCollector(&header)
-	case stream.KindOutcome:
-		return h.outcome(r, o)
-	}
-	return h.Collector.Record(r)
-}
-
-// outcome takes an outcome if it is selected.
-func (h *htmlWatcher) outcome(r *stream.Reader, o *stream.Outcome) error {
-	options, met := h.of.options, o.SLOMet
-	if options.isPartial() {
-		if !options.inTimeRange(o.Began()) {
-			return nil
-		}
-		if options.Where.matches != nil {
-			if selected, err := options.Where.matches(o); err != nil || !selected {
-				return err
-			}
-		}
-	}
-	if h.of.computed != nil {
-		met = metrics.SLOMet(o, h.of.computed.Targets(o.SLOClass))
-	}
-	h.Collector.Outcome(o, met)
 	return nil
 }
 
@@ -92,8 +43,7 @@ func (r *analysis) writeHTML() error {
 // htmlRun is what the report shows of a run.
 func (r *analysis) htmlRun(x *runDoc) *htmlreport.Run {
 	h := &htmlreport.Run{Name: x.name, Metrics: x.raw, Warnings: x.warnings, Facts: x.facts(), Anomalies: x.anomalies}
-	at := slices.IndexFunc(x.watchers, func(w watcher) bool { _, ok := w.(*htmlWatcher); return ok })
-	h.Collector = x.watchers[at].(*htmlWatcher).Collector
+	h.Collector = x.collector()
 	if x.err != nil {
 		h.Err, h.Metrics = x.err.Error(), nil
 		return h

@@ -35,7 +35,8 @@ func (o *Options) checkMerge() error {
 		name  string
 		given bool
 	}{{"baseline", len(o.Baseline) > 0}, {"parent", len(o.Parent) > 0}, {"explain", o.Explain.IsSet()},
-		{"html", o.HTML != ""}, {"perfetto", o.Perfetto != ""}, {"try", o.Try != ""}, {"cluster", o.Cluster != nil}} {
+		{"html", o.HTML != ""}, {"plot", o.Plot != ""},
+		{"perfetto", o.Perfetto != ""}, {"try", o.Try != ""}, {"cluster", o.Cluster != nil}} {
 		if flag.given {
 			return fmt.Errorf("--%s has no effect with --merge, which adds the outcomes of several runs", flag.name)
 		}

@@ -22,6 +22,9 @@ type narrative struct {
 
 // wantsText reports whether the output explains the numbers.
 func (o *Options) wantsText() bool {
+	if o.Plot != "" {
+		return o.HTML != ""
+	}
 	return o.Format == "text" || o.Format == "json" || o.Explain.IsSet() || o.HTML != ""
 }
 

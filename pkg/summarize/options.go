@@ -37,6 +37,8 @@ type Options struct {
 
 	AllowPaths bool `rare:"" group:"Input:" env:"BLIS_ALLOW_PATHS" help:"Let the cluster file name files outside of its folder."`
 
+	Plot     string `group:"Output:" choices:"figures" placeholder:"FIGURE" help:"Print a figure instead of the summary: ${figures}."`
+	SVG      string `group:"Output:" name:"svg" placeholder:"FILE" help:"Also write the figure of --plot as FILE.svg."`
 	HTML     string `group:"Output:" placeholder:"FILE" help:"Also write a report with figures: one file for browsers, FILE.html, of up to 8 runs."`
 	Perfetto string `group:"Output:" placeholder:"FILE" help:"Also write the run as a timeline for ui.perfetto.dev: FILE.json or FILE.json.gz."`
 
@@ -46,6 +48,8 @@ type Options struct {
 	WhatIf func(ctx context.Context, run, workload string, settings []string) (io.ReadCloser, error) `kong:"-"`
 	// Color: the output goes to a terminal.
 	Color bool `kong:"-"`
+	// Width is that of the terminal in columns, 0 if unknown.
+	Width int `kong:"-"`
 	// Warn receives warnings about the call; nil is silent.
 	Warn func(string) `kong:"-"`
 	// Progress receives the progress of reading; nil is silent.
@@ -77,7 +81,7 @@ func (o *Options) Validate() error {
 	if err := o.checkTry(); err != nil {
 		return err
 	}
-	if err := errors.Join(o.checkFiles(), o.checkHTML()); err != nil {
+	if err := errors.Join(o.checkFiles(), o.checkHTML(), o.checkPlot()); err != nil {
 		return err
 	}
 	if err := o.Report.Validate(); err != nil {

@@ -60,6 +60,9 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 		}
 	}
 	render, writing := Formats.Get("format", o.Format)
+	if o.Plot != "" {
+		render = (*analysis).plot
+	}
 	if writing != nil {
 		return errors.Join(err, writing)
 	}
@@ -174,8 +177,8 @@ func (r *analysis) readAll(ctx context.Context, streams []string, in io.Reader, 
 		if r.timeline != nil && i == 0 && !references {
 			x.watchers = append(x.watchers, r.timeline)
 		}
-		if r.options.HTML != "" && !references {
-			x.watchers = append(x.watchers, &htmlWatcher{of: x.summary})
+		if (r.options.HTML != "" || r.options.Plot != "") && !references {
+			x.watchers = append(x.watchers, &figureWatcher{of: x.summary})
 		}
 		if x.err = x.summary.read(ctx, from); ctx.Err() != nil {
 			return nil, ctx.Err()

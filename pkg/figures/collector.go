@@ -1,4 +1,10 @@
-package htmlreport
+// Package figures computes what the figures of a run show: distributions and heat maps of latencies, numbers over time,
+// replicas over time, the slowest requests, and decisions.
+//
+// A Collector takes the records of a run. Quantiles, bins of time and latency, and the requests with details are chosen
+// here, so that equal runs give equal figures and the figures stay small: a distribution has 119 quantiles, a heat map
+// at most 160 by 90 cells, a series at most 160 bins.
+package figures
 
 import (
 	"cmp"
@@ -9,10 +15,10 @@ import (
 	"blis/pkg/stream"
 )
 
-// row is what is kept of a request.
-type row struct {
+// Row is what is kept of a request.
+type Row struct {
 	resample.Request
-	id    string
+	ID    string
 	class string
 	// met is nil if its class has no targets.
 	met *bool
@@ -31,7 +37,7 @@ type stay struct {
 // Collector takes the records of one run and keeps what its figures show.
 type Collector struct {
 	header   *stream.Header
-	rows     []row
+	rows     []Row
 	replicas []string
 	position map[string]int32
 	classes  map[string]string
@@ -108,7 +114,7 @@ func (c *Collector) named(name string) int32 {
 // Outcome takes an outcome. met says whether it met its targets, nil if it has none. Attempts that are not the last
 // only count as time on replicas.
 func (c *Collector) Outcome(o *stream.Outcome, met *bool) {
-	r := row{Request: resample.NewRequest(o, met), id: strings.Clone(o.Original()), class: c.intern(o.SLOClass),
+	r := Row{Request: resample.NewRequest(o, met), ID: strings.Clone(o.Original()), class: c.intern(o.SLOClass),
 		met: met, stays: [2]stay{{replica: -1}, {replica: -1}}}
 	end := endOf(o)
 	if !o.PrefillEnqueuedUS.IsZero() && !o.PrefillReplica.IsZero() {
@@ -161,12 +167,16 @@ func (c *Collector) sortedReplicas() []int32 {
 	return order
 }
 
-// finish adds what records after the outcomes say about requests.
-func (c *Collector) finish() {
-	if len(c.notIssued) == 0 {
-		return
+// Rows returns the requests in the order of their outcomes, after the last record.
+func (c *Collector) Rows() []Row {
+	if len(c.notIssued) > 0 {
+		for i := range c.rows {
+			c.rows[i].NotIssued = c.notIssued[c.rows[i].ID]
+		}
+		clear(c.notIssued)
 	}
-	for i := range c.rows {
-		c.rows[i].NotIssued = c.notIssued[c.rows[i].id]
-	}
+	return c.rows
 }
+
+// Measured reports whether the run is a recording of a real server.
+func (c *Collector) Measured() bool { return c.header.Recording != nil }

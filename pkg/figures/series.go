@@ -1,4 +1,4 @@
-package htmlreport
+package figures
 
 import (
 	"slices"
@@ -106,12 +106,12 @@ type replicaSeries struct {
 	// It is empty if the run has neither.
 	KV      [][]*float64 `json:"kv,omitempty"`
 	KVShare bool         `json:"kv_share,omitempty"`
-	// Of is the number of replicas. Those with the longest queues are shown if it is more than replicasShown.
+	// Of is the number of replicas. Those with the longest queues are shown if it is more than ReplicasShown.
 	Of int `json:"of"`
 }
 
-// replicasShown is how many replicas have rows.
-const replicasShown = 32
+// ReplicasShown is how many replicas have rows.
+const ReplicasShown = 32
 
 func (c *Collector) replicaSeries(until, width stream.Micros) replicaSeries {
 	width *= 2
@@ -153,7 +153,7 @@ func (c *Collector) replicaSeries(until, width stream.Micros) replicaSeries {
 // busiest returns the replicas that have rows, by name.
 func (c *Collector) busiest(waiting []integral) []int32 {
 	all := c.sortedReplicas()
-	if len(all) <= replicasShown {
+	if len(all) <= ReplicasShown {
 		return all
 	}
 	total := func(r int32) (sum float64) {
@@ -172,7 +172,7 @@ func (c *Collector) busiest(waiting []integral) []int32 {
 		}
 		return 0
 	})
-	ranked = ranked[:replicasShown]
+	ranked = ranked[:ReplicasShown]
 	return slices.DeleteFunc(all, func(r int32) bool { return !slices.Contains(ranked, r) })
 }
 

@@ -1,4 +1,4 @@
-package htmlreport
+package figures
 
 import (
 	"cmp"
@@ -143,7 +143,7 @@ type part struct {
 }
 
 // keep keeps a request with its details if it is one of the worst.
-func (c *Collector) keep(o *stream.Outcome, r *row) {
+func (c *Collector) keep(o *stream.Outcome, r *Row) {
 	c.sequence++
 	x := c.pending[o.ID]
 	spent := ms(endOf(o) - o.Began())
@@ -155,7 +155,7 @@ func (c *Collector) keep(o *stream.Outcome, r *row) {
 	if !byTime && !byRegret {
 		return
 	}
-	q := request{ID: r.id, Class: r.class, State: strings.Clone(o.State), Reason: strings.Clone(o.Reason),
+	q := request{ID: r.ID, Class: r.class, State: strings.Clone(o.State), Reason: strings.Clone(o.Reason),
 		Arrival: float64(o.Began()) / 1e6, Input: o.InputTokens, Output: o.GeneratedTokens, Cached: o.CachedTokens,
 		Met: r.met, SpentMS: spent, Parts: partsOf(o), Choice: x, sequence: c.sequence}
 	if !o.Replica.IsZero() {

@@ -1,16 +1,15 @@
-package htmlreport
+package figures
 
 import (
 	"math"
 	"slices"
 
-	"blis/pkg/metrics"
 	"blis/pkg/resample"
 	"blis/pkg/stream"
 )
 
-// figures is what the figures of one run show.
-type figures struct {
+// Run is what the figures of one run show.
+type Run struct {
 	Name string `json:"name"`
 	// Measured: the run is a recording of a real server.
 	Measured bool      `json:"measured,omitempty"`
@@ -22,6 +21,8 @@ type figures struct {
 	Replicas      replicaSeries  `json:"replicas"`
 	Worst         []request      `json:"worst"`
 	Regrets       []request      `json:"regrets"`
+	// UntilS is when the run ended.
+	UntilS float64 `json:"-"`
 }
 
 // targets are the SLO targets of a class, in ms; 0 is none.
@@ -32,7 +33,7 @@ type targets struct {
 	E2EMS  float64 `json:"e2e,omitempty"`
 }
 
-// distribution holds the quantiles of a latency: MS[i] at quantiles[i].
+// distribution holds the quantiles of a latency: MS[i] at Permilles[i].
 type distribution struct {
 	Latency string    `json:"latency"`
 	Class   string    `json:"class,omitempty"` // "" is all requests
@@ -40,8 +41,8 @@ type distribution struct {
 	MS      []float64 `json:"ms"`
 }
 
-// permilles are the quantiles of a distribution, in thousandths: denser at the end, where latencies differ most.
-var permilles = func() (p []int64) {
+// Permilles are the quantiles of a distribution, in thousandths: denser at the end, where latencies differ most.
+var Permilles = func() (p []int64) {
 	for i := int64(0); i < 980; i += 10 {
 		p = append(p, i)
 	}
@@ -66,9 +67,9 @@ func quantileAt(sorted []float64, p int64) float64 {
 // round keeps µs of a time in ms, which is enough for a figure.
 func round(x float64) float64 { return math.Round(x*1000) / 1000 }
 
-// figures returns the figures of the run. until is when it ended.
-func (c *Collector) figures(name string, raw *metrics.Raw) *figures {
-	f := &figures{Name: name, Measured: c.header.Recording != nil, Worst: c.worst.all, Regrets: c.regrets.all}
+// Run returns the figures of the run, after its last record.
+func (c *Collector) Run(name string) *Run {
+	f := &Run{Name: name, Measured: c.Measured(), Worst: c.worst.all, Regrets: c.regrets.all}
 	names := map[string]bool{}
 	for i := range c.rows {
 		names[c.rows[i].class] = true
@@ -89,6 +90,7 @@ func (c *Collector) figures(name string, raw *metrics.Raw) *figures {
 	for i := range c.rows {
 		until = max(until, stream.Micros(c.rows[i].Arrival)+1, c.rows[i].stays[1].end)
 	}
+	f.UntilS = float64(until) / 1e6
 	for i := range resample.Latencies {
 		c.addLatency(f, &resample.Latencies[i], until)
 	}
@@ -106,7 +108,7 @@ func (c *Collector) sortedNames(names map[string]bool) (sorted []string) {
 }
 
 // addLatency adds the distributions and the heat map of a latency.
-func (c *Collector) addLatency(f *figures, l *resample.Latency, until stream.Micros) {
+func (c *Collector) addLatency(f *Run, l *resample.Latency, until stream.Micros) {
 	var all []float64
 	byClass := map[string][]float64{}
 	var points []point
@@ -134,8 +136,8 @@ func (c *Collector) addLatency(f *figures, l *resample.Latency, until stream.Mic
 
 func describe(latency, class string, times []float64) distribution {
 	slices.Sort(times)
-	d := distribution{Latency: latency, Class: class, Count: int64(len(times)), MS: make([]float64, len(permilles))}
-	for i, p := range permilles {
+	d := distribution{Latency: latency, Class: class, Count: int64(len(times)), MS: make([]float64, len(Permilles))}
+	for i, p := range Permilles {
 		d.MS[i] = round(quantileAt(times, p))
 	}
 	return d

@@ -1,4 +1,4 @@
-package htmlreport
+package figures
 
 import "blis/pkg/stream"
 
