@@ -62,7 +62,8 @@ type htmlFigures struct {
 			}
 		} `json:"regrets"`
 	} `json:"runs"`
-	Changes []struct {
+	Intervals []map[string][2]float64 `json:"intervals"`
+	Changes   []struct {
 		Run, Path       string
 		Percent, Lo, Hi float64
 	} `json:"changes"`
@@ -251,6 +252,12 @@ func TestHTMLEqualsRecords(t *testing.T) {
 		for path, x := range numbers[i] {
 			if x != values[path] {
 				t.Errorf("%s: %s is %v in the table, not %v", name, path, x, values[path])
+			}
+		}
+		for _, path := range []string{"ttft.p50", "e2e.p99", "goodput.ratio"} {
+			ci, ok := f.Intervals[i][path]
+			if !ok || !(ci[0] < ci[1] && ci[0] <= numbers[i][path] && numbers[i][path] <= ci[1]) {
+				t.Errorf("%s: the confidence interval of %s is %v", name, path, ci)
 			}
 		}
 		if len(numbers[i]) < 20 {

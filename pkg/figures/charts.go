@@ -22,11 +22,13 @@ var Charts = registry.Table[func(runs []*Run) (*chart.Chart, error)]{
 	{Name: "rate", Doc: "arrivals, completions and missed SLO targets over time", Value: rates},
 	{Name: "load", Doc: "requests in queues and in batches over time", Value: load},
 	{Name: "waiting", Doc: "requests in the queue of each replica over time",
-		Value: byReplica("waiting requests", func(s *replicaSeries, i int) []float64 { return s.Waiting[i] })},
+		Value: byReplica(waitingRequests, func(s *replicaSeries, i int) []float64 { return s.Waiting[i] })},
 	{Name: "running", Doc: "requests in the batch of each replica over time",
 		Value: byReplica("running requests", func(s *replicaSeries, i int) []float64 { return s.Running[i] })},
 	{Name: "kv", Doc: "used KV blocks of each replica over time", Value: kvBlocks},
 }
+
+const waitingRequests = "waiting requests"
 
 // title is that of a chart of runs.
 func title(what string, runs []*Run) string {
@@ -180,8 +182,10 @@ func load(runs []*Run) (*chart.Chart, error) {
 	c := overTime("requests in the system", "requests", runs)
 	for _, r := range runs {
 		if len(runs) == 1 {
-			c.Lines = append(c.Lines, steps("running", pointers(r.Time.Running), r.Time.WidthS, r.UntilS),
-				steps("waiting", pointers(r.Time.Waiting), r.Time.WidthS, r.UntilS))
+			c.Lines = append(c.Lines, steps("running", pointers(r.Time.Running), r.Time.WidthS, r.UntilS))
+			if r.Time.Waiting != nil {
+				c.Lines = append(c.Lines, steps("waiting", pointers(r.Time.Waiting), r.Time.WidthS, r.UntilS))
+			}
 			continue
 		}
 		both := slices.Clone(r.Time.Running)
@@ -196,6 +200,9 @@ func load(runs []*Run) (*chart.Chart, error) {
 // byReplica returns a chart with a line for each replica of one run.
 func byReplica(what string, of func(s *replicaSeries, i int) []float64) func(runs []*Run) (*chart.Chart, error) {
 	return func(runs []*Run) (*chart.Chart, error) {
+		if len(runs) == 1 && len(runs[0].Replicas.Waiting) == 0 && what == waitingRequests {
+			return nil, fmt.Errorf("%s does not say when requests left their queues", runs[0].Name)
+		}
 		return replicaChart(what, what, runs, func(s *replicaSeries, i int) []*float64 { return pointers(of(s, i)) })
 	}
 }
@@ -242,7 +249,9 @@ func (s *replicaSeries) longestQueues(n int) []int {
 	order, total := make([]int, len(s.Names)), make([]float64, len(s.Names))
 	for i := range order {
 		order[i] = i
-		for _, x := range s.Waiting[i] {
+	}
+	for i, row := range s.Waiting {
+		for _, x := range row {
 			total[i] += x
 		}
 	}

@@ -55,6 +55,7 @@ type Collector struct {
 	sequence int64
 	decision stream.Decision // a buffer
 	regret   stream.Regret   // a buffer
+	step     stream.Step     // a buffer
 }
 
 // NewCollector returns a Collector for the run with this header, which it keeps.
@@ -77,8 +78,8 @@ func (c *Collector) Record(r *stream.Reader) (err error) {
 			c.addRegret(&c.regret)
 		}
 	case stream.KindStep:
-		var s stream.Step
-		if err = r.Decode(&s); err == nil {
+		s := &c.step
+		if err = r.Step(s); err == nil {
 			c.steps, c.last = true, max(c.last, s.EndUS)
 			at := c.replica(s.Deployment, s.Replica)
 			if c.blocks[at] == nil {

@@ -14,7 +14,8 @@ type timeSeries struct {
 	Arrived   []int `json:"arrived"`
 	Completed []int `json:"completed"`
 	Missed    []int `json:"missed"`
-	// Waiting and Running are mean numbers of requests in all queues and batches.
+	// Waiting and Running are mean numbers of requests in all queues and batches. Waiting is nil if the run does not say
+	// when requests left their queues.
 	Waiting []float64 `json:"waiting"`
 	Running []float64 `json:"running"`
 	// Percentiles are those of requests that arrived in the bin; nil where there are none.
@@ -53,13 +54,21 @@ func (c *Collector) timeSeries(until stream.Micros) timeSeries {
 			s.Completed[min(int((q.Arrival+q.E2E)/int64(width)), n-1)]++
 		}
 	}
-	s.Waiting, s.Running = rounded(waiting.perBin(width, until)), rounded(running.perBin(width, until))
+	s.Running = rounded(running.perBin(width, until))
+	if c.hasQueues() {
+		s.Waiting = rounded(waiting.perBin(width, until))
+	}
 	for i := range resample.Latencies {
 		if p, ok := c.percentiles(&resample.Latencies[i], width, n); ok {
 			s.Percentiles = append(s.Percentiles, p)
 		}
 	}
 	return s
+}
+
+// hasQueues reports whether the run says when requests left their queues, as not all recordings do.
+func (c *Collector) hasQueues() bool {
+	return !c.Measured() || slices.ContainsFunc(c.rows, func(q Row) bool { return q.Queue >= 0 })
 }
 
 // add adds the times of a request in a queue and in batches.
@@ -99,7 +108,8 @@ func (c *Collector) percentiles(l *resample.Latency, width stream.Micros, n int)
 type replicaSeries struct {
 	WidthS float64  `json:"width_s"`
 	Names  []string `json:"names"`
-	// Waiting and Running are mean numbers of requests: one row for each replica.
+	// Waiting and Running are mean numbers of requests: one row for each replica. Waiting is nil if the run does not say
+	// when requests left their queues.
 	Waiting [][]float64 `json:"waiting"`
 	Running [][]float64 `json:"running"`
 	// KV is the mean number of used KV blocks or, if KVShare, the mean share of used blocks that routing saw.
@@ -131,7 +141,9 @@ func (c *Collector) replicaSeries(until, width stream.Micros) replicaSeries {
 	}
 	for _, r := range c.busiest(waiting) {
 		s.Names = append(s.Names, c.replicas[r])
-		s.Waiting = append(s.Waiting, rounded(waiting[r].perBin(width, until)))
+		if c.hasQueues() {
+			s.Waiting = append(s.Waiting, rounded(waiting[r].perBin(width, until)))
+		}
 		s.Running = append(s.Running, rounded(running[r].perBin(width, until)))
 		if len(kv) == 0 {
 			continue

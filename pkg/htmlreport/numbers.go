@@ -64,9 +64,9 @@ func (c cell) Exact() string {
 	return strconv.FormatFloat(*c.Value, 'g', -1, 64)
 }
 
-// Range is the confidence interval, "" if unknown.
+// Range is the confidence interval, "" if unknown or if it is a point.
 func (c cell) Range() string {
-	if c.CI == nil {
+	if c.CI == nil || c.CI.Lo == c.CI.Hi {
 		return ""
 	}
 	return c.format(c.CI.Lo) + " – " + c.format(c.CI.Hi)
@@ -76,6 +76,9 @@ func (c cell) Range() string {
 func (c cell) DiffRange() string {
 	if c.Diff == nil {
 		return ""
+	}
+	if c.Diff.Lo == 0 && c.Diff.Hi == 0 {
+		return "0"
 	}
 	return signed(c.format(c.Diff.Lo)) + " … " + signed(c.format(c.Diff.Hi))
 }
@@ -134,6 +137,8 @@ func numbersOf(runs []*Run) (table []numberRow) {
 			c := cell{percent: n.unit == "%"}
 			if x, ok := values[i][n.path]; ok {
 				c.Value, any = &x, true
+			}
+			if c.Value != nil && !strings.HasPrefix(n.path, "requests.") { // numbers of requests are given
 				c.CI, c.Diff = cis[i].own[n.path], cis[i].difference[n.path]
 			}
 			row.Cells = append(row.Cells, c)
@@ -146,6 +151,17 @@ func numbersOf(runs []*Run) (table []numberRow) {
 		}
 	}
 	return table
+}
+
+// intervalsOf returns the confidence intervals of the numbers of a run, by path.
+func intervalsOf(table []numberRow, run int) map[string][2]float64 {
+	all := map[string][2]float64{}
+	for _, n := range table {
+		if ci := n.Cells[run].CI; ci != nil {
+			all[n.Path] = [2]float64{round(ci.Lo), round(ci.Hi)}
+		}
+	}
+	return all
 }
 
 // ranges are the confidence intervals of the metrics of a run, by path: of the numbers, and of their differences from
@@ -285,7 +301,7 @@ func changes(runs []*Run, table []numberRow) (all []change) {
 			continue
 		}
 		for i, c := range n.Cells {
-			if i == 0 || c.Value == nil || c.Diff == nil || strings.HasPrefix(n.Path, "requests.") {
+			if i == 0 || c.Value == nil || c.Diff == nil {
 				continue
 			}
 			all = append(all, change{Run: runs[i].Name, Name: n.Name, Path: n.Path, Differs: c.Differs(),
@@ -296,5 +312,5 @@ func changes(runs []*Run, table []numberRow) (all []change) {
 	return all
 }
 
-// round keeps three digits of a percentage, which is enough for a figure.
+// round keeps three digits after the point, which is enough for a figure.
 func round(x float64) float64 { return math.Round(x*1000) / 1000 }

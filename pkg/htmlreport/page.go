@@ -108,7 +108,9 @@ type page struct {
 type data struct {
 	Permilles []int64        `json:"permilles"`
 	Runs      []*figures.Run `json:"runs"`
-	Changes   []change       `json:"changes"`
+	// Intervals are the confidence intervals of the numbers of each run, by path.
+	Intervals []map[string][2]float64 `json:"intervals"`
+	Changes   []change                `json:"changes"`
 }
 
 // tiles are the paths of the numbers at the top.
@@ -129,9 +131,10 @@ func Write(w io.Writer, runs []*Run) error {
 		}
 	}
 	d := data{Permilles: figures.Permilles, Changes: changes(runs, p.Numbers)}
-	for _, r := range runs {
+	for i, r := range runs {
 		if r.usable() {
 			d.Runs = append(d.Runs, r.Collector.Run(r.Name))
+			d.Intervals = append(d.Intervals, intervalsOf(p.Numbers, i))
 		}
 	}
 	text, err := json.Marshal(d) // escapes <, > and &

@@ -80,6 +80,7 @@ type Trace struct {
 	// from and to limit what is shown; see Window.
 	from, to stream.Micros
 	decision stream.Decision // a buffer
+	step     stream.Step     // a buffer
 }
 
 // change is that of a counter of a replica.

@@ -21,9 +21,8 @@ func (t *Trace) Record(r *stream.Reader, o *stream.Outcome) (err error) {
 			t.Decision(&t.decision)
 		}
 	case stream.KindStep:
-		var s stream.Step
-		if err = r.Decode(&s); err == nil && !t.outside(s.StartUS) {
-			t.Step(&s)
+		if err = r.Step(&t.step); err == nil && !t.outside(t.step.StartUS) {
+			t.Step(&t.step)
 		}
 	case stream.KindPreemption:
 		var p stream.Preemption

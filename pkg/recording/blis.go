@@ -18,6 +18,7 @@ func readBLIS(f *file, r *Recording) error {
 	defer in.Close()
 	in.Expect(stream.StreamRecording, stream.StreamRun)
 	run := &Run{Clock: clientClock, Arrivals: true}
+	var s stream.Step // a buffer
 	for in.Next() {
 		switch in.Kind() {
 		case stream.KindOutcome:
@@ -27,8 +28,7 @@ func readBLIS(f *file, r *Recording) error {
 			}
 			run.Outcomes = append(run.Outcomes, o)
 		case stream.KindStep:
-			var s stream.Step
-			if err := in.Decode(&s); err != nil {
+			if err := in.Step(&s); err != nil {
 				return err
 			}
 			r.Steps = append(r.Steps, Step{Prefill: s.PrefillTokens, Decode: s.DecodeTokens, Context: Unknown,

@@ -1014,6 +1014,45 @@ func appendStep(b []byte, v *Step, cache *numberCache) []byte {
 	return append(b, '}')
 }
 
+func (v *Step) decode(s *scanner) {
+	*v = Step{Kind: "step", Batch: v.Batch[:0]}
+	it := fieldIterator{object: objectStep}
+	for s.nextField(&it) {
+		switch f := it.field; it.index {
+		case 0: // kind
+			s.kind(f)
+		case 1: // deployment
+			v.Deployment = s.internedString(f)
+		case 2: // replica
+			v.Replica = Index(s.integer(f))
+		case 3: // start_us
+			v.StartUS = Micros(s.integer(f))
+		case 4: // end_us
+			v.EndUS = Micros(s.integer(f))
+		case 5: // prefill_tokens
+			v.PrefillTokens = s.integer(f)
+		case 6: // decode_tokens
+			v.DecodeTokens = s.integer(f)
+		case 7: // running
+			v.Running = s.integer(f)
+		case 8: // waiting
+			v.Waiting = s.integer(f)
+		case 9: // used_blocks
+			v.UsedBlocks = s.integer(f)
+		case 10: // preempted
+			v.Preempted = s.integer(f)
+		case 11: // batch
+			for n := 0; s.nextElement(f, n); n++ {
+				v.Batch = slices.Grow(v.Batch, 1)[:n+1]
+				v.Batch[n].decode(s)
+				if s.err != nil {
+					s.inElement(f, n)
+				}
+			}
+		}
+	}
+}
+
 func appendRegret(b []byte, v *Regret, cache *numberCache) []byte {
 	b = appendString(append(b, `{"kind":"regret","decision":`...), v.Decision)
 	b = appendString(append(b, `,"request":`...), v.Request)
@@ -1294,6 +1333,19 @@ func appendBatchEntry(b []byte, v *BatchEntry, cache *numberCache) []byte {
 	b = appendString(append(b, `{"request":`...), v.Request)
 	b = appendInt(b, `,"tokens":`, v.Tokens)
 	return append(b, '}')
+}
+
+func (v *BatchEntry) decode(s *scanner) {
+	*v = BatchEntry{}
+	it := fieldIterator{object: objectBatchEntry}
+	for s.nextField(&it) {
+		switch f := it.field; it.index {
+		case 0: // request
+			v.Request = s.internedString(f)
+		case 1: // tokens
+			v.Tokens = s.integer(f)
+		}
+	}
 }
 
 func appendSensitivity(b []byte, v *Sensitivity, cache *numberCache) []byte {

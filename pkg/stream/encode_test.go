@@ -132,6 +132,48 @@ func drawStep(t *rapid.T) Step {
 	}
 }
 
+// A step is decoded as by encoding/json, also into a buffer that holds another step.
+func TestStepDecoderEqualsEncodingJSON(t *testing.T) {
+	var s scanner
+	read := Step{Batch: []BatchEntry{}}
+	rapid.Check(t, func(t *rapid.T) {
+		v := drawStep(t)
+		numbers := []*int64{(*int64)(&v.StartUS), (*int64)(&v.EndUS), &v.PrefillTokens, &v.DecodeTokens, &v.Running,
+			&v.Waiting, &v.UsedBlocks, &v.Preempted}
+		for i := range v.Batch {
+			numbers = append(numbers, &v.Batch[i].Tokens)
+		}
+		for _, n := range numbers { // what a record may have
+			*n &= 1<<53 - 1
+		}
+		v.Replica = max(v.Replica, 0)
+		line := viaJSON(t, &v)
+		if err := s.record([]byte(line), &read); err != nil {
+			t.Fatalf("%v in\n%s", err, line)
+		}
+		var want Step
+		if err := json.Unmarshal([]byte(line), &want); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, read); diff != "" {
+			t.Fatalf("-encoding/json +ours:\n%s", diff)
+		}
+	})
+	const line = `{"kind":"step","deployment":"main","replica":0,"start_us":1,"end_us":2,` +
+		`"batch":[{"request":"a","tokens":1}]}`
+	for _, c := range []struct{ from, to, want string }{
+		{`"replica":0`, `"replica":-1`, `replica must be an integer from 0`},
+		{`"tokens":1`, `"tokens":"1"`, `batch[0]: tokens must be an integer`},
+		{`"end_us"`, `"ends_us"`, `unknown field "ends_us"; did you mean "end_us"?`},
+		{`}]}`, `}]`, `invalid JSON at column 108`},
+	} {
+		err := s.record([]byte(strings.Replace(line, c.from, c.to, 1)), &read)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.to, err, c.want)
+		}
+	}
+}
+
 // testCache is shared by all tests, so that different numbers compete for its entries.
 var testCache numberCache
 

@@ -44,6 +44,9 @@ func (r *Reader) DecisionResult(d *Decision) error {
 	return r.located(r.scan.record(r.line, decisionResult{d}))
 }
 
+// Step decodes the current record into v. The memory of Batch is reused; its strings stay valid.
+func (r *Reader) Step(v *Step) error { return r.located(r.scan.record(r.line, v)) }
+
 // Regret decodes the current record into g. Fields that the line omits are absent in g.
 func (r *Reader) Regret(g *Regret) error {
 	if err := r.checkVersion(); err != nil {

@@ -191,7 +191,7 @@ var (
 
 // Step is one engine iteration of one replica, written at trace level full when it ends.
 //
-//wire:record step encode
+//wire:record step encode decode
 type Step struct {
 	Kind string `json:"kind"`
 	// Deployment of the replica.
@@ -220,7 +220,7 @@ type Step struct {
 
 // BatchEntry is a request in the batch of a step.
 //
-//wire:object batch_entry encode
+//wire:object batch_entry encode decode
 type BatchEntry struct {
 	// Id of the request.
 	Request string `json:"request"`

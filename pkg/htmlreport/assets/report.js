@@ -35,6 +35,9 @@ async function draw(name, figure) {
   if (!figure) return;
   const chart = element("div", {class: "chart"});
   at.append(element("figcaption", {}, figure.title, element("span", {}, figure.note)), chart, numbers(figure));
+  // Entries of the legend in as many columns as fit.
+  const widest = Math.max(...(figure.legend || []).map(name => 7 * Math.min(name.length, 34) + 40), 1);
+  figure.spec.config = {...config, legend: {...config.legend, columns: Math.max(1, Math.floor((chart.clientWidth - 50) / widest))}};
   window.report.pending++;
   try {
     const runtime = vega.parse(vegaLite.compile(figure.spec).spec);
@@ -132,6 +135,13 @@ function start() {
   dark.addEventListener("change", e => setTheme(e.matches));
   byID("theme").addEventListener("click", () => setTheme(root.dataset.theme !== "dark"));
   byID("print").addEventListener("click", () => print());
+  // Print explanations and facts, too.
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    closed = [...document.querySelectorAll("#why details:not([open]), #numbers details:not([open])")];
+    closed.forEach(d => { d.open = true; });
+  });
+  addEventListener("afterprint", () => closed.forEach(d => { d.open = false; }));
   byID("theme").hidden = byID("print").hidden = false;
   root.classList.toggle("single", document.querySelectorAll("h1 .run").length < 2);
   root.classList.toggle("several", document.querySelectorAll("h1 .run").length > 1);
