@@ -58,70 +58,67 @@ func readTimeline(t *testing.T, name string) []timelineEvent {
 	if err := read.Decode(&file); err != nil {
 		t.Fatal(err)
 	}
-	checkNesting(t, file.TraceEvents)
-	checkFlows(t, file.TraceEvents)
 	return file.TraceEvents
 }
 
-// checkNesting checks that slices on a track nest or do not overlap, and that tracks and processes have names.
-func checkNesting(t *testing.T, events []timelineEvent) {
+// importTimeline does what Perfetto's importer of this format does: it takes the events in the order of time, and those
+// of equal times in the order of the file. A slice ends before an event at its end; another one on the track that is
+// still open must be around it. An end of a flow belongs to the innermost open slice of its track. All tracks must have
+// names. It returns the pairs of slices that flows connect.
+func importTimeline(t *testing.T, events []timelineEvent) (arrows [][2]timelineEvent) {
 	t.Helper()
-	tracks, named := map[[2]int][]timelineEvent{}, map[[2]int]bool{}
+	named := map[[2]int]bool{}
 	for _, e := range events {
 		switch {
-		case e.Phase == "X":
-			tracks[[2]int{e.PID, e.TID}] = append(tracks[[2]int{e.PID, e.TID}], e)
 		case e.Phase == "M" && e.Name == "thread_name":
 			named[[2]int{e.PID, e.TID}] = true
 		case e.Phase == "M" && e.Name == "process_name":
 			named[[2]int{e.PID, 0}] = true
 		}
 	}
-	for k, all := range tracks {
-		if !named[k] || !named[[2]int{k[0], 0}] {
-			t.Errorf("track %v has no name", k)
+	ordered := slices.Clone(events)
+	slices.SortStableFunc(ordered, func(a, b timelineEvent) int { return cmp.Compare(a.TS, b.TS) })
+	open, flows := map[[2]int][]timelineEvent{}, map[int64]timelineEvent{}
+	for _, e := range ordered {
+		if e.Phase != "X" {
+			continue
 		}
-		slices.SortStableFunc(all, func(a, b timelineEvent) int {
-			return cmp.Or(cmp.Compare(a.TS, b.TS), cmp.Compare(b.Dur, a.Dur))
-		})
-		var open []int64
-		for _, e := range all {
-			for len(open) > 0 && open[len(open)-1] <= e.TS && e.Dur > 0 {
-				open = open[:len(open)-1]
+		track := [2]int{e.PID, e.TID}
+		if !named[track] || !named[[2]int{e.PID, 0}] {
+			t.Fatalf("track %v has no name", track)
+		}
+		stack := open[track]
+		for len(stack) > 0 && stack[len(stack)-1].TS+stack[len(stack)-1].Dur <= e.TS {
+			stack = stack[:len(stack)-1]
+		}
+		if n := len(stack); n > 0 {
+			around := stack[n-1]
+			if e.TS+e.Dur > around.TS+around.Dur {
+				t.Fatalf("track %v: %s at %d us overlaps %s", track, e.Name, e.TS, around.Name)
 			}
-			if len(open) > 0 && e.TS+e.Dur > open[len(open)-1] && e.TS < open[len(open)-1] {
-				t.Fatalf("track %v: %s at %d us overlaps the slice around it", k, e.Name, e.TS)
+			if e.Args == nil { // a part of a request
+				e.Args = around.Args
 			}
-			if e.Dur > 0 {
-				open = append(open, e.TS+e.Dur)
-			}
+		}
+		open[track] = append(stack, e)
+		if e.BindID == 0 {
+			continue
+		}
+		from, begun := flows[e.BindID]
+		if begun != e.FlowIn || !e.FlowIn && !e.FlowOut {
+			t.Fatalf("flow %d, begun: %v, at %+v", e.BindID, begun, e)
+		}
+		if e.FlowIn {
+			arrows = append(arrows, [2]timelineEvent{from, e})
+		}
+		if flows[e.BindID] = e; !e.FlowOut {
+			delete(flows, e.BindID)
 		}
 	}
-}
-
-// checkFlows checks that each flow begins once, ends once and does not go back in time.
-func checkFlows(t *testing.T, events []timelineEvent) {
-	t.Helper()
-	flows := map[int64][]timelineEvent{}
-	for _, e := range events {
-		if e.BindID != 0 {
-			flows[e.BindID] = append(flows[e.BindID], e)
-		}
+	if len(flows) > 0 {
+		t.Fatalf("%d flows do not end", len(flows))
 	}
-	for id, all := range flows {
-		for i, e := range all {
-			if e.FlowIn != (i > 0) && e.FlowOut != (i < len(all)-1) || len(all) < 2 {
-				t.Fatalf("flow %d: slice %d of %d: %+v", id, i, len(all), e)
-			}
-		}
-		if !slices.IsSortedFunc(all, func(a, b timelineEvent) int { return cmp.Compare(a.TS, b.TS) }) {
-			// Slices are written in the order of time by track, so the order of the file may differ.
-			slices.SortFunc(all, func(a, b timelineEvent) int { return cmp.Compare(a.TS, b.TS) })
-		}
-		if all[0].Cat != "request" {
-			t.Fatalf("flow %d begins at %+v", id, all[0])
-		}
-	}
+	return arrows
 }
 
 // tally counts and sums durations by category.
@@ -156,9 +153,12 @@ func fromRecords(t *testing.T, name string) (want map[string]tally, running map[
 			add("request", int64(o.RoutedUS-o.ArrivalUS))
 			if o.ScheduledUS.IsZero() {
 				add("queue", int64(end-o.EnqueuedUS))
+				add("arrow request-queue", 0)
 				continue
 			}
 			add("queue", int64(o.ScheduledUS-o.EnqueuedUS))
+			add("arrow request-queue", 0)
+			add("arrow queue-slot", 0)
 			add("slot", int64(end-o.ScheduledUS))
 			if o.FirstTokenUS.IsZero() {
 				add("prefill", int64(end-o.ScheduledUS))
@@ -166,6 +166,7 @@ func fromRecords(t *testing.T, name string) (want map[string]tally, running map[
 			}
 			add("prefill", int64(o.FirstTokenUS-o.ScheduledUS))
 			add("decode", int64(end-o.FirstTokenUS))
+			add("arrow slot-decode", 0)
 		case stream.KindDecision:
 			add("decision", 0)
 		case stream.KindStep:
@@ -221,6 +222,13 @@ func TestTimelineEqualsRecords(t *testing.T) {
 				if e.Name == "running" {
 					counted[processes[e.PID]] += int64(e.Args["value"].(float64))
 				}
+			}
+		}
+		for _, a := range importTimeline(t, events) {
+			kind := fmt.Sprintf("arrow %s-%s", a[0].Cat, a[1].Cat)
+			got[kind] = tally{got[kind].Count + 1, 0}
+			if a[0].Args["request"] != a[1].Args["request"] || a[0].Args["request"] == nil {
+				t.Fatalf("an arrow connects requests %v and %v", a[0].Args, a[1].Args)
 			}
 		}
 		if !maps.Equal(got, want) {

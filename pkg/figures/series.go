@@ -108,7 +108,7 @@ func (c *Collector) percentiles(l *resample.Latency, width stream.Micros, n int)
 type replicaSeries struct {
 	WidthS float64  `json:"width_s"`
 	Names  []string `json:"names"`
-	// Waiting and Running are mean numbers of requests: one row for each replica. Waiting is nil if the run does not say
+	// Waiting and Running are mean numbers of requests: a row for each replica. Waiting is nil if the run does not say
 	// when requests left their queues.
 	Waiting [][]float64 `json:"waiting"`
 	Running [][]float64 `json:"running"`
