@@ -14,8 +14,8 @@ type timeSeries struct {
 	Arrived   []int `json:"arrived"`
 	Completed []int `json:"completed"`
 	Missed    []int `json:"missed"`
-	// Waiting and Running are mean numbers of requests in all queues and batches. Waiting is nil if the run does not say
-	// when requests left their queues.
+	// Waiting and Running are mean numbers of requests in all queues and batches. Waiting is nil if the run does not
+	// say when requests left their queues.
 	Waiting []float64 `json:"waiting"`
 	Running []float64 `json:"running"`
 	// Percentiles are those of requests that arrived in the bin; nil where there are none.
