@@ -72,6 +72,7 @@ type htmlFigures struct {
 var (
 	htmlData   = regexp.MustCompile(`(?s)<script id="data" type="application/json">(.*?)</script>`)
 	htmlNumber = regexp.MustCompile(`data-run="(\d+)" data-path="([^"]+)" data-value="([^"]*)"`)
+	htmlNull   = regexp.MustCompile(`"(classes|distributions|heat|percentiles|names|worst|parts|candidates)":null`)
 	// htmlRemote is anything that a browser would fetch.
 	htmlRemote = regexp.MustCompile(`(?i)<(script|img|link|iframe|object)[^>]+(src|href)="(?:https?:|//|[a-z]+/)`)
 )
@@ -295,5 +296,33 @@ func TestHTMLEqualsRecords(t *testing.T) {
 	}
 	if _, err := os.Stat(in("x.html")); err == nil {
 		t.Error("a file of a failed call exists")
+	}
+}
+
+// Lists that a run can be without are empty in the data of a report, because scripts fail on null: a recording without
+// classes, and a run that rejects all requests.
+func TestHTMLWithoutLists(t *testing.T) {
+	in, _, must := callsIn(t)
+	const recording = "arrival_ms,input_tokens,output_tokens,ttft_ms,e2e_ms\n0,10,5,20,90\n30,10,5,25,95\n"
+	if err := os.WriteFile(in("server.csv"), []byte(recording), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	must(Gen, "--requests", "50", "-o", in("w.jsonl"))
+	must(Sim, "--set", "admission={type: reject-all}", in("w.jsonl"), "-o", in("rejected.jsonl"))
+	for name, want := range map[string][]string{
+		"server.csv":     {`"classes":[]`, `"waiting":null`},
+		"rejected.jsonl": {`"distributions":[]`, `"heat":[]`, `"percentiles":[]`, `"names":[]`},
+	} {
+		must(Summarize, "--html", in("r.html"), in(name))
+		_, _, text := readHTML(t, in("r.html"))
+		data := htmlData.FindSubmatch(text)[1]
+		for _, w := range want {
+			if !bytes.Contains(data, []byte(w)) {
+				t.Errorf("%s: no %s in\n%s", name, w, data)
+			}
+		}
+		if nulls := htmlNull.Find(data); nulls != nil {
+			t.Errorf("%s: %s", name, nulls)
+		}
 	}
 }

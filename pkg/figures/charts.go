@@ -160,12 +160,11 @@ func rates(runs []*Run) (*chart.Chart, error) {
 			counts []int
 		}{{"arrivals", r.Time.Arrived}, {"completions", r.Time.Completed}, {"missed targets", r.Time.Missed}} {
 			name := s.name
-			if len(runs) > 1 {
-				if s.name != "completions" {
-					continue
-				}
-				name = r.Name
-				c.Y.Label = "completions/s"
+			switch {
+			case len(runs) > 1 && s.name != "completions", s.name == "missed targets" && !r.hasTargets():
+				continue
+			case len(runs) > 1:
+				name, c.Y.Label = r.Name, "completions/s"
 			}
 			perSecond := make([]float64, len(s.counts))
 			for i, n := range s.counts {
@@ -176,6 +175,11 @@ func rates(runs []*Run) (*chart.Chart, error) {
 		}
 	}
 	return c, nil
+}
+
+// hasTargets reports whether a class has SLO targets.
+func (r *Run) hasTargets() bool {
+	return slices.ContainsFunc(r.Classes, func(t targets) bool { return t.TTFTMS > 0 || t.TPOTMS > 0 || t.E2EMS > 0 })
 }
 
 func load(runs []*Run) (*chart.Chart, error) {
@@ -200,7 +204,8 @@ func load(runs []*Run) (*chart.Chart, error) {
 // byReplica returns a chart with a line for each replica of one run.
 func byReplica(what string, of func(s *replicaSeries, i int) []float64) func(runs []*Run) (*chart.Chart, error) {
 	return func(runs []*Run) (*chart.Chart, error) {
-		if len(runs) == 1 && len(runs[0].Replicas.Waiting) == 0 && what == waitingRequests {
+		s := &runs[0].Replicas
+		if len(runs) == 1 && len(s.Names) > 0 && len(s.Waiting) == 0 && what == waitingRequests {
 			return nil, fmt.Errorf("%s does not say when requests left their queues", runs[0].Name)
 		}
 		return replicaChart(what, what, runs, func(s *replicaSeries, i int) []*float64 { return pointers(of(s, i)) })

@@ -52,7 +52,8 @@ func (c *Collector) addDecision(d *stream.Decision) {
 		return
 	}
 	x := &choice{Decision: strings.Clone(d.ID), AtMS: ms(d.AtUS), Replica: replicaName(d.Deployment, d.Replica),
-		Reason: strings.Clone(d.Reason), Rule: strings.Clone(d.Rule), Of: d.Candidates, Tied: d.Tied}
+		Reason: strings.Clone(d.Reason), Rule: strings.Clone(d.Rule), Of: d.Candidates, Tied: d.Tied,
+		Candidates: []candidate{}}
 	for _, s := range d.Scorers {
 		x.Scorers = append(x.Scorers, strings.Clone(s))
 	}
@@ -179,7 +180,8 @@ func (c *Collector) keep(o *stream.Outcome, r *Row) {
 
 // partsOf divides the time of a request, from its first arrival to its end. The time after preemptions is part of
 // decode.
-func partsOf(o *stream.Outcome) (parts []part) {
+func partsOf(o *stream.Outcome) []part {
+	parts := []part{}
 	began, at := o.Began(), o.Began()
 	until := func(name string, to stream.Micros) {
 		if !to.IsZero() && to > at {

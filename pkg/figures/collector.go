@@ -63,7 +63,7 @@ func NewCollector(h *stream.Header) *Collector {
 	return &Collector{header: h, position: map[string]int32{}, classes: map[string]string{},
 		blocks: map[int32]*integral{}, signals: map[int32]*integral{},
 		notIssued: map[string]int32{}, pending: map[string]*choice{},
-		worst: worstRequests{limit: worstShown}, regrets: worstRequests{limit: worstShown}}
+		worst: worstRequests{limit: worstShown, all: []request{}}, regrets: worstRequests{limit: worstShown}}
 }
 
 // Record takes the current record of r unless it is an outcome.

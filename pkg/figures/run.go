@@ -8,7 +8,8 @@ import (
 	"blis/pkg/stream"
 )
 
-// Run is what the figures of one run show.
+// Run is what the figures of one run show. Lists that a run can be without are empty, not nil, for scripts; Waiting, KV
+// and Regrets are nil if unknown.
 type Run struct {
 	Name string `json:"name"`
 	// Measured: the run is a recording of a real server.
@@ -69,7 +70,8 @@ func round(x float64) float64 { return math.Round(x*1000) / 1000 }
 
 // Run returns the figures of the run, after its last record.
 func (c *Collector) Run(name string) *Run {
-	f := &Run{Name: name, Measured: c.Measured(), Worst: c.worst.all, Regrets: c.regrets.all}
+	f := &Run{Name: name, Measured: c.Measured(), Worst: c.worst.all, Regrets: c.regrets.all,
+		Classes: []targets{}, Distributions: []distribution{}, Heat: []heat{}}
 	names := map[string]bool{}
 	for i := range c.rows {
 		names[c.rows[i].class] = true

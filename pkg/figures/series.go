@@ -35,7 +35,8 @@ func (c *Collector) timeSeries(until stream.Micros) timeSeries {
 	width := binWidth(until)
 	n := int((until + width - 1) / width)
 	s := timeSeries{WidthS: float64(width) / 1e6, width: width, Arrived: make([]int, n), Completed: make([]int, n),
-		Missed: make([]int, n)}
+		Percentiles: []percentiles{},
+		Missed:      make([]int, n)}
 	waiting, running := &integral{}, &integral{}
 	for i := range c.rows {
 		q := &c.rows[i]
@@ -125,7 +126,7 @@ const ReplicasShown = 32
 
 func (c *Collector) replicaSeries(until, width stream.Micros) replicaSeries {
 	width *= 2
-	s := replicaSeries{WidthS: float64(width) / 1e6, Of: len(c.replicas)}
+	s := replicaSeries{WidthS: float64(width) / 1e6, Of: len(c.replicas), Names: []string{}}
 	waiting, running := make([]integral, len(c.replicas)), make([]integral, len(c.replicas))
 	for i := range c.rows {
 		for _, x := range c.rows[i].stays {

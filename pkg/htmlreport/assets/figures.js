@@ -89,6 +89,8 @@ function cdf(data, latency) {
   const values = scale.type === "log" ? logTicks(smallest, right) : powers(scale.constant, right);
   const x = {field: "ms", type: "quantitative", scale, title: "ms", axis: {labelExpr: short, labelFlush: false, values}};
   const ranges = cdfRanges(data, latency, names);
+  const color = {field: "series", ...colors(names)};
+  if (many) color.scale.range = names.map(name => palette[data.runs.findIndex(run => run.name === name)]);
   const kinds = new Set(rows.map(r => r.kind)).size > 1 ? {strokeDash: {field: "kind", type: "nominal", title: null,
     scale: {domain: ["simulation", "recording"], range: [[1, 0], [5, 3]]}}} : {};
   const tips = [{field: "series", title: "of"}, {field: "share", title: "share", format: ".1%"},
@@ -97,7 +99,7 @@ function cdf(data, latency) {
     title: latencyNames[latency], rows, hide: ["kind"], legend: names,
     note: latencyDocs[latency] + (ranges.length ? "; thick bars are 95 % confidence intervals of percentiles" : ""),
     spec: base(`Cumulative distribution of ${latencyNames[latency]}`, 230, {
-      encoding: {color: {field: "series", ...colors(names)}},
+      encoding: {color},
       layer: [
         {data: {name: "rows", values: rows}, mark: {type: "line", strokeWidth: 2, clip: true},
           encoding: {x, y: {field: "share", type: "quantitative", title: "share of requests", scale: {domain: [0, 1]},

@@ -152,6 +152,8 @@ function start() {
   document.querySelectorAll("[data-run-select]").forEach(s => options(s, data.runs.map((r, i) => [i, r.name])));
   byID("cdfs").append(...known.map(l => element("figure", {"data-figure": "cdf-" + l})));
   byID("heats").append(...data.runs.map((r, i) => element("figure", {"data-figure": "heat-" + i, ...(data.runs.length < 2 && {class: "wide"})})));
+  byID("latency").hidden = byID("time-latency").parentElement.hidden = !known.length;
+  byID("worst").hidden = !data.runs.some(r => r.worst.some(q => q.parts.length));
   if (!data.runs.some(r => r.regrets && r.regrets.length)) byID("decision-order").value = "worst";
 
   known.forEach(l => draw("cdf-" + l, cdf(data, l)));
