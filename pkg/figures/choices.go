@@ -9,8 +9,12 @@ import (
 	"blis/pkg/stream"
 )
 
-// worstShown is how many requests with the longest latencies, and how many with the largest regrets, have details.
-const worstShown = 60
+// worstShown is how many requests with the longest latencies, and how many with the largest regrets, have details. With
+// several runs, the number of all of them is at most worstOfAll.
+const (
+	worstShown = 60
+	worstOfAll = 120
+)
 
 // choice is the routing decision about a request and what was known about its alternatives.
 type choice struct {
@@ -64,7 +68,7 @@ func (c *Collector) addDecision(d *stream.Decision) {
 		}
 		name := replicaName(s.Deployment, s.Replica)
 		x.Candidates = append(x.Candidates, candidate{Replica: name, Chosen: name == x.Replica, Filtered: s.Filtered,
-			Score: number(s.Score), Terms: slices.Clone(s.Terms), Inflight: index(s.Inflight),
+			Score: number(s.Score), Terms: rounded(slices.Clone(s.Terms)), Inflight: index(s.Inflight),
 			Queue:   index(s.QueueDepth),
 			Running: index(s.Running), KV: number(s.KVUtil), Matched: index(s.Matched)})
 	}
@@ -239,11 +243,12 @@ func ms(us stream.Micros) float64 { return float64(us) / 1000 }
 
 func pointer(x float64) *float64 { return &x }
 
+// number returns x with five digits after the point; nil if it is missing.
 func number(x stream.Number) *float64 {
 	if x.IsZero() {
 		return nil
 	}
-	return pointer(float64(x))
+	return pointer(round(float64(x)*100) / 100)
 }
 
 func index(x stream.Index) *int64 {

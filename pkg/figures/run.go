@@ -68,9 +68,11 @@ func quantileAt(sorted []float64, p int64) float64 {
 // round keeps µs of a time in ms, which is enough for a figure.
 func round(x float64) float64 { return math.Round(x*1000) / 1000 }
 
-// Run returns the figures of the run, after its last record.
-func (c *Collector) Run(name string) *Run {
-	f := &Run{Name: name, Measured: c.Measured(), Worst: c.worst.all, Regrets: c.regrets.all,
+// Run returns the figures of the run, which is one of several, after its last record.
+func (c *Collector) Run(name string, of int) *Run {
+	details := min(worstShown, worstOfAll/of)
+	f := &Run{Name: name, Measured: c.Measured(), Worst: c.worst.all[:min(details, len(c.worst.all))],
+		Regrets: c.regrets.all[:min(details, len(c.regrets.all))],
 		Classes: []targets{}, Distributions: []distribution{}, Heat: []heat{}}
 	names := map[string]bool{}
 	for i := range c.rows {
@@ -94,7 +96,7 @@ func (c *Collector) Run(name string) *Run {
 	}
 	f.UntilS = float64(until) / 1e6
 	for i := range resample.Latencies {
-		c.addLatency(f, &resample.Latencies[i], until)
+		c.addLatency(f, &resample.Latencies[i], until, of)
 	}
 	f.Time = c.timeSeries(until)
 	f.Replicas = c.replicaSeries(until, f.Time.width)
@@ -109,8 +111,8 @@ func (c *Collector) sortedNames(names map[string]bool) (sorted []string) {
 	return sorted
 }
 
-// addLatency adds the distributions and the heat map of a latency.
-func (c *Collector) addLatency(f *Run, l *resample.Latency, until stream.Micros) {
+// addLatency adds the distributions and the heat map of a latency. of is the number of runs.
+func (c *Collector) addLatency(f *Run, l *resample.Latency, until stream.Micros, of int) {
 	var all []float64
 	byClass := map[string][]float64{}
 	var points []point
@@ -133,7 +135,7 @@ func (c *Collector) addLatency(f *Run, l *resample.Latency, until stream.Micros)
 			}
 		}
 	}
-	f.Heat = append(f.Heat, heatOf(l.Name, points, until))
+	f.Heat = append(f.Heat, heatOf(l.Name, points, until, of))
 }
 
 func describe(latency, class string, times []float64) distribution {
@@ -162,9 +164,15 @@ type point struct {
 	ms float64
 }
 
-// heatOf bins points. Times below 0.1 ms are in the first bin, which begins at 0.
-func heatOf(latency string, points []point, until stream.Micros) heat {
+// manyRuns is from how many runs on heat maps have half as many bins of time, so that the file stays small.
+const manyRuns = 5
+
+// heatOf bins points. Times below 0.1 ms are in the first bin, which begins at 0. of is the number of runs.
+func heatOf(latency string, points []point, until stream.Micros, of int) heat {
 	width := binWidth(until) * 2
+	if of >= manyRuns {
+		width *= 2
+	}
 	largest, smallest := 0.0, math.Inf(1)
 	for _, p := range points {
 		largest, smallest = max(largest, p.ms), min(smallest, p.ms)

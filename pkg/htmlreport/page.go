@@ -133,7 +133,7 @@ func Write(w io.Writer, runs []*Run) error {
 	d := data{Permilles: figures.Permilles, Changes: changes(runs, p.Numbers)}
 	for i, r := range runs {
 		if r.usable() {
-			d.Runs = append(d.Runs, r.Collector.Run(r.Name))
+			d.Runs = append(d.Runs, r.Collector.Run(r.Name, len(runs)))
 			d.Intervals = append(d.Intervals, intervalsOf(p.Numbers, i))
 		}
 	}

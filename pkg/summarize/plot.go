@@ -53,7 +53,7 @@ func (r *analysis) plot(error) ([]byte, error) {
 		if x.err != nil || len(collector.Rows()) == 0 {
 			return nil, fmt.Errorf("%s has no requests to plot", x.name)
 		}
-		runs = append(runs, collector.Run(x.name))
+		runs = append(runs, collector.Run(x.name, len(r.runs)))
 	}
 	draw, err := figures.Charts.Get("figure", r.options.Plot)
 	if err != nil {
