@@ -243,12 +243,12 @@ func ms(us stream.Micros) float64 { return float64(us) / 1000 }
 
 func pointer(x float64) *float64 { return &x }
 
-// number returns x with five digits after the point; nil if it is missing.
+// number returns x with seven digits after the point; nil if it is missing.
 func number(x stream.Number) *float64 {
 	if x.IsZero() {
 		return nil
 	}
-	return pointer(round(float64(x)*100) / 100)
+	return pointer(round(float64(x)*1e4) / 1e4)
 }
 
 func index(x stream.Index) *int64 {
