@@ -51,6 +51,10 @@ func TestFolderStatesTheServer(t *testing.T) {
 			"sleep 1 --max-num-seqs 1\n",
 			model: "m/n", engine: "vllm", tp: 2, missing: "gpu vllm_version",
 			settings: "enable_prefix_caching=false enforce_eager=true max_model_len=16384 max_num_seqs=64"},
+		{name: "start.sh", text: "CUDA_VISIBLE_DEVICES=0 \\\n  nohup \\\n  vllm serve m/n --block-size 32\n",
+			model: "m/n", engine: "vllm", missing: "gpu vllm_version", settings: "block_size=32"},
+		{name: "experiments.csv", engine: "vllm",
+			missing: "model gpu vllm_version max_num_seqs max_num_batched_tokens"},
 		{name: "command.txt", text: "docker run --gpus all vllm/vllm-openai:v0.24.0 --model m/n -tp 8\n", model: "m/n",
 			engine: "vllm 0.24.0", tp: 8, missing: "gpu"},
 		{name: "server.log", text: "INFO vLLM API server version 0.11.0\nINFO non-default args: {'model': 'm/n', " +

@@ -198,6 +198,9 @@ func (d *Folder) readExperiments(name, recording string, text []byte) error {
 	if err != nil {
 		return folderErrorf(filepath.Join(d.Path, name), "%v", err)
 	}
+	if len(rows) == 0 {
+		return nil
+	}
 	at := slices.Index(rows[0], "experiment")
 	for _, row := range rows[1:] {
 		if at < 0 || row[at] != recording {
@@ -305,12 +308,13 @@ func (d *Folder) readCommand(name, _ string, text []byte) error {
 			return err
 		}
 	}
+	start := command[at[0]:at[1]]
+	positional := !strings.HasPrefix(start, "vllm.") && !strings.HasPrefix(start, "vllm/") // the model follows
 	command, _, _ = strings.Cut(command[at[1]:], "\n")
 	words, err := shellWords(command)
 	if err != nil {
 		return folderErrorf(filepath.Join(d.Path, name), "the launch command: %v", err)
 	}
-	positional := strings.HasPrefix(string(text[at[0]:]), "vllm") && !strings.HasPrefix(string(text[at[0]:]), "vllm.")
 	for i := 0; i < len(words); i++ {
 		flag, value, given := strings.Cut(words[i], "=")
 		if !strings.HasPrefix(flag, "-") {
