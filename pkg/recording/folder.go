@@ -17,18 +17,20 @@ import (
 // readFolder reads the output folder of a load generator: the file with its results, and what the other files state
 // about the server. If several files have results, choice is the name of one, with or without its suffixes. Else
 // choice selects runs, as in Read.
-func readFolder(ctx context.Context, dir, choice, format string) (*Recording, error) {
+func readFolder(ctx context.Context, in textio.Input, choice, format string) (*Recording, error) {
+	dir := in.Path
 	results, others, err := dividedFiles(dir, format)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case len(results) == 0:
-		return nil, folderErrorf(dir, "no file has results in a known format (%s)", strings.Join(Formats.Names(), ", "))
+		return nil, folderErrorf(in.Name, "no file has results in a known format (%s)",
+			strings.Join(Formats.Names(), ", "))
 	case len(results) > 1:
 		i := slices.IndexFunc(results, func(name string) bool { return name == choice || stem(name) == choice })
 		if i < 0 {
-			return nil, folderErrorf(dir, "%d files have results: choose one with #NAME (have %s)", len(results),
+			return nil, folderErrorf(in.Name, "%d files have results: choose one with #NAME (have %s)", len(results),
 				strings.Join(abbreviate(results), ", "))
 		}
 		results, choice = results[i:i+1], ""

@@ -36,7 +36,7 @@ func Read(ctx context.Context, in textio.Input, format string) (*Recording, erro
 		in.Name = strings.TrimSuffix(in.Name, "#"+choice)
 	}
 	if info, err := os.Stat(in.Path); in.Stream == nil && err == nil && info.IsDir() {
-		return readFolder(ctx, in.Path, choice, format)
+		return readFolder(ctx, in, choice, format)
 	}
 	text, err := in.Open()
 	if errors.Is(err, fs.ErrNotExist) {

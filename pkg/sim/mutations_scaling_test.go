@@ -115,8 +115,6 @@ var brokenScaling = []rule{
 		"s.removal == last && false {"},
 	{"one right after the other", "policy/autoscale_settling.go",
 		"\ts.removal = removal{}\n\treturn stay(f, why)", "\treturn stay(f, why)"},
-	{"with as many replicas", "policy/autoscale_settling.go", "removal{r.Replicas, len(f.Replicas), f.starting()}",
-		"removal{r.Replicas, 0, f.starting()}"},
 	{"none is added while others start", "policy/autoscale_settling.go", "r.Replicas > len(f.Replicas) {", "false {"},
 	{"those that start are no part of the number", "policy/autoscale_settling.go", "if s.settle && s.cancel {",
 		"if s.settle && !s.cancel {"},
