@@ -13,7 +13,7 @@ import (
 
 // TestReferenceOnScaling is TestReference with an auto-scaler: its looks and the states of replicas must be equal too.
 func TestReferenceOnScaling(t *testing.T) {
-	compareSeeds(t, 3000, 300, reference.RandomScaling, 1620)
+	compareSeeds(t, 3000, 300, reference.RandomScaling, 1620, 3602)
 }
 
 // TestReferenceOnScalingFleets is TestReferenceOnScaling with deployments that scale together: the choices of
