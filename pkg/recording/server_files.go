@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -108,7 +109,7 @@ func (d *Folder) readSettings(name, _ string, text []byte) error {
 // stateAll states scalar values, those of nested objects after the others.
 func (d *Folder) stateAll(file string, all map[string]any) error {
 	var nested []map[string]any
-	for _, name := range sortedKeys(all) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		switch v := all[name].(type) {
 		case map[string]any:
 			nested = append(nested, v)
@@ -129,14 +130,6 @@ func (d *Folder) stateAll(file string, all map[string]any) error {
 		}
 	}
 	return nil
-}
-
-func sortedKeys(all map[string]any) (names []string) {
-	for name := range all {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // readMeta reads the meta.json of LLMServingSim's benchmark; a meta.json of another program states nothing.
