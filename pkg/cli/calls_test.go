@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"blis/pkg/stream"
 	"bytes"
 	"io"
+	"iter"
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -24,4 +27,25 @@ func callsIn(t *testing.T) (in func(name string) string, call func(Tool, ...stri
 		}
 	}
 	return in, call, must
+}
+
+// records reads the stream of a file: it yields the reader at each record.
+func records(t *testing.T, name string) iter.Seq[*stream.Reader] {
+	return func(yield func(*stream.Reader) bool) {
+		t.Helper()
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		r := stream.NewReader(f)
+		for r.Next() {
+			if !yield(r) {
+				return
+			}
+		}
+		if r.Err() != nil {
+			t.Fatal(r.Err())
+		}
+	}
 }

@@ -116,13 +116,7 @@ type htmlRecords struct {
 
 func readHTMLRecords(t *testing.T, name string) (want htmlRecords) {
 	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r := stream.NewReader(f)
-	for r.Next() {
+	for r := range records(t, name) {
 		switch r.Kind() {
 		case stream.KindMetrics:
 			if err := r.Decode(&want.metrics); err != nil {
@@ -150,9 +144,6 @@ func readHTMLRecords(t *testing.T, name string) (want htmlRecords) {
 				want.runningS += float64(end-o.ScheduledUS) / 1e6
 			}
 		}
-	}
-	if r.Err() != nil {
-		t.Fatal(r.Err())
 	}
 	return want
 }

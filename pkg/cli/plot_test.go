@@ -55,15 +55,9 @@ type plotRecords struct {
 
 func readPlotRecords(t *testing.T, name string) *plotRecords {
 	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
 	want := &plotRecords{running: map[string]float64{}, waiting: map[string]float64{},
 		usedBlocks: map[string]float64{}, stepS: map[string]float64{}}
-	r := stream.NewReader(f)
-	for r.Next() {
+	for r := range records(t, name) {
 		switch r.Kind() {
 		case stream.KindMetrics:
 			if err := r.Decode(&want.metrics); err != nil {
@@ -93,9 +87,6 @@ func readPlotRecords(t *testing.T, name string) *plotRecords {
 				want.running[replica] += float64(end-o.ScheduledUS) / 1e6
 			}
 		}
-	}
-	if r.Err() != nil {
-		t.Fatal(r.Err())
 	}
 	return want
 }

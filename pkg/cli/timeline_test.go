@@ -127,18 +127,12 @@ type tally struct{ Count, DurUS int64 }
 // fromRecords is what a timeline of a run must contain.
 func fromRecords(t *testing.T, name string) (want map[string]tally, running map[string]int64) {
 	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
 	want, running = map[string]tally{}, map[string]int64{}
 	add := func(cat string, us int64) {
 		n := want[cat]
 		want[cat] = tally{n.Count + 1, n.DurUS + us}
 	}
-	r := stream.NewReader(f)
-	for r.Next() {
+	for r := range records(t, name) {
 		switch r.Kind() {
 		case stream.KindOutcome:
 			var o stream.Outcome
@@ -185,9 +179,6 @@ func fromRecords(t *testing.T, name string) (want map[string]tally, running map[
 		case stream.KindPreemption:
 			add("preemption", 0)
 		}
-	}
-	if r.Err() != nil {
-		t.Fatal(r.Err())
 	}
 	return want, running
 }
