@@ -21,15 +21,19 @@ func (l *longest) remove(base int64) { l.known = l.known && base < l.base }
 
 // longestBase returns the value, which is of at least one decoding sequence.
 func (e *Engine) longestBase() int64 {
-	if e.longest.known {
-		return e.longest.base
+	if !e.longest.known {
+		e.findLongest()
 	}
+	return e.longest.base
+}
+
+// findLongest looks at all decoding sequences.
+func (e *Engine) findLongest() {
 	e.longest = longest{math.MinInt64, true}
 	for d := range e.decoding.All() {
 		q := &e.seqs[d.Slot]
 		e.longest.add(int64(q.computed) - q.startTick)
 	}
-	return e.longest.base
 }
 
 // longestScheduled returns the most tokens that an individual sequence that decodes in b had computed

@@ -167,6 +167,13 @@ func (o *telemetry) flushReads(s *simulation) {
 
 // afterChange must be called after replica i has changed.
 func (o *telemetry) afterChange(s *simulation, i int32) {
+	if len(o.eager) > 0 {
+		o.sampleEager(s, i)
+	}
+}
+
+// sampleEager reads the fields of replica i that are always up to date.
+func (o *telemetry) sampleEager(s *simulation, i int32) {
 	if len(o.cut) > 0 && o.isCut(i) {
 		return
 	}
