@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"blis/pkg/llmtext"
@@ -95,5 +96,67 @@ func TestShortenedIDs(t *testing.T) {
 			t.Errorf("%s: ambiguous %v with %d decisions, want %v and %d", c.asked, q.ambiguous, len(q.decisions),
 				c.ambiguous, c.kept)
 		}
+	}
+}
+
+// TestHalfCachedCounts: prompts of which half was found in the cache count as cached, and help if the others lose more.
+func TestHalfCachedCounts(t *testing.T) {
+	a := New(header(1))
+	for i := range int64(20) {
+		o := served(string(rune('a'+i)), 0, i, 0)
+		o.CachedTokens = 50 - i%2
+		a.Outcome(&o, false)
+		v := &a.requests[i].verdict
+		v.judged, v.loss = true, float64(i%2)
+	}
+	want := Strength{Kind: StrengthCached, Met: 10, All: 10, OtherAll: 10}
+	if got := a.findStrengths(); len(got) != 1 || got[0] != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// TestRecomputedBehindStaleCaches: where the router saw a cache of 100 ms ago, a prompt of 100 tokens recomputes the 80
+// that others of the tenant find cached. What a later report said it would find, it does not recompute.
+func TestRecomputedBehindStaleCaches(t *testing.T) {
+	for age, want := range map[int64]int64{staleUS: 80, staleUS - 1: 0} {
+		a := New(header(1))
+		for i := range int64(11) {
+			o := served(string(rune('a'+i)), 0, i, 0)
+			if i > 0 {
+				o.CachedTokens = 80
+			}
+			a.Outcome(&o, false)
+		}
+		a.requests[0].routing.cacheAgeUS = age
+		a.measureRecomputed()
+		if got := a.requests[0].contention.recomputed; got != want {
+			t.Errorf("%d µs old: %d tokens, want %d", age, got, want)
+		}
+	}
+}
+
+// TestShareOfTheHeavyTenant: 90 and 30 of 150 computed prompt tokens are of the heavy tenant; cached ones do not count.
+func TestShareOfTheHeavyTenant(t *testing.T) {
+	a := New(header(1))
+	for i, c := range []struct {
+		tenant string
+		cached int64
+	}{{"heavy", 10}, {"calm", 70}, {"heavy", 70}} {
+		o := served(string(rune('a'+i)), 0, int64(i), 0)
+		o.Tenant, o.CachedTokens = c.tenant, c.cached
+		a.Outcome(&o, false)
+	}
+	a.stats.heavyTenant = a.names.number("heavy")
+	if a.computeStats(); a.stats.heavyPrompts != 0.8 {
+		t.Errorf("%v, want 0.8", a.stats.heavyPrompts)
+	}
+}
+
+// TestStatesOfMisses: only the states in which requests ended are listed.
+func TestStatesOfMisses(t *testing.T) {
+	got := waits(5, -1, 5, -1).Find().Loss.Missed
+	want := []Count{{stream.StateRejected, 2}}
+	if got.Incomplete != 2 || !slices.Equal(got.States, want) {
+		t.Errorf("%+v, want the states %v", got, want)
 	}
 }
