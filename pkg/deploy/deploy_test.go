@@ -24,6 +24,9 @@ func TestSettingsOfTargets(t *testing.T) {
 		{"llm-d", "routing={type: weighted, params: {queue-depth: 1.5, picker: weighted-random}}",
 			"- pluginRef: queue-scorer\n    weight: 1.5\n  - pluginRef: weighted-random-picker\n"},
 		{"llm-d", "routing={type: weighted, params: {prefix-affinity: 1}}", "# prefix-affinity matches blocks of the"},
+		{"llm-d", "routing={type: least-loaded, params: {load: inflight}}",
+			"- pluginRef: active-request-scorer\n    weight: 1\n  - pluginRef: max-score-picker\n"},
+		{"llm-d", "priority.type=slo-based", "# Priorities are those of InferenceObjectives, one for each SLO"},
 		{"llm-d", "routing.type=random", "- name: default\n  plugins:\n  - pluginRef: random-picker\n"},
 		{"llm-d", "routing.type=llm-d|admission.type=probabilistic-admitter", `"queueDepthThreshold":5`},
 		{"llm-d", "priority.type=slo-based|control_plane.flow_control={priority_bands: true, ttl_us: 1500000, " +
@@ -85,9 +88,60 @@ func TestUnmapped(t *testing.T) {
 
 // TestQuote: a shell reads a quoted text as it was.
 func TestQuote(t *testing.T) {
-	for text, want := range map[string]string{"a/b-1.0": "a/b-1.0", "": "''", "a b": "'a b'", "it's": `'it'\''s'`} {
+	for text, want := range map[string]string{"a/b-1.0": "a/b-1.0", "": "''", "a b": "'a b'", "it's": `'it'\''s'`,
+		"$a": "'$a'", "azAZ09": "azAZ09"} {
 		if got := quote(text); got != want {
 			t.Errorf("%q is quoted as %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestNotes: a note is there only if it is about a setting.
+func TestNotes(t *testing.T) {
+	text, err := Export("llm-d", load(t, "routing={type: weighted, params: {queue-depth: 1}}"))
+	if err != nil || strings.Contains(text, "# prefix-affinity") || strings.Contains(text, "# Priorities") {
+		t.Errorf("%v:\n%s", err, text)
+	}
+}
+
+// TestFlagsOf: all flags of an engine without settings, and of one with nearly all.
+func TestFlagsOf(t *testing.T) {
+	all := &cluster.Deployment{}
+	e := &all.Engine
+	e.TensorParallelSize, e.PipelineParallelSize, e.DataParallelSize, e.EnableExpertParallel = 2, 3, 4, true
+	e.MaxNumSeqs, e.MaxNumBatchedTokens, e.EnableChunkedPrefill, e.LongPrefillTokenThreshold = 5, 6, true, 7
+	e.AsyncScheduling, e.Preset, e.BlockSize, e.EnablePrefixCaching = true, "vllm-0.19", 8, true
+	e.NumGPUBlocksOverride, e.GPUMemoryUtilization, e.Watermark, e.MaxModelLen = 9, 0.5, 0.25, 10
+	e.DType, e.Quantization, e.KVCacheDType, e.EnforceEager = "bfloat16", "fp8", "fp8_e4m3", true
+	k := &all.Latency.Kernels
+	k.FuseAllReduceRMS, k.CUDAGraphMode, k.MaxCUDAGraphCaptureSize = new(true), "FULL", 11
+	for _, c := range []struct {
+		d    *cluster.Deployment
+		want string
+	}{
+		{&cluster.Deployment{}, "--max-num-seqs 0 --max-num-batched-tokens 0 --no-enable-chunked-prefill " +
+			"--no-async-scheduling --block-size 0 --no-enable-prefix-caching --gpu-memory-utilization 0 " +
+			"--scheduling-policy fcfs"},
+		{all, "--tensor-parallel-size 2 --pipeline-parallel-size 3 --data-parallel-size 4 --enable-expert-parallel " +
+			"--max-num-seqs 5 --max-num-batched-tokens 6 --enable-chunked-prefill --long-prefill-token-threshold 7 " +
+			"--async-scheduling --no-scheduler-reserve-full-isl --block-size 8 --enable-prefix-caching " +
+			"--num-gpu-blocks-override 9 --gpu-memory-utilization 0.5 --watermark 0.25 --max-model-len 10 " +
+			"--dtype bfloat16 --quantization fp8 --kv-cache-dtype fp8_e4m3 --enforce-eager --scheduling-policy fcfs " +
+			`--compilation-config '{"cudagraph_mode":"FULL","max_cudagraph_capture_size":11,` +
+			`"pass_config":{"fuse_allreduce_rms":true}}'`},
+	} {
+		if got := strings.Join(flagsOf(c.d, "fcfs"), " "); got != c.want {
+			t.Errorf("%s\nwant\n%s", got, c.want)
+		}
+	}
+}
+
+// TestReservesByDefault: from vLLM 0.19 on.
+func TestReservesByDefault(t *testing.T) {
+	for preset, want := range map[string]bool{"": false, "vllm-0.18": false, "vllm-0.19": true, "vllm-0.33": true,
+		"vllm-1.0": true, "sglang-0.5": false} {
+		if got := reservesByDefault(preset); got != want {
+			t.Errorf("%q: %v, want %v", preset, got, want)
 		}
 	}
 }
