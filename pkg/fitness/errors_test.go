@@ -54,8 +54,11 @@ func TestSpecErrors(t *testing.T) {
 		{"version: 1\nscore: '1'\nobjectives: {a: m.ttt.p99}", "fitness.yaml:3:17: objectives.a: unknown name"},
 		{"version: 1\nscore: '1'\nfeatures: {a: 'm.ttft.p99 +'}", "features.a: Syntax error"},
 	} {
-		if _, err := loadText(t, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+		_, err := loadText(t, c.text)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %s", c.text, err, c.want)
+		} else if strings.Contains(err.Error(), " of the text)") {
+			t.Errorf("%q: %v has no place in the file", c.text, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package fitness
 
 import (
 	"math"
+	"reflect"
 	"testing"
 
 	_ "blis/pkg/internal/fixedseed"
@@ -126,5 +127,31 @@ func TestIdealOf(t *testing.T) {
 		if got := r.idealOf(path); got != want {
 			t.Errorf("%s: %v, want %v", path, got, want)
 		}
+	}
+}
+
+// TestLossesOfSharedRun: another fitness, with other targets, may have judged the run before its losses are asked for.
+// Of the weighted requests 3·1 of 100 + 3·10 met their targets, and more would count if p50 were ideal.
+func TestLossesOfSharedRun(t *testing.T) {
+	f, err := loadText(t, `version: 1
+slo: {late: {ttft_ms: 5}}
+weights: {late: 3}
+score: m.goodput.ratio * ratio(20, m.ttft.p50)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := runOf(healthyMetrics(), nil)
+	run.values[ownTree][`cls["late"].goodput.met`], run.values[ownTree][`cls["late"].goodput.offered`] = 1, 10
+	result, err := f.Evaluate(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := f.Losses(run, result)
+	if len(want) != 2 || math.Abs(result.Value-0.25*3/130) > 1e-12 {
+		t.Fatalf("value %v, losses %+v", result.Value, want)
+	}
+	evaluate(t, "m.goodput.ratio", run)
+	if got := f.Losses(run, result); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
