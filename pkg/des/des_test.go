@@ -71,3 +71,22 @@ func TestQueueDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations a push and pop", n)
 	}
 }
+
+// TestFirstAndClone: the first event stays in the queue, and a copy keeps what is popped.
+func TestFirstAndClone(t *testing.T) {
+	var q Queue
+	for _, at := range []Time{5, 3, 4} {
+		q.Push(NewEvent(at, 0, at, 0))
+	}
+	c := q.Clone()
+	if first := q.First(); first.At != 3 || q.Len() != 3 || q.Pop() != first || q.Next() != 4 || c.Next() != 3 {
+		t.Errorf("first %+v, then at %d, in the copy %d", first, q.Next(), c.Next())
+	}
+	sum := Time(0)
+	for e := range c.All() {
+		sum += e.At
+	}
+	if sum != 12 {
+		t.Errorf("all events of the copy are at %d in sum, want 12", sum)
+	}
+}
