@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"blis/pkg/dist"
+	"blis/pkg/textio"
 )
 
 // poolText is a pool of clients with the given lines for windows of 600 s.
@@ -151,5 +152,54 @@ func TestEmpirical(t *testing.T) {
 	// A quarter and three quarters, each within four standard deviations.
 	if len(counts) != 2 || math.Abs(counts[3]/n-0.25) > 4*math.Sqrt(0.25*0.75/n) {
 		t.Errorf("drawn %v", counts)
+	}
+}
+
+// TestEmpiricalErrors: values are integers of at least 0, with weights of at least 0 that do not all vanish.
+func TestEmpiricalErrors(t *testing.T) {
+	for text, want := range map[string]string{"{0: 0.5, 2147483647: 1e9}": "", "{}": "",
+		"{1: -1}":  "the weight of 1 must be",
+		"{1: 2e9}": "the weight of 1 must be", "{1: NaN}": "the weight of 1 must be", "{1}": "the weight of 1 must be",
+		"{-1: 1}": "a value must be", "{1.5: 1}": "a value must be", "{2147483648: 1}": "a value must be",
+		"{1: 0, 2: 0}": "the weights add up to 0"} {
+		_, err := parseEmpirical(text)
+		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestWindows: a window without a pattern or a rate has no requests, and an extreme cv counts as 100.
+func TestWindows(t *testing.T) {
+	p := &textio.Position{Name: "in", Line: 1}
+	gap := func(line string) float64 {
+		t.Helper()
+		w, err := readWindow(p, line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.gaps == nil {
+			return 0
+		}
+		return w.gaps(dist.NewStream(1, "gap"))
+	}
+	if gap("0,1,1,,0,0") != 0 || gap("0,0,1,Gamma,0,0") != 0 || gap("0,1,1,Gamma,0,0") == 0 {
+		t.Error("a window without a pattern or a rate has requests, or one with both has none")
+	}
+	if a, b, c := gap("0,1,150,Weibull,0,0"), gap("0,1,100,Weibull,0,0"), gap("0,1,99,Weibull,0,0"); a != b || b == c {
+		t.Errorf("gaps %v, %v and %v", a, b, c)
+	}
+	for line, want := range map[string]string{"0,1,1,Gamma,0": "in:1: must have the 6 columns",
+		"-1,1,1,Gamma,0,0": "in:1: start must be a number", "0,x,1,Gamma,0,0": "in:1: rate must be a number",
+		"0,1,1e10,Gamma,0,0": "in:1: cv must be a number", "0,1,1,Gama,0,0": `in:1: unknown pattern "Gama"`} {
+		if _, err := readWindow(p, line); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+	for start, ok := range map[string]bool{"0": true, "600.5": true, "-5": false, "NaN": false, "x": false} {
+		_, err := readLengths(p, strings.NewReader(strings.Replace(plainDataset, `"0"`, `"`+start+`"`, 1)))
+		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "must be named by its start") {
+			t.Errorf("a window at %s: %v", start, err)
+		}
 	}
 }
