@@ -1,6 +1,10 @@
 package llmtext
 
-import "testing"
+import (
+	"math"
+	"strings"
+	"testing"
+)
 
 // The expected count is that of a tokenizer with the vocabularies cl100k and o200k, which
 // agree on this text.
@@ -30,6 +34,36 @@ func TestNameIsPlain(t *testing.T) {
 		"a ": "'a '", "": "", "token=x": "token =x", "a`b\n": `a'b\n`} {
 		if got := Name(name); got != want {
 			t.Errorf("Name(%q) is %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestLongNamesAreCut: to 48 characters with the mark, and what looks like a key to 12 of its own.
+func TestLongNamesAreCut(t *testing.T) {
+	words := strings.Repeat("ab-", 16)
+	for name, want := range map[string]string{words: words, words + "c": words[:47] + CutMark,
+		"id " + strings.Repeat("x", 32) + " end": "id xxxxxxxxxxxx~ end",
+		strings.Repeat("x", 31):                  strings.Repeat("x", 31),
+		words[:46] + "~ab":                       words[:46] + CutMark} {
+		if got := Name(name); got != want {
+			t.Errorf("Name(%q) is %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestNumbers: one decimal up to what rounds to 100.
+func TestNumbers(t *testing.T) {
+	for x, want := range map[float64]string{0: "0.0", 99.94: "99.9", 99.96: "100", 120.4: "120", -120.4: "-120"} {
+		if got := Number(x); got != want {
+			t.Errorf("%v is %s, want %s", x, got, want)
+		}
+	}
+	if half, none := Percent(0.5), Percent(math.NaN()); half != "50.0 %" || none != "-" {
+		t.Errorf("%s and %s", half, none)
+	}
+	for pieces, want := range map[int]int{0: 0, 1: 2, 25: 26, 26: 28} {
+		if got := Tokens([]byte(strings.Repeat(",", pieces))); got != want {
+			t.Errorf("%d pieces are %d tokens, want %d", pieces, got, want)
 		}
 	}
 }
