@@ -28,14 +28,19 @@ var envelope = []string{"anomalies", "artifacts", "candidates", "combined_score"
 // fitnessFile writes a fitness file that uses all features.
 func fitnessFile(t *testing.T) string {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "fitness.yaml")
-	text := `version: 1
+	return fileOf(t, `version: 1
 slo: {critical: {ttft_ms: 250}}
 gates: [{name: 'token=secret', expr: served(m.ttft.p99) < 300}, {name: '# served', expr: m.requests.completed > 2}]
 score: wmean(1, m.goodput.ratio, 1, ratio(base.e2e.p99, m.e2e.p99))
 objectives: {fast: -served(m.ttft.p99), fair: m.fairness.jain}
 features: {hits: m.kv.prefix_hit_ratio, ITL: m.itl.p99}
-`
+`)
+}
+
+// fileOf writes a fitness file.
+func fileOf(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "fitness.yaml")
 	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,9 @@ type run struct {
 	outcomes []stream.Outcome
 	until    stream.Micros
 	beyond   int64
+	// config is the configuration in the header, more are lines behind the outcomes.
+	config any
+	more   []string
 }
 
 // fill adds everything that the run contains to a, including all inter-token gaps.
@@ -70,6 +73,7 @@ func (r *run) data(t interface{ Fatal(...any) }) []byte {
 					Trace:        r.trace,
 					Workload:     stream.Source{Tool: "blis-gen", Seed: 7},
 					ConfigDigest: strings.Repeat("cd", 32),
+					Config:       r.config,
 				},
 			},
 		),
@@ -83,6 +87,9 @@ func (r *run) data(t interface{ Fatal(...any) }) []byte {
 		if r.trace != "minimal" {
 			check(w.Outcome(o))
 		}
+	}
+	for _, line := range r.more {
+		check(w.Raw([]byte(line)))
 	}
 	check(w.Any(&metrics.Record{Kind: stream.KindMetrics, Raw: *a.Raw()}))
 	check(w.End(&stream.End{Requests: counts, WorkloadDigest: strings.Repeat("ef", 32)}))

@@ -1,11 +1,17 @@
 package summarize
 
 import (
+	"bytes"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
+	"blis/pkg/attribution"
+	"blis/pkg/deploy"
+	"blis/pkg/figures"
 	"blis/pkg/metrics"
+	"blis/pkg/report"
 	"blis/pkg/stream"
 )
 
@@ -97,6 +103,135 @@ func TestReplicaShares(t *testing.T) {
 	}{{replicas(30, 70), "30"}, {replicas(30, 70), "70"}, {replicas(5), "100"}, {replicas(), "-"}, {replicas(), "-"}} {
 		if got := replicaShares(c.column); !strings.Contains(got, c.want) {
 			t.Errorf("%q, want %q in it", got, c.want)
+		}
+	}
+}
+
+// TestNamesOfCandidates: of several configurations, one with several runs is named by its policies, others by their
+// runs.
+func TestNamesOfCandidates(t *testing.T) {
+	run := func(name, config string) *runDoc {
+		key := stream.SimulationKey{Policy: strings.Repeat("ab", 32)}
+		return &runDoc{name: name, summary: &summary{header: &stream.Header{Run: &stream.RunHeader{Key: key,
+			ConfigDigest: config}}}}
+	}
+	for _, c := range []struct {
+		runs []*runDoc
+		want string
+	}{{[]*runDoc{run("a", "x"), run("b", "y"), run("c", "x")}, "policy abababababab, b"},
+		{[]*runDoc{run("a", "x"), run("b", "x")}, "a"}, {[]*runDoc{run("a", "x"), run("b", "y")}, "a, b"}} {
+		r := &analysis{runs: c.runs}
+		r.groupByConfiguration()
+		var got []string
+		for _, c := range r.candidates {
+			got = append(got, c.name)
+		}
+		if names := strings.Join(got, ", "); names != c.want {
+			t.Errorf("%s, want %s", names, c.want)
+		}
+	}
+}
+
+// TestExamplesHaveTheirPatterns: the first pattern explains one of the worst requests, none the other.
+func TestExamplesHaveTheirPatterns(t *testing.T) {
+	c := attribution.Conditions()[0]
+	d := &Document{}
+	d.explain(&report.Input{}, &attribution.Findings{Patterns: []attribution.Pattern{{Condition: c}},
+		Worst: []attribution.Example{{Request: "a"}, {Request: "b", Pattern: -1}}})
+	if len(d.Examples) != 2 || !strings.HasPrefix(d.Examples[0].Feedback, c.Name+": ") ||
+		d.Examples[1].Feedback != "no pattern explains it" {
+		t.Errorf("%+v", d.Examples)
+	}
+}
+
+// TestNothingToTry: a run without outcomes has no findings, and so no hints.
+func TestNothingToTry(t *testing.T) {
+	for _, x := range []*runDoc{{summary: &summary{}}, {summary: &summary{narrative: &narrative{}}}} {
+		r := &analysis{options: &Options{Try: "w.jsonl"}, candidates: []*candidate{{runs: []*runDoc{x}}}}
+		if err := r.tryHints(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestTablesIgnoreDecisions: only texts explain decisions.
+func TestTablesIgnoreDecisions(t *testing.T) {
+	r := story()
+	r.more = []string{`{"kind":"decision","id":"dec-1","stage":"admission","at_us":1000000,"request":"a",` +
+		`"verdict":"admit","score":0,"candidates":1}`}
+	for _, format := range []string{"table", "csv", "text"} {
+		if _, err := summarize(r.data(t), Options{Format: format}); err != nil {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+}
+
+// TestConfigurationIsExported: each target has a file or says why not; a configuration that cannot be read is the same
+// error for each.
+func TestConfigurationIsExported(t *testing.T) {
+	r := story()
+	r.config = map[string]any{"deployments": 5}
+	d, _ := document(t, r.data(t), Options{})
+	if got := d.ConfigForDeployment; len(got.Errors) != len(deploy.Targets) || len(got.Files) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestLoadOfWorkload: the load on the built-in cluster.
+func TestLoadOfWorkload(t *testing.T) {
+	var b bytes.Buffer
+	w := stream.NewWriter(&b, true)
+	if err := w.Header(&stream.Header{Stream: stream.StreamWorkload, Tool: "blis-gen", Version: "0.1.0"}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(5) {
+		if err := w.Request(&stream.Request{ID: string(rune('a' + i)), ArrivalUS: stream.Micros(i * 1_000_000),
+			InputTokens: 100, OutputTokens: 10, DeadlineUS: stream.Never}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.End(&stream.End{}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	d, _ := document(t, b.Bytes(), Options{Cluster: new(string)})
+	if d.Workload == nil || d.Workload.Load == nil || d.Workload.Load.Offered == nil {
+		t.Errorf("%+v", d.Workload)
+	}
+}
+
+// TestMergeHasNoOther: each of these flags is an error with --merge, and none of them is set by default.
+func TestMergeHasNoOther(t *testing.T) {
+	if err := (&Options{Merge: true}).checkMerge(); err != nil {
+		t.Error(err)
+	}
+	for flag, o := range map[string]Options{"baseline": {Baseline: []string{"a"}}, "parent": {Parent: []string{"a"}},
+		"html": {HTML: "a.html"}, "plot": {Plot: "a"}, "perfetto": {Perfetto: "a.json"}, "try": {Try: "w"},
+		"cluster": {Cluster: new(string)}} {
+		if err := o.checkMerge(); err != nil {
+			t.Errorf("--%s without --merge: %v", flag, err)
+		}
+		o.Merge = true
+		want := "--" + flag + " has no effect with --merge"
+		if err := o.checkMerge(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("--%s: %v", flag, err)
+		}
+	}
+}
+
+// TestFiguresOfSelection: figures have the selected requests alone.
+func TestFiguresOfSelection(t *testing.T) {
+	for _, c := range []struct {
+		where, from string
+		want        int
+	}{{"", "", 4}, {"tenant == 't1'", "", 2}, {"", "3s", 2}, {"tenant == 't1'", "3s", 1}} {
+		o := options(t, c.where, c.from, "", "text")
+		o.Plot = figures.Charts.Names()[0]
+		r := &analysis{options: &o}
+		if err := r.read(t.Context(), bytes.NewReader(story().data(t))); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(r.runs[0].collector().Rows()); got != c.want {
+			t.Errorf("where %q from %q: %d requests, want %d", c.where, c.from, got, c.want)
 		}
 	}
 }
