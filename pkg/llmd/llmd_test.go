@@ -248,3 +248,46 @@ flowControl: {maxRequests: 1k}
 	same(t, "flow control", r.Flow, &Flow{Order: defaultOrder, Fairness: defaultFairness, Capacity: 1000,
 		TTLUS: 60000000, Detector: policy.Spec{Type: defaultDetector}})
 }
+
+// TestConditions: each is a metric and a number, and no metric is there twice.
+func TestConditions(t *testing.T) {
+	for list, ok := range map[string]bool{"[{metric: waiting-queue, maxValue: 3}]": true, "5": false,
+		"[{metric: waiting-queue, maxValue: many}]": false, "[{metric: waiting-queue, maxValue: null}]": false,
+		"[{metric: 7, maxValue: 3}]": false, "[waiting-queue]": false,
+		"[{metric: waiting-queue, maxValue: 3, more: 4}]":                                     false,
+		"[{metric: waiting-queue, maxValue: 3}, {metric: waiting-queue, maxValue: 4}]":        false,
+		"[{metric: waiting-queue, maxValue: 3}, {metric: kv-cache-utilization, maxValue: 1}]": true} {
+		_, _, err := read(t, head+"- type: utilization-filter\n  parameters: {conditions: "+list+"}\n"+tail+
+			"  - pluginRef: utilization-filter\n")
+		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "must be a list of a metric and") {
+			t.Errorf("%s: error %v", list, err)
+		}
+	}
+}
+
+// TestDefaultsOfPlugins: a picker of one endpoint and a detector without parameters are those without any, and limits
+// of bytes are a warning.
+func TestDefaultsOfPlugins(t *testing.T) {
+	r, warnings, err := read(t, head+"- type: max-score-picker\n  parameters: {maxNumOfEndpoints: 1}\n"+
+		"- type: utilization-detector\n"+tail+"  - pluginRef: max-score-picker\n"+gate+
+		"flowControl: {maxBytes: 1Gi, saturationDetector: {pluginRef: utilization-detector}}\n")
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "flowControl.maxBytes has no effect") {
+		t.Fatal(err, warnings)
+	}
+	if picker := r.Routing.Of[2]; picker.Type != "max-score-picker" || picker.Params != nil || r.Flow.Capacity != 0 {
+		t.Errorf("%+v, %+v", picker, r.Flow)
+	}
+	if text := r.Text(nil); strings.Contains(text, "\n  maxRequests:") {
+		t.Errorf("no limit is written:\n%s", text)
+	}
+}
+
+// TestQuantity: suffixes of Kubernetes.
+func TestQuantity(t *testing.T) {
+	for s, want := range map[string]float64{"0": 0, "7": 7, "1.5k": 1500, "2M": 2e6, "3G": 3e9, "1T": 1e12, "2Ki": 2048,
+		"1Mi": 1 << 20, "1Gi": 1 << 30, "1Ti": 1 << 40, "-1": -1, "k": -1, "1m": -1} {
+		if x, ok := quantity(s); ok != (want >= 0) || ok && x != want {
+			t.Errorf("%s: %v, %v, want %v", s, x, ok, want)
+		}
+	}
+}
