@@ -227,12 +227,57 @@ func TestBlockLength(t *testing.T) {
 	if length, enough := BlockLength(trend); enough || length != 100 {
 		t.Errorf("blocks for a trend have length %d, enough %v", length, enough)
 	}
-	for _, x := range [][]float64{nil, {1}, {2, 2, 2, 2, 2, 2}, {1, 2, 1}} {
+	if length, enough := BlockLength(trend[:9]); enough || length != 1 {
+		t.Errorf("blocks for nine values have length %d, enough %v", length, enough)
+	}
+	for _, x := range [][]float64{nil, {1}, {2, 2, 2, 2, 2, 2}, {1, 2, 1}, make([]float64, 1000)} {
 		if length, enough := BlockLength(x); length != 1 || !enough {
 			t.Errorf("%v: blocks have length %d, enough %v", x, length, enough)
 		}
 	}
 	if length, _ := BlockLength(autoregressive(3*maxSeriesLength, 0.5, random)); length > 600 {
 		t.Errorf("blocks for a long series have length %d", length)
+	}
+}
+
+// TestMissingEstimates: an interval may lack 5 % of the estimates, and needs two blocks and one estimate.
+func TestMissingEstimates(t *testing.T) {
+	for _, c := range []struct {
+		n, missing, blocks int
+		want               bool
+	}{{1000, 50, 2, true}, {1000, 51, 2, false}, {1000, 0, 1, false}, {1, 0, 2, true}, {0, 0, 2, false}} {
+		estimates := make([]float64, c.n)
+		for i := range c.missing {
+			estimates[i] = math.NaN()
+		}
+		r := NewResampling(c.blocks, 1, 1, func(int) int { return 0 })
+		if _, ok := r.Interval(estimates); ok != c.want {
+			t.Errorf("%+v: %v", c, ok)
+		}
+	}
+}
+
+// TestLongSeriesAreAveraged: a series of maxSeriesLength values is analyzed as it is, and in groups of 4, 16, …; one of
+// a value more in groups of 2, 8, …. That makes a difference for some series.
+func TestLongSeriesAreAveraged(t *testing.T) {
+	longest := func(series []float64, first int) (length int) {
+		for size := first; len(series)/size >= minSeriesLength; size *= 4 {
+			length = max(length, size*ruleLength(centeredMeans(series, size)))
+		}
+		return length
+	}
+	differ := map[int]bool{}
+	for _, phi := range []float64{0.1, 0.2, 0.3, 0.4} {
+		all := autoregressive(maxSeriesLength+1, phi, rand.New(rand.NewPCG(5, 6)))
+		for first, series := range map[int][]float64{1: all[:maxSeriesLength], 2: all} {
+			want := longest(series, first)
+			if got, _ := BlockLength(series); got != want {
+				t.Errorf("phi %g, %d values: blocks of %d, want %d", phi, len(series), got, want)
+			}
+			differ[first] = differ[first] || want != longest(series, 3-first)
+		}
+	}
+	if !differ[1] || !differ[2] {
+		t.Errorf("the groups make no difference: %v", differ)
 	}
 }

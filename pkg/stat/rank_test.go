@@ -2,6 +2,7 @@ package stat
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -15,6 +16,9 @@ func TestRanksByHand(t *testing.T) {
 		if !ok || math.Abs(got-want) > 1e-12 {
 			t.Errorf("%s is %v (%v), want %v", what, got, ok, want)
 		}
+	}
+	if got := ranks([]float64{30, 10, 20, 10}); !slices.Equal(got, []float64{4, 1.5, 3, 1.5}) {
+		t.Errorf("ranks %v", got)
 	}
 	rho, ok := Spearman(x, y)
 	near("Spearman", rho, ok, 4.5/math.Sqrt(4.5*5))

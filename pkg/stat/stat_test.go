@@ -205,3 +205,38 @@ func TestTQuantile(t *testing.T) {
 		}
 	}
 }
+
+// TestTQuantileByHand: the terms of the expansion. z = 1, v = 1: 1 + 2/4 + 24/96 + 24/384. z = 2, v = 1/2: 2 + 10/2 +
+// 294/24 + 1098/48.
+func TestTQuantileByHand(t *testing.T) {
+	for _, c := range []struct{ v, z, want float64 }{{1, 1, 1.8125}, {0.5, 2, 42.125}} {
+		if got := tQuantile(c.v, c.z); got != c.want {
+			t.Errorf("%g degrees of freedom at %g: %v, want %v", c.v, c.z, got, c.want)
+		}
+	}
+}
+
+// TestHistogramGrows: to values at the ends of its array, and just beyond.
+func TestHistogramGrows(t *testing.T) {
+	for _, v := range []int64{0, 1023, 1024, 2047, 2048, denseLimit - 1, denseLimit} {
+		var h Histogram
+		h.Add(v, 3)
+		if s := h.Sorted(); h.Sum() != 3*v || len(s) != 1 || s.Max() != v {
+			t.Errorf("%d three times: %v, sum %d", v, s, h.Sum())
+		}
+	}
+}
+
+// TestQuantileAmong: of five values, p50 is the third and p60 lies between the third and the fourth.
+func TestQuantileAmong(t *testing.T) {
+	for _, c := range []struct {
+		percent, known int64
+		want           float64
+		ok             bool
+	}{{50, 3, 20, true}, {50, 2, 0, false}, {60, 4, 24, true}, {60, 3, 0, false}, {100, 5, 40, true}, {0, 1, 0, true}} {
+		x, ok := QuantileAmong(5, c.percent, c.known, func(i int64) float64 { return float64(10 * i) })
+		if x != c.want || ok != c.ok {
+			t.Errorf("%+v: %v, %v", c, x, ok)
+		}
+	}
+}
