@@ -58,6 +58,18 @@ func TestFairStories(t *testing.T) {
 	}
 }
 
+// TestAlone: a transfer alone has the lower of the two bandwidths, after its latency.
+func TestAlone(t *testing.T) {
+	for _, c := range []struct {
+		out, in, bytes float64
+		want           des.Time
+	}{{10, 4, 4000, 101}, {4, 10, 4001, 102}, {1, 1, 0, 100}} {
+		if got := NewFair(100, c.out, c.in, 1, 1).Alone(c.bytes); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
+
 // TestFairRandom compares random transfers with the same rule in exact fractions. The ends are equal, though the
 // product counts in float64.
 func TestFairRandom(t *testing.T) {
