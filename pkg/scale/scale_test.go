@@ -19,6 +19,8 @@ func TestForMean(t *testing.T) {
 		{"one that loads has the target when it shrinks: (0.2 + 0.6) / 2 / 0.6 · 2 = 1.33",
 			Fleet{Values: []float64{0.2}, Loading: 1}, 2},
 		{"and 0 when it grows: 1.8 / 3 / 0.6 is the target", Fleet{Values: []float64{0.9, 0.9}, Loading: 1}, 3},
+		{"one that does not run counts 0 when it grows: 6.9 / 11 / 0.6 is inside the tolerance",
+			Fleet{Values: []float64{0.69, 0.69, 0.69, 0.69, 0.69, 0.69, 0.69, 0.69, 0.69, 0.69}, Provisioning: 1}, 11},
 		{"without values there is no change", Fleet{Loading: 2, Provisioning: 1}, 3},
 		{"shrinking ignores those that do not run: 0.15 / 0.6 · 4 = 1",
 			Fleet{Values: []float64{0.15, 0.15, 0.15, 0.15}, Provisioning: 2}, 1},
@@ -100,5 +102,29 @@ func TestWarmup(t *testing.T) {
 		if got := 1000 * w.At(c.ageUS); got < c.want-1e-6 || got > c.want+1e-6 {
 			t.Errorf("curve %d at %d µs: %.9g, want %.9g", c.curve, c.ageUS, got, c.want)
 		}
+	}
+}
+
+// TestLimitsOfPeriods: a replica in 10 s and three in 30 s, of which the smaller number holds. What changed 10 s ago is
+// in the longer period only.
+func TestLimitsOfPeriods(t *testing.T) {
+	s := NewScaler(Behavior{Up: Direction{Select: selectMin, Limits: []Limit{{Replicas: 1, PeriodUS: 10e6},
+		{Replicas: 3, PeriodUS: 30e6}}}})
+	current := 4
+	for _, c := range []struct{ atS, want int }{{0, 5}, {9, 5}, {10, 6}, {20, 7}, {29, 7}, {30, 8}} {
+		got := s.Next(int64(c.atS)*1e6, current, 100)
+		if got != c.want {
+			t.Errorf("at %d s: %d, want %d", c.atS, got, c.want)
+		}
+		s.Changed(int64(c.atS)*1e6, got-current)
+		current = got
+	}
+}
+
+// TestFirstReplica: no limit holds it up, and it is one.
+func TestFirstReplica(t *testing.T) {
+	s := NewScaler(Behavior{Up: Direction{Limits: []Limit{{Percent: 100, PeriodUS: 15e6}}}})
+	if got := s.Next(0, 0, 5); got != 1 {
+		t.Errorf("%d replicas, want 1", got)
 	}
 }
