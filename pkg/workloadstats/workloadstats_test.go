@@ -256,3 +256,32 @@ func TestPrefixHits(t *testing.T) {
 		}
 	})
 }
+
+// TestTimelineOfDays: three days are kept in minutes, and 36 buckets of two hours are the most below 60.
+func TestTimelineOfDays(t *testing.T) {
+	const day = 86_400_000_000
+	d := describeArrivals([]stream.Micros{0, 1, 3*day - 1})
+	if got := d.Timeline; got.BucketS != 7200 || len(got.Counts) != 36 || got.Counts[0] != 2 || got.Counts[35] != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestRatesOfTimeline: the last bucket is not complete.
+func TestRatesOfTimeline(t *testing.T) {
+	low, high, ok := (&Timeline{BucketS: 2, Counts: []int64{4, 8, 6, 1}}).Rates()
+	if low != 2 || high != 4 || !ok {
+		t.Errorf("%v to %v, %v", low, high, ok)
+	}
+	for _, few := range [][]int64{nil, {7}} {
+		if _, _, ok := (&Timeline{BucketS: 2, Counts: few}).Rates(); ok {
+			t.Errorf("%v has rates", few)
+		}
+	}
+}
+
+// TestZerosDoNotVary: values that are all 0 have no variation.
+func TestZerosDoNotVary(t *testing.T) {
+	if d := distribution([]int64{0, 0}, 1); d.CV != 0 || d.Mean != 0 || d.Count != 2 {
+		t.Errorf("%+v", d)
+	}
+}
