@@ -226,7 +226,7 @@ func TestStoreMatchesPlain(t *testing.T) {
 	}
 	for seed := range uint64(400) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		tree, policy, total := kv.NewTree(), Evictions[seed%4], 6+random.IntN(40)
+		tree, policy, total := kv.NewTree(), Evictions[seed%4], 5+random.IntN(1+int(seed%40))
 		s, p := NewStore(tree, total, policy), &plain{policy: policy, total: total}
 		s.Growers(func(int32) { t.Fatal("no user grows") })
 		var active [users]user

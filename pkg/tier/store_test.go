@@ -118,3 +118,72 @@ func TestNodes(t *testing.T) {
 		t.Errorf("%d nodes; want %d", table.used, len(want))
 	}
 }
+
+// TestGrow: a user grows that has used blocks, where no other grows and no block comes after its next one. What it has
+// added is known when it stops, and extends its last run if that is ready.
+func TestGrow(t *testing.T) {
+	tree := kv.NewTree()
+	path := tree.Resolve(nil, []kv.Segment{{ID: "a", Tokens: 20}}, 20, "a")
+	tail := path[len(path)-1].Node
+	s := NewStore(tree, 9, "lru")
+	s.Growers(func(int32) {})
+	var u, other, arc User
+	if _, ok := s.Grow(1, &u, path, 10, 2); ok {
+		t.Error("a user grows that has used nothing")
+	}
+	missing, ok := s.Offer(&u, path, 10, 0, 3)
+	if !ok || Blocks(missing) != 3 {
+		t.Fatalf("%v are missing, room %v", missing, ok)
+	}
+	s.Stored(missing)
+	s.numberOf(&other)
+	for _, from := range []int32{1, 2} {
+		if _, ok := s.Grow(1, &u, path, 10, from); ok {
+			t.Errorf("it grows from block %d on", from)
+		}
+	}
+	if node, ok := s.Grow(1, &u, path, 10, 3); !ok || node != tail {
+		t.Fatalf("it does not grow: %v, %v", node, ok)
+	}
+	if _, ok := s.Grow(2, &other, path, 10, 3); ok {
+		t.Error("two users grow in a node")
+	}
+	s.Add(2)
+	s.Added(1)
+	s.StopGrowing(&u, tail, 3, 4, 5)
+	if n, busy := s.Lookup(path, 10, 0, 9); n != 5 || !busy {
+		t.Errorf("%d blocks, busy %v", n, busy)
+	}
+	if r := s.head(tail); s.runs[r].Lo != 2 || s.runs[r].Hi != 4 {
+		t.Errorf("the first run is %+v, want blocks 2 and 3", s.runs[r])
+	}
+	s.Stored([]Extent{{tail, 4, 5}})
+	if n, busy := s.Lookup(path, 10, 0, 9); n != 5 || busy {
+		t.Errorf("%d blocks, busy %v", n, busy)
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	if s.Leave(&u); u.Used() || s.Check() != nil {
+		t.Errorf("a user that has left: %+v, %v", u, s.Check())
+	}
+	s = NewStore(tree, 9, "arc")
+	s.numberOf(&arc)
+	if _, ok := s.Grow(1, &arc, path, 10, 3); ok {
+		t.Error("a user grows in a store that does not evict by lru")
+	}
+}
+
+// TestCheckCountsGhosts: a store for two blocks remembers at most four that it evicted.
+func TestCheckCountsGhosts(t *testing.T) {
+	tree := kv.NewTree()
+	node := tree.Resolve(nil, []kv.Segment{{ID: "a", Tokens: 90}}, 90, "a")[0].Node
+	for ghosts, ok := range map[int32]bool{4: true, 5: false} {
+		s := NewStore(tree, 2, "arc")
+		a := s.eviction.(*adaptive)
+		a.ghosts.insert(Extent{node, 0, ghosts}, ready, a.ghosts.rankIn(once, 1, true))
+		if err := s.Check(); (err == nil) != ok {
+			t.Errorf("%d ghosts: %v", ghosts, err)
+		}
+	}
+}
