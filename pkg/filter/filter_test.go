@@ -223,3 +223,15 @@ func BenchmarkFilter(b *testing.B) {
 		}
 	}
 }
+
+// TestZeroIsPresent: a time or an index of 0 is one, and a count that may be absent is there from 1 on.
+func TestZeroIsPresent(t *testing.T) {
+	o := completed()
+	o.AdmittedUS, o.Replica, o.Redirects, o.TransferBlocks = 0, 0, 1, 0
+	for src, want := range map[string]bool{"admitted_us == 0": true, "replica == 0": true, "redirects == 1": true,
+		"transfer_blocks == 0 || transfer_blocks != 0": false} {
+		if got := keeps(t, src, o); got != want {
+			t.Errorf("%s keeps it: %v", src, got)
+		}
+	}
+}
