@@ -78,3 +78,57 @@ func TestArrivalTiesAreOrderedByNumber(t *testing.T) {
 		}
 	}
 }
+
+// TestGapsOfCompletedRequests: the mean ITL follows from times if all gaps are those of completed requests: two of
+// three tokens, none of one token, and none of requests that were rejected or are of another run.
+func TestGapsOfCompletedRequests(t *testing.T) {
+	run := []*Request{{Output: 3, State: Completed}, {Output: 1, State: Completed}, {Output: 9, State: Rejected}, nil}
+	other := []*Request{{}, {}, {}, {Arrival: 7, Output: 5, State: Completed}}
+	b := New(func(int) int { return 0 }, run, other)
+	for gaps, want := range map[int64]bool{1: false, 2: true, 3: false, 4: false} {
+		raw := &metrics.Raw{ITL: &metrics.Distribution{Count: gaps}}
+		if got := b.Run(0, raw).allITL; got != want {
+			t.Errorf("%d gaps: %v", gaps, got)
+		}
+	}
+	if b.Run(0, &metrics.Raw{}).allITL {
+		t.Error("without ITL there are all gaps")
+	}
+}
+
+// TestBlocksAreOfValuesToo: runs that are equal have no differences, and their times still need long blocks.
+func TestBlocksAreOfValuesToo(t *testing.T) {
+	var run []*Request
+	for i := range int64(1000) {
+		run = append(run, &Request{Arrival: 5 + i, TTFT: i, E2E: 3000, State: Completed})
+	}
+	b := New(func(int) int { return 0 }, run, run)
+	if b.LongEnough || b.Blocks() != 10 || b.SpanUS() != 999 {
+		t.Errorf("%d blocks, long enough %v, over %d µs", b.Blocks(), b.LongEnough, b.SpanUS())
+	}
+}
+
+// TestRequestOfOutcome: times that are equal are no time apart, and an unknown state is none.
+func TestRequestOfOutcome(t *testing.T) {
+	o := &stream.Outcome{State: "lost", ArrivalUS: 5, FirstTokenUS: 5, CompletedUS: 4, AdmittedUS: 5,
+		ScheduledUS: stream.Never}
+	q := NewRequest(o, nil)
+	if q.TTFT != 0 || q.E2E != Missing || q.State != 0 || q.State.String() != "absent" || !q.Admitted || q.Scheduled ||
+		q.HasTargets {
+		t.Errorf("%+v", q)
+	}
+}
+
+// TestOneRequestWithTarget: it alone counts. If none has a target, all do.
+func TestOneRequestWithTarget(t *testing.T) {
+	run := []*Request{{TTFT: 5000, E2E: 9000, State: Completed}, {Arrival: 1, TTFT: 7000, E2E: 9000, State: Completed}}
+	next := -1
+	r := New(func(n int) int { next++; return next % n }, run).Run(0, &metrics.Raw{UntilUS: 10_000})
+	for promised, want := range map[int32][2]float64{1: {1, 7}, 2: {2, 6}} {
+		values := r.Targeted("ttft", r.All(), true, func(i int32) bool { return i == promised })
+		n, mean := values["targeted.ttft.count"][0], values["targeted.ttft.mean"][0]
+		if n != want[0] || mean != want[1] {
+			t.Errorf("request %d has a target: %v requests with a mean of %v, want %v", promised, n, mean, want)
+		}
+	}
+}
