@@ -245,3 +245,85 @@ func TestShort(t *testing.T) {
 		}
 	}
 }
+
+// TestLogTicks: a tick at each digit between the ends, and labels at 1, 2 and 5 below a factor of 500, else at 1.
+func TestLogTicks(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		ticks     int
+		labels    string
+	}{{2, 100, 18, "2 5 10 20 50 100"}, {1, 1000, 28, "1 10 100 1000"}, {2, 1000, 27, "10 100 1000"},
+		{30, 40, 2, ""}} {
+		ticks := logTicks(c.low, c.high)
+		var labels []string
+		for _, tick := range ticks {
+			if tick.Label != "" {
+				labels = append(labels, tick.Label)
+			}
+		}
+		if got := strings.Join(labels, " "); len(ticks) != c.ticks || got != c.labels {
+			t.Errorf("%v to %v: %d ticks, labels %s, want %d, %s", c.low, c.high, len(ticks), got, c.ticks, c.labels)
+		}
+	}
+}
+
+// TestBetween: on a line from (2, 0) to (12, 5), at its ends too, but for rounding.
+func TestBetween(t *testing.T) {
+	for _, c := range []struct {
+		at, want float64
+		ok       bool
+	}{{1, 0, false}, {2, 0, true}, {4, 1, true}, {12, 5, true}, {12 + 1e-10, 5, true}, {12.1, 5, false}} {
+		y, ok := between([]Point{{X: 2, Y: 0}, {X: 12, Y: 5}}, c.at, false)
+		if ok != c.ok || ok && math.Abs(y-c.want) > 1e-12 {
+			t.Errorf("at %v: %v, %v, want %v, %v", c.at, y, ok, c.want, c.ok)
+		}
+	}
+}
+
+// TestLegendHasEachLineOnce: also one with a gap. A text without columns has no line for their names.
+func TestLegendHasEachLineOnce(t *testing.T) {
+	c := Chart{Lines: []Line{{Name: "whole", Points: []Point{{X: 0, Y: 1}, {X: 4, Y: 2}}},
+		{Name: "parted", Points: []Point{{X: 0, Y: 1}, {X: 1, Y: 2}, {X: 2, Y: math.NaN()}, {X: 3, Y: 1},
+			{X: 4, Y: 2}}}}}
+	var svg bytes.Buffer
+	if err := c.SVG(&svg); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(svg.String(), ">parted<"); n != 1 {
+		t.Errorf("%d times in the legend", n)
+	}
+	text, err := c.Text(0, false)
+	if err != nil || !strings.HasSuffix(text, "\n\n ──  whole \n **  parted\n") {
+		t.Errorf("error %v, text %q", err, text)
+	}
+}
+
+// TestSample: a line from (2, 0) to (12, 10) in three columns.
+func TestSample(t *testing.T) {
+	l := Line{Points: []Point{{X: 2, Y: 0}, {X: 12, Y: 10}}}
+	if got := fmt.Sprint(l.sample(2, 12, 3, false)); got != "[0 5 10]" {
+		t.Error(got)
+	}
+}
+
+// TestMarks: circles and crosses have the color of their line, and differ.
+func TestMarks(t *testing.T) {
+	draw := func(mark Mark) string {
+		t.Helper()
+		c := Chart{Lines: []Line{{Points: []Point{{X: 0, Y: 1, Mark: mark}, {X: 4, Y: 2, Mark: mark}}}}}
+		var svg bytes.Buffer
+		if err := c.SVG(&svg); err != nil {
+			t.Fatal(err)
+		}
+		return svg.String()
+	}
+	none, circles, crosses := draw(0), draw(Circle), draw(Cross)
+	for _, marked := range []string{circles, crosses} {
+		if strings.Count(marked, "#1F77B4") <= strings.Count(none, "#1F77B4") {
+			t.Errorf("no marks in the color of the line:\n%s", marked)
+		}
+	}
+	if circles == crosses {
+		t.Error("circles are crosses")
+	}
+}
