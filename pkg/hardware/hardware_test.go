@@ -192,3 +192,29 @@ func TestInvalidFiles(t *testing.T) {
 		t.Errorf("no directory: error %v", err)
 	}
 }
+
+// TestBoundsOfFacts: a fact may be at its bound, and not beyond.
+func TestBoundsOfFacts(t *testing.T) {
+	for _, x := range []struct {
+		old, at, beyond string
+	}{
+		{"memory_gib: 64", "memory_gib: 0.001", "memory_gib: 0.0009"},
+		{"memory_gib: 64", "memory_gib: 1e6", "memory_gib: 1.1e6"},
+		{"memory_gib: 64", "memory_gib: 64\n    link_gb_per_s: 1e9", "memory_gib: 64\n    link_gb_per_s: 1.1e9"},
+		{"memory_gib: 64", "memory_gib: 64\n    tdp_w: 1e6", "memory_gib: 64\n    tdp_w: 1.1e6"},
+		{"bf16: 100", "bf16: 1e9", "bf16: 1.1e9"},
+		{"bf16: 100", "bf16: 100, fp8: 1e9", "bf16: 100, fp8: 1.1e9"},
+		{"memory: 0.5", "memory: 1", "memory: 1.01"},
+		{"memory: 0.5", "link: 1", "link: 1.01"},
+		{"memory: 0.5", "past: 0.001", "past: 0.0009"},
+		{"memory: 0.5", "compute: 0.001", "compute: 0.0009"},
+		{"sequence_us: 0", "sequence_us: 1e9", "sequence_us: 1.1e9"},
+	} {
+		for _, text := range []string{x.at, x.beyond} {
+			_, err := Open(write(t, map[string]string{"a.yaml": strings.Replace(ownGPU, x.old, text, 1)}))
+			if ok := text == x.at; (err == nil) != ok || !ok && !strings.Contains(err.Error(), "must be between") {
+				t.Errorf("%s: error %v", text, err)
+			}
+		}
+	}
+}

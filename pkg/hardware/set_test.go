@@ -2,6 +2,7 @@ package hardware
 
 import (
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -129,6 +130,8 @@ func TestInvalidSets(t *testing.T) {
 		{"beta_us: [4, 5, 6]", "beta_us: [4, 5]", "coefficients[0].latency: beta_us must have 3 or 4 numbers, has 2"},
 		{"[1, 64]", "[64, 1]",
 			"a.yaml:9:31: coefficients[0].range.decode_sequences: must be [least, largest], is [64 1]"},
+		{"[1, 64]", "[1, 2e12]", "must be [least, largest], is [1 2e+12]"},
+		{"[4, 6]", "[4]", "ci.beta_us[1]: must be [lo, hi], is [4]"},
 		{"[1, 64]", "[64]", "must be [least, largest], is [64]"},
 		{"source: measured here", `source: " "`, "coefficients[0].source: must say what was measured"},
 		{"metric: e2e.mean, ", "", "coefficients[0].errors[0]: must have metric and data"},
@@ -163,5 +166,66 @@ func TestTableInAFile(t *testing.T) {
 	}
 	if us := m.Step(latency.Batch{Decode: 10, Context: 5000}); us != 201 {
 		t.Errorf("a step takes %d µs, want 201", us)
+	}
+}
+
+// factorSet is a set with the factors of kernels.
+var factorSet = strings.NewReplacer("{model: linear, alpha_us: [1, 2, 3], beta_us: [4, 5, 6]}", "{model: operators, "+
+	"alpha_us: [1, 2, 3], factors: {step_us: 4, prefill: 1, sequence_us: 5, context_us: 6}}",
+	", beta_us: [[3, 5], [4, 6], [6, 6]]", ", factors: {prefill: [0.5, 2]}").Replace(ownSet)
+
+// TestIntervalsOfFactors: they are two numbers in order.
+func TestIntervalsOfFactors(t *testing.T) {
+	for interval, ok := range map[string]bool{"[0.5, 2]": true, "[2, 2]": true, "[2, 0.5]": false, "[1]": false,
+		"[1, 2, 3]": false} {
+		text := strings.Replace(factorSet, "[0.5, 2]", interval, 1)
+		_, err := Open(write(t, map[string]string{"a.yaml": text, "b.yaml": ownGPU}))
+		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "ci.factors.prefill: must be [lo, hi]") {
+			t.Errorf("%s: error %v", interval, err)
+		}
+	}
+}
+
+// TestSetAsYAML: a written set is read again as it was. Parallelism that a file does not state is 1.
+func TestSetAsYAML(t *testing.T) {
+	read := func(text string) *Set {
+		t.Helper()
+		c := open(t, write(t, map[string]string{"a.yaml": text, "b.yaml": ownGPU}))
+		i := slices.IndexFunc(c.Sets(), func(s *Set) bool { return s.Model == "org/Model" })
+		return c.Sets()[i]
+	}
+	for _, text := range []string{ownSet, factorSet} {
+		s := read(text)
+		written := s.YAML()
+		if again := read(written); !reflect.DeepEqual(again, s) {
+			t.Errorf("%+v, want %+v", again, s)
+		}
+		if strings.Contains(written, `""`) || strings.Contains(written, " {}") || strings.Contains(written, "method") {
+			t.Errorf("what is empty is written:\n%s", written)
+		}
+	}
+	if text := read(ownSet).YAML(); !strings.Contains(text, "alpha_us: [1, 2, 3], beta_us: [4, 5, 6]") {
+		t.Error(text)
+	}
+	key := read(strings.Replace(ownSet, "    tensor_parallel_size: 2\n", "", 1)).Key
+	if key.TensorParallelSize != 1 || key.String() != "org/Model on X1, tensor parallelism 1" {
+		t.Errorf("%s", key)
+	}
+	key.PipelineParallelSize, key.DataParallelSize = 2, 3
+	const want = "org/Model on X1, tensor parallelism 1, pipeline parallelism 2, data parallelism 3"
+	if key.String() != want {
+		t.Errorf("%s, want %s", key, want)
+	}
+}
+
+// TestWiden: a span begins with its first value.
+func TestWiden(t *testing.T) {
+	var s Span
+	s.Widen()
+	if s.Widen(5, 3, 4); !slices.Equal(s, Span{3, 5}) {
+		t.Errorf("%v", s)
+	}
+	if s.Widen(9); !slices.Equal(s, Span{3, 9}) {
+		t.Errorf("%v", s)
 	}
 }
