@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"blis/pkg/chart"
 	"blis/pkg/fitness"
 	"blis/pkg/sim"
 	"blis/pkg/sweep"
@@ -108,6 +109,9 @@ func TestPlantedOptimum(t *testing.T) {
 	}
 	if a.Knee < 1.01 || a.Knee > 1.035 {
 		t.Errorf("the knee is %v", a.Knee)
+	}
+	if first := a.Curve[0].Load; first != rounded(a.Knee/4) || a.Runs < len(a.Curve) {
+		t.Errorf("the curve begins at %v of the knee %v, after %d runs", first, a.Knee, a.Runs)
 	}
 	for i, f := range a.Curve {
 		if f.Feasible != (f.Load <= a.Knee) || i > 0 && f.Load <= a.Curve[i-1].Load {
@@ -256,6 +260,7 @@ func TestLimits(t *testing.T) {
 		{Fleet{MaxKVUse: 0.5, MaxSlotUse: 1}, "ttft tpot served slots"},
 		{Fleet{MaxKVUse: 1, MaxSlotUse: 0.9}, "ttft tpot served kv"},
 		{Fleet{Preemptions: 3}, "ttft tpot served kv"},
+		{Fleet{MaxKVUse: 0.99}, "ttft tpot served"},
 	} {
 		if got := strings.Join(c.fleet.limits(gates), " "); got != c.want {
 			t.Errorf("limits %q, want %q, of %+v", got, c.want, c.fleet)
@@ -359,5 +364,46 @@ func TestSVG(t *testing.T) {
 	a.Best = nil
 	if err := a.SVG(io.Discard); err == nil || !strings.Contains(err.Error(), "no fleet is feasible") {
 		t.Errorf("without an answer: %v", err)
+	}
+}
+
+// TestText: numbers at least, bars from one to 30 signs for 10 to 1000 ms, and a blank line before each table.
+func TestText(t *testing.T) {
+	a := &Answer{Workload: "w", Require: []string{"m.ttft.p99 <= 45"}, Runs: 7,
+		Best: &Fleet{GPU: "H100", Replicas: 1, GPUs: 1, Cost: 2},
+		Options: []*Option{{GPU: "H100", State: notCheaper, AtLeast: 5, GPUsPerReplica: 2, Price: 3},
+			{GPU: "A100", State: feasible, Replicas: 1, GPUsPerReplica: 4, Price: 2}, {GPU: "L4", State: infeasible}},
+		Curve: []*Fleet{{Load: 0.5, Feasible: true}, {Load: 1, TTFTp99MS: 10, Feasible: true},
+			{Load: 2, TTFTp99MS: 1000}, {Load: 1.5, TTFTp99MS: 200}},
+		Pareto: []*Fleet{{GPU: "H100", Replicas: 1, GPUs: 1, Cost: 2, Attainment: 0.5}}}
+	var lines []string
+	for line := range strings.Lines(a.Text()) {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	text := strings.Join(lines, "\n") + "\n"
+	for _, want := range []string{"answer 1 GPU: 1 x H100, 2 per hour\n",
+		"\n\noption state replicas GPUs per hour\nH100 not cheaper >=5 >=10 >=15\nA100 feasible 1 4 2\n" +
+			"L4 infeasible\n\nload ",
+		"\n0.500 0 0 0.0000 yes #\n1.000 10 0 0.0000 yes #\n2.000 1000 0 0.0000 no " + strings.Repeat("#", 30) +
+			"\n1.500 200 0 0.0000 no " + strings.Repeat("#", 20) + "\n\ncost against targets met replicas",
+		"\nH100 1 1 2 0.5000 no\n\n7 runs\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the text has no %q:\n%s", want, text)
+		}
+	}
+	points := a.curve(func(f *Fleet) float64 { return f.TTFTp99MS })
+	if len(points) != 3 || points[0].Mark != chart.Circle || points[1].Mark != chart.Cross {
+		t.Errorf("%+v", points)
+	}
+}
+
+// TestFailedRuns: an option fails with a run that has an error, or no metrics.
+func TestFailedRuns(t *testing.T) {
+	for _, r := range []*sweep.Result{{Error: "no room"}, {}} {
+		o := &Option{State: feasible}
+		if f, err := new(planner).fleet(trial{option: o}, []*sweep.Result{r}); f != nil || err != nil ||
+			o.State != failed || o.Error != r.Error {
+			t.Errorf("%+v: fleet %+v, error %v, option %+v", r, f, err, o)
+		}
 	}
 }
