@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -116,6 +117,65 @@ func TestWorkIsPerReplica(t *testing.T) {
 		n := []float64{3, 2}[i/2%2]
 		if row[0] == 10 && row[2] != 10*n || row[0] == 1 && row[1] != 100*n {
 			t.Errorf("row %d: %v, want %g requests", i, row, n)
+		}
+	}
+}
+
+// TestTokenTimesPerReplica: on two replicas, groups of one to four requests, ten in all, decode in turn. A step takes
+// 5000 + 100·d + 0.5·c µs where half of the group, d, and half of its context, c, are at each replica.
+func TestTokenTimesPerReplica(t *testing.T) {
+	r := &replay{engine: engine{replicas: 2}}
+	for n := 1; n <= 4; n++ {
+		q := stream.Request{ArrivalUS: stream.Micros(n) * 1e6, InputTokens: 100, OutputTokens: 11}
+		each := float64(n) / 2
+		step := 5000 + 100*each + 0.5*each*105.5
+		for range n {
+			r.requests = append(r.requests, q)
+			r.measured = append(r.measured, timing{ttft: 50e3, e2e: 50e3 + 10*step})
+			r.fitted = append(r.fitted, true)
+		}
+	}
+	c, ok := tokenTimes([]*replay{r}, false, 0.5)
+	if !ok || math.Abs(c[beta0]-5000) > 1e-3 || math.Abs(c[beta2]-100) > 1e-3 || c[beta3] != 0.5 || c[beta1] != 0 {
+		t.Errorf("%v, %v", c, ok)
+	}
+	r.fitted[9] = false
+	if _, ok := tokenTimes([]*replay{r}, false, 0.5); ok {
+		t.Error("nine requests are enough")
+	}
+}
+
+// TestAlphaByHand: TTFT without queue and prefill is 300 µs and 2 µs per input token. Where it falls with the input,
+// alpha[1] is 0, and where all inputs are equal, they cannot be distinguished: alpha[0] is all of it. 20 requests are
+// enough.
+func TestAlphaByHand(t *testing.T) {
+	for _, c := range []struct {
+		n             int
+		offset, slope float64
+		constant      bool
+		value, source string
+		warnings      int
+	}{
+		{20, 300, 2, false, "300 2", "fitted: the same, by input tokens", 0},
+		{20, 300, -2, false, "259 0", negative, 0},
+		{20, 300, 2, true, "322 0", negative, 1},
+		{19, 300, 2, false, "0 0", "0: unknown without times of arrival and of queueing", 1},
+	} {
+		d := &spanData{}
+		d.alpha.Names = names[:alpha2]
+		for i := range c.n {
+			input := float64(11 + i)
+			if c.constant {
+				input = 11
+			}
+			d.inputs.Widen(input)
+			d.alpha.AddScaled(1000, i, c.offset+c.slope*input, 1, input)
+		}
+		r := &report{setup: &setup{}}
+		r.fitAlpha(d)
+		got := fmt.Sprintf("%.0f %.0f", r.fit.value[alpha0], r.fit.value[alpha1])
+		if got != c.value || r.fit.source[alpha1] != c.source || len(r.setup.warnings) != c.warnings {
+			t.Errorf("%+v: %s, source %q, warnings %q", c, got, r.fit.source[alpha1], r.setup.warnings)
 		}
 	}
 }

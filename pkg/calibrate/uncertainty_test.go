@@ -30,16 +30,20 @@ func TestUncertaintyIncludesTheValue(t *testing.T) {
 }
 
 // TestQueuedRatio: of two requests that queue for 30 steps, the one behind another's prompt has
-// a free batch slot, and the one that waits for KV blocks has not.
+// a free batch slot, and the one that waits for KV blocks, or for the only slot, has not.
 func TestQueuedRatio(t *testing.T) {
-	for tokens, want := range map[int64]float64{100: 0, 9000: 0.5} {
-		p := &holdout{run: &replay{engine: engine{replicas: 1, maxSeqs: 10, kvTokens: 9600}},
+	for _, c := range []struct {
+		tokens int64
+		slots  int
+		want   float64
+	}{{100, 10, 0}, {9000, 10, 0.5}, {100, 1, 0.5}} {
+		p := &holdout{run: &replay{engine: engine{replicas: 1, maxSeqs: c.slots, kvTokens: 9600}},
 			selected: []bool{true, true}}
-		p.run.requests = []stream.Request{{InputTokens: tokens, OutputTokens: 101},
-			{ArrivalUS: 50_000, InputTokens: tokens, OutputTokens: 101}}
+		p.run.requests = []stream.Request{{InputTokens: c.tokens, OutputTokens: 101},
+			{ArrivalUS: 50_000, InputTokens: c.tokens, OutputTokens: 101}}
 		p.simulated = []timing{{ttft: 10e3, e2e: 1010e3, queue: 0}, {ttft: 310e3, e2e: 1310e3, queue: 300e3}}
-		if got := p.queuedRatio(); got != want {
-			t.Errorf("with prompts of %d tokens a ratio of %g is queued, want %g", tokens, got, want)
+		if got := p.queuedRatio(); got != c.want {
+			t.Errorf("%d slots, prompts of %d tokens: a ratio of %g is queued, want %g", c.slots, c.tokens, got, c.want)
 		}
 	}
 }
