@@ -2,6 +2,7 @@ package dist
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -26,6 +27,23 @@ func TestStreamsAreFunctionsOfSeedAndName(t *testing.T) {
 			t.Errorf("the stream %q of seed %d equals that of %s", s.name, s.seed, other)
 		}
 		seen[firstNumbers(s.seed, s.name)] = s.name
+	}
+}
+
+// TestStateOfStream: SHA-256 of 07 00 00 00 00 00 00 00 61 begins with b88bc08204d47730 0b3067ec2b7a0d45.
+func TestStateOfStream(t *testing.T) {
+	if got := NewSource(7, "a"); *got != *rand.NewPCG(0x3077d40482c08bb8, 0x450d7a2bec67300b) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestWeights: half of 2 is the second entry's, and so is all, though it is no share of an entry.
+func TestWeights(t *testing.T) {
+	w := Weights{0.5, 2}
+	for p, want := range map[float64]int{0: 0, 0.24: 0, 0.25: 1, 0.5: 1, 1: 1} {
+		if got := w.Index(p); got != want {
+			t.Errorf("%v is of entry %d, want %d", p, got, want)
+		}
 	}
 }
 

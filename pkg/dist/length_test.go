@@ -207,6 +207,14 @@ func TestBoundsClamp(t *testing.T) {
 	assertNear(t, "the share at max", atMax/samples, 0.1922, 0.03)
 }
 
+// TestNarrowLognormal: a standard deviation below one token is allowed. Four of them are two tokens.
+func TestNarrowLognormal(t *testing.T) {
+	v := lengths(t, namedSpec("lognormal", map[string]float64{"mean": 100, "std_dev": 0.5}))
+	if low, high := slices.Min(v), slices.Max(v); low < 97 || low > 99 || high < 101 || high > 103 {
+		t.Errorf("%g to %g", low, high)
+	}
+}
+
 // TestLengthsStayInBounds: for all parameters, lengths are between 1 and the maximum.
 func TestLengthsStayInBounds(t *testing.T) {
 	for _, s := range []Spec{

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -84,6 +85,40 @@ func TestCallErrors(t *testing.T) {
 		_, err := Compile(src, numberFields(), Number)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", src, err, want)
+		}
+	}
+}
+
+// TestNumberFunctions: 5 is cut to 3, between 2 and 3, and 5 + 3·(2 − 5) = −4.
+func TestNumberFunctions(t *testing.T) {
+	want := map[string]float64{"clamp": 3, "ema": -4}
+	for _, f := range NumberFunctions() {
+		if v, ok := want[f.Name]; ok {
+			if got := f.Call([]float64{5, 2, 3}[:f.Args]); got != v {
+				t.Errorf("%s: %v, want %v", f.Name, got, v)
+			}
+			delete(want, f.Name)
+		}
+		if f.Name == modulo {
+			t.Error("% has a name")
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("there are no %v", want)
+	}
+}
+
+// TestLiteralResults: through conditions, with their positions.
+func TestLiteralResults(t *testing.T) {
+	for src, want := range map[string]string{`"x"`: "[{x 1 1}]", `"x" + "y"`: "[]",
+		`a > b ? "x" : a < b ? "yy" : string(a)`: "[{x 1 9} {yy 1 23}]"} {
+		e, err := Compile(src, numberFields(), Text)
+		if err != nil {
+			t.Errorf("%s: %v", src, err)
+			continue
+		}
+		if got := fmt.Sprint(e.LiteralResults()); got != want {
+			t.Errorf("%s: %s, want %s", src, got, want)
 		}
 	}
 }
