@@ -235,3 +235,22 @@ func TestFiguresOfSelection(t *testing.T) {
 		}
 	}
 }
+
+// TestSelectedOutcomesInFigures: figures show the outcomes that a condition and the times select.
+func TestSelectedOutcomesInFigures(t *testing.T) {
+	o := &Options{To: Instant{at: 30, isSet: true}}
+	if err := o.Where.UnmarshalText([]byte("output_tokens > 2")); err != nil {
+		t.Fatal(err)
+	}
+	h := &figureWatcher{figures.NewCollector(&stream.Header{}), &summary{options: o}}
+	for i, q := range []stream.Outcome{{ID: "short", OutputTokens: 2}, {ID: "long", OutputTokens: 3},
+		{ID: "late", OutputTokens: 3}} {
+		q.ArrivalUS, q.State = stream.Micros(10*(i+1)), stream.StateRejected
+		if err := h.outcome(nil, &q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rows := h.Collector.Rows(); len(rows) != 1 || rows[0].ID != "long" {
+		t.Errorf("%+v", rows)
+	}
+}
