@@ -187,3 +187,19 @@ func TestCheckCountsGhosts(t *testing.T) {
 		}
 	}
 }
+
+// TestMissedGhosts: evicted blocks that a request misses are noted again as if they were evicted now, the last one
+// before the others (vLLM goes through them backward), so that the last one is forgotten first.
+func TestMissedGhosts(t *testing.T) {
+	tree := kv.NewTree()
+	node := tree.Resolve(nil, []kv.Segment{{ID: "a", Tokens: 90}}, 90, "a")[0].Node
+	s := NewStore(tree, 4, "arc")
+	a := s.eviction.(*adaptive)
+	a.ghosts.insert(Extent{node, 0, 3}, ready, a.ghosts.rankIn(once, s.nextNumber(), true))
+	a.missed(s, &User{}, []Extent{{node, 0, 3}})
+	var first Extent
+	a.ghosts.take(once, 1, func(x Extent, _ bool) { first = x })
+	if want := (Extent{node, 2, 3}); first != want {
+		t.Errorf("%v is forgotten first, want %v", first, want)
+	}
+}
