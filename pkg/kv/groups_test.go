@@ -192,3 +192,26 @@ func TestWindowsOfVLLM(t *testing.T) {
 		}
 	}
 }
+
+// TestReservedBlocks: 100 tokens take 25 blocks of 4. A window of 8 tokens and 8 that are computed at once are 16 tokens,
+// 4 blocks in chunks of the window. A sliding window is 15 tokens, since a token sees itself, and may begin and end
+// within a block: 4 + 1. At most 11 tokens are 3 blocks.
+func TestReservedBlocks(t *testing.T) {
+	for _, c := range []struct {
+		kind  GroupKind
+		rules GroupRules
+		want  int32
+	}{
+		{FullAttention, GroupRules{MaxWindowTokens: 8}, 25},
+		{SlidingWindow, GroupRules{}, 25},
+		{LocalChunks, GroupRules{MaxWindowTokens: 8}, 4},
+		{SlidingWindow, GroupRules{MaxWindowTokens: 8}, 5},
+		{LocalChunks, GroupRules{MaxWindowTokens: 8, MaxLength: 11}, 3},
+		{SlidingWindow, GroupRules{MaxWindowTokens: 8, MaxLength: 11}, 4},
+	} {
+		g := Group{Kind: c.kind, Window: 8, BlockSize: 4}
+		if got := g.reserve(&c.rules, 100); got != c.want {
+			t.Errorf("%v with %+v: %d blocks, want %d", c.kind, c.rules, got, c.want)
+		}
+	}
+}
