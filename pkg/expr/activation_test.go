@@ -6,7 +6,7 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// TestNamesOfOtherFields: CEL is told that a value has no field of another name.
+// TestNamesOfOtherFields: a value has no field of another name.
 func TestNamesOfOtherFields(t *testing.T) {
 	age := 3
 	a := activation[int]{map[string]*Field[int]{"age": {Number: func(v *int) float64 { return float64(*v) }}}, &age}

@@ -193,9 +193,9 @@ func TestWindowsOfVLLM(t *testing.T) {
 	}
 }
 
-// TestReservedBlocks: 100 tokens take 25 blocks of 4. A window of 8 tokens and 8 that are computed at once are 16 tokens,
-// 4 blocks in chunks of the window. A sliding window is 15 tokens, since a token sees itself, and may begin and end
-// within a block: 4 + 1. At most 11 tokens are 3 blocks.
+// TestReservedBlocks: 100 tokens take 25 blocks of 4. A window of 8 tokens and 8 that are computed at once are 16
+// tokens, 4 blocks in chunks of the window. A sliding window is 15 tokens, since a token sees itself, and may begin and
+// end within a block: 4 + 1. At most 11 tokens are 3 blocks.
 func TestReservedBlocks(t *testing.T) {
 	for _, c := range []struct {
 		kind  GroupKind
