@@ -46,7 +46,7 @@ func (e *Engine) Coast(until des.Time, most int) (steps int, result *StepResult)
 		b.length = e.model.Step(latency.Batch{Decode: b.Decode, Context: b.Context, LongestContext: b.LongestContext,
 			WindowContext: b.WindowContext})
 		if e.offload == nil {
-			e.inFlight, e.current.Start, e.current.End = true, now, now+e.current.length
+			e.inFlight, e.current.Start, e.current.End = true, now, now+e.current.length // start, without a call
 		} else {
 			e.startWithTier(now)
 			if e.hasNext {

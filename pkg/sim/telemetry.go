@@ -172,7 +172,7 @@ func (o *telemetry) afterChange(s *simulation, i int32) {
 	}
 }
 
-// sampleEager reads the fields of replica i that are always up to date.
+// sampleEager is apart from afterChange so that a run without eager fields pays no call.
 func (o *telemetry) sampleEager(s *simulation, i int32) {
 	if len(o.cut) > 0 && o.isCut(i) {
 		return
