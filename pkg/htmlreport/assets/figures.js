@@ -129,6 +129,9 @@ function cdfRanges(data, latency, names) {
   return ranges;
 }
 
+// ofRun names the run of a figure of one run among several.
+function ofRun(data, run) { return data.runs.length > 1 ? ", " + run.name : ""; }
+
 // heat: how many requests arrived at a time and had a latency.
 function heat(data, run, latency) {
   const h = run.heat.find(x => x.latency === latency);
@@ -144,7 +147,7 @@ function heat(data, run, latency) {
   }));
   const largest = Math.max(...rows.map(r => r.requests));
   return {
-    title: latencyNames[latency] + " by arrival" + (data.runs.length > 1 ? ", " + run.name : ""),
+    title: latencyNames[latency] + " by arrival" + ofRun(data, run),
     note: "stronger: more requests, at most " + largest.toLocaleString("en") + " in a cell", rows, hide: ["bottom"],
     spec: base(`Requests by arrival and ${latencyNames[latency]}`, 250, {
       data: {name: "rows", values: rows}, mark: {type: "rect", color: palette[Math.max(data.runs.indexOf(run), 0)]},
@@ -221,7 +224,7 @@ function replica(data, run, field, title, note, color) {
   const most = share ? (100 * largest).toFixed(0) + " %" : Number(largest.toPrecision(4));
   const omitted = r.of > r.names.length ? `, the ${r.names.length} of ${r.of} replicas that waited most` : "";
   return {
-    title, note: `${note}; strongest: ${most.toLocaleString("en")}${omitted}`, rows,
+    title: title + ofRun(data, run), note: `${note}; strongest: ${most.toLocaleString("en")}${omitted}`, rows,
     spec: base(`${title} of each replica over time`, r.names.length * Math.max(12, Math.min(30, 300 / r.names.length)), {
       data: {name: "rows", values: rows}, mark: {type: "rect", color: palette[color]},
       encoding: {
@@ -250,7 +253,7 @@ function waterfall(data, run) {
   if (!rows.length) return null;
   const shown = parts.filter(p => rows.some(r => r.part === p));
   return {
-    title: "The slowest requests", note: "decode includes the time after preemptions", rows, legend: shown,
+    title: "The slowest requests" + ofRun(data, run), note: "decode includes the time after preemptions", rows, legend: shown,
     spec: base("Parts of the time of the slowest requests", 20 * new Set(rows.map(r => r.request)).size, {
       data: {name: "rows", values: rows}, mark: {type: "bar", height: {band: 0.72}, cornerRadius: 2},
       encoding: {

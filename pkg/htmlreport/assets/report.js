@@ -24,32 +24,45 @@ function tip(handler, event, item, value) {
   box.style.top = (event.clientY + height + 24 > innerHeight ? event.clientY - height - 12 : event.clientY + 16) + "px";
 }
 
+// drawn are the figures and their places by name. printing is true while they have the size of a page.
+const drawn = new Map();
+let printing = false;
+
 // draw fills the figure with a drawing, its caption and the table of its numbers; without one it is hidden.
-async function draw(name, figure) {
+function draw(name, figure) {
   const at = document.querySelector(`figure[data-figure="${name}"]`);
   if (!at) return;
   if (window.report.views[name]) window.report.views[name].finalize();
   delete window.report.views[name];
+  drawn.delete(name);
   at.replaceChildren();
   at.hidden = !figure;
   if (!figure) return;
   const chart = element("div", {class: "chart"});
   at.append(element("figcaption", {}, figure.title, element("span", {}, figure.note)), chart, numbers(figure));
+  drawn.set(name, {figure, chart, wide: at.classList.contains("wide")});
+  render(name);
+}
+
+// render draws a figure as wide as its place, or as half a printed page or a whole one.
+function render(name) {
+  const {figure, chart, wide} = drawn.get(name), page = wide ? 680 : 320;
+  if (window.report.views[name]) window.report.views[name].finalize();
+  chart.replaceChildren();
   // Entries of the legend in as many columns as fit.
   const widest = Math.max(...(figure.legend || []).map(name => 7 * Math.min(name.length, 34) + 40), 1);
-  figure.spec.config = {...config, legend: {...config.legend, columns: Math.max(1, Math.floor((chart.clientWidth - 50) / widest))}};
-  window.report.pending++;
+  const columns = Math.max(1, Math.floor(((printing ? page : chart.clientWidth) - 50) / widest));
+  const spec = {...figure.spec, config: {...config, legend: {...config.legend, columns}}, ...(printing && {width: page})};
   try {
-    const runtime = vega.parse(vegaLite.compile(figure.spec).spec);
+    const runtime = vega.parse(vegaLite.compile(spec).spec);
     const view = new vega.View(runtime, {renderer: "svg", container: chart, hover: true, tooltip: tip, logLevel: vega.Error});
     window.report.views[name] = view;
-    await view.runAsync();
+    view.run();
   } catch (error) {
     window.report.errors.push(name + ": " + error);
     chart.textContent = "This figure cannot be drawn: " + error.message;
     console.error(name, error);
   }
-  window.report.pending--;
 }
 
 // numbers is the table of a figure, which is filled when it is opened.
@@ -103,7 +116,8 @@ function showDecision() {
     return;
   }
   const c = q.choice;
-  const facts = [["request", q.id], ["class", q.class || "–"], ["arrived", number(q.arrival_s, 3) + " s"],
+  const of = data.runs.length > 1 ? [["run", runOf("decision-run").name]] : [];
+  const facts = [...of, ["request", q.id], ["class", q.class || "–"], ["arrived", number(q.arrival_s, 3) + " s"],
     ["sent to", `${c.replica}, one of ${c.of}`], ["because", [c.reason, c.rule].filter(Boolean).join(", ") || "–"],
     ["prompt", `${number(q.input_tokens)} tokens, ${number(q.cached_tokens)} cached`], ["output", number(q.output_tokens) + " tokens"],
     ["TTFT", number(q.ttft_ms) + " ms"], ["E2E", number(q.e2e_ms) + " ms"],
@@ -135,13 +149,21 @@ function start() {
   dark.addEventListener("change", e => setTheme(e.matches));
   byID("theme").addEventListener("click", () => setTheme(root.dataset.theme !== "dark"));
   byID("print").addEventListener("click", () => print());
-  // Print explanations and facts, too.
+  // Print explanations, replicas and facts, too, and figures in the width of the page.
   let closed = [];
+  const redraw = printed => {
+    printing = printed;
+    [...drawn.keys()].forEach(render);
+  };
   addEventListener("beforeprint", () => {
-    closed = [...document.querySelectorAll("#why details:not([open]), #numbers details:not([open])")];
+    redraw(true);
+    closed = [...document.querySelectorAll("article details, section > details:not(#licenses)")].filter(d => !d.open);
     closed.forEach(d => { d.open = true; });
   });
-  addEventListener("afterprint", () => closed.forEach(d => { d.open = false; }));
+  addEventListener("afterprint", () => {
+    closed.forEach(d => { d.open = false; });
+    redraw(false);
+  });
   byID("theme").hidden = byID("print").hidden = false;
   root.classList.toggle("single", document.querySelectorAll("h1 .run").length < 2);
   root.classList.toggle("several", document.querySelectorAll("h1 .run").length > 1);
