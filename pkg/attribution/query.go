@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -177,8 +178,8 @@ func (a *Analyzer) findQueried() (at int, err error) {
 		return 0, fmt.Errorf("--explain: this run has no decision %s; it has %s", q.Decision,
 			a.idRange(func(r *request) string { return r.decision }))
 	case at < 0:
-		return 0, fmt.Errorf("--explain: this run has no request %s; it has %s%s", q.Request,
-			a.idRange(func(r *request) string { return r.id }), a.atP99())
+		return 0, fmt.Errorf("--explain: this run has no request %s; it has %s%s%s", q.Request,
+			a.idRange(func(r *request) string { return r.id }), a.atP99(), withUnits(q.Request))
 	case found > 1 || q.ambiguous:
 		return 0, fmt.Errorf("--explain: %s is the beginning of several ids; give the whole id", q.text)
 	}
@@ -212,6 +213,17 @@ func (a *Analyzer) atP99() string {
 		return cmp.Compare(r.times.firstToken-r.times.arrival, o.times.firstToken-o.times.arrival)
 	})
 	return fmt.Sprintf(", and the p99 of TTFT is that of %s", started[(99*len(started)+99)/100-1].id)
+}
+
+// withUnits is the time window that a name without units may mean, "" if it is none.
+func withUnits(name string) string {
+	from, until, isWindow := strings.Cut(name, ":")
+	_, fromErr := strconv.ParseFloat(from, 64)
+	_, untilErr := strconv.ParseFloat(until, 64)
+	if !isWindow || fromErr != nil || untilErr != nil {
+		return ""
+	}
+	return fmt.Sprintf("; times have units, such as %ss:%ss", from, until)
 }
 
 // queueAt is the actual queue of a replica when request i was routed.

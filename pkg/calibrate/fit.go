@@ -257,8 +257,8 @@ func (s *setup) checkEnough(runs []*replay) error {
 		if heldOut {
 			hint = "; a smaller --holdout leaves more"
 		}
-		return fmt.Errorf("only %d completed requests in %d runs to fit to: at least %d are needed, %d of them in one "+
-			"run%s", requests, len(runs), minRequests, 2*minBlockSize, hint)
+		return fmt.Errorf("too few completed requests to fit to: %d of %d runs; at least %d are needed, %d of them in "+
+			"one run%s", requests, len(runs), minRequests, 2*minBlockSize, hint)
 	}
 	if requests < fewRequests {
 		s.warnf("only %d completed requests are fitted, in %d blocks: confidence intervals are rough and too narrow",

@@ -117,7 +117,7 @@ func (t *trend) errorRange(sequences float64) (early, late float64) {
 }
 
 func (t *trend) String() string {
-	return fmt.Sprintf("TTFT error grows by %.4g us per decoding sequence (%.4g to %.4g at %g %%)",
+	return fmt.Sprintf("TTFT error changes by %.4g us per decoding sequence (%.4g to %.4g at %g %%)",
 		t.US, t.CI.Lo, t.CI.Hi, 100*level)
 }
 

@@ -106,7 +106,7 @@ func TestIntervalsHaveOneLevel(t *testing.T) {
 		t.Errorf("%g standard deviations for %g", zLevel, level)
 	}
 	d := &trend{-1832, stat.Interval{Lo: -2000, Hi: 20, Level: level}}
-	if want := "grows by -1832 us per decoding sequence (-2000 to 20 at 90 %)"; !strings.Contains(d.String(), want) {
+	if want := "changes by -1832 us per decoding sequence (-2000 to 20 at 90 %)"; !strings.Contains(d.String(), want) {
 		t.Errorf("%q lacks %q", d, want)
 	}
 }

@@ -30,6 +30,9 @@ func TestMistakesOfNewUsers(t *testing.T) {
 		{Sim, workload, []string{"--routing", "random"}, "unknown flag --routing; --set routing=VALUE sets it"},
 		{Sim, workload, []string{"--plan", path}, "is not text, and must be YAML or JSON"},
 		{Summarize, run, []string{"--explain", "p99"}, "and the p99 of TTFT is that of " + atP99(t, run)},
+		{Summarize, run, []string{"--plot", "ttft", "-o", "x.svg"}, "write a figure with --plot FIGURE --svg x.svg"},
+		{Summarize, run, []string{"-o", "x.html"}, "write the report with --html x.html"},
+		{Summarize, run, []string{"--explain", "2:3.5"}, "; times have units, such as 2s:3.5s"},
 	} {
 		var errs bytes.Buffer
 		std := standardStreams{bytes.NewReader(c.stdin), new(bytes.Buffer), &errs}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -52,8 +53,14 @@ func (c *summarizeCommand) input() string {
 	return ""
 }
 
-// checkFlags rejects flags that tables and figures do not use.
+// checkFlags rejects flags that tables and figures do not use, and texts in files of figures.
 func (c *summarizeCommand) checkFlags() error {
+	switch filepath.Ext(c.Output) {
+	case ".html":
+		return fmt.Errorf("-o %s would be a text: write the report with --html %[1]s", c.Output)
+	case ".svg":
+		return fmt.Errorf("-o %s would be a text: write a figure with --plot FIGURE --svg %[1]s", c.Output)
+	}
 	if c.Format != "text" && c.Format != "json" {
 		return c.rejectFlags("has no effect with --format "+c.Format+": it needs --format text or json", textFlags...)
 	}

@@ -68,7 +68,8 @@ func (f *Fidelity) perRequestTable() *texttab.Table {
 		}
 		e := time.PerRequest
 		t.Add(timeLabels[time.Metric], e.Requests, fmt.Sprintf("%+.2f", e.BiasMS),
-			numberOrDash(e.MAPE, millisecond), numberOrDash(e.Pearson, millisecond), numberOrDash(time.KS, millisecond))
+			numberOrDash(e.MAPE, unsignedPercent), numberOrDash(e.Pearson, millisecond),
+			numberOrDash(time.KS, millisecond))
 	}
 	return t
 }

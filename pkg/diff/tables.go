@@ -128,8 +128,25 @@ func signed(x *float64, show func(float64) string) string {
 	return numberOrDash(x, show)
 }
 
+// mostPercent is the largest percentage in a text: beyond it the first number is so near 0 that only the difference
+// helps.
+const mostPercent = 1000
+
 // percent formats a number of percent with its sign and one decimal.
-func percent(x float64) string { return fmt.Sprintf("%+.1f", x) }
+func percent(x float64) string {
+	if x > mostPercent {
+		return fmt.Sprintf("> %+d", mostPercent)
+	}
+	return fmt.Sprintf("%+.1f", x)
+}
+
+// unsignedPercent formats a mean absolute error in percent with two decimals.
+func unsignedPercent(x float64) string {
+	if x > mostPercent {
+		return fmt.Sprintf("> %d", mostPercent)
+	}
+	return millisecond(x)
+}
 
 // millisecond formats a time in ms with two decimals.
 func millisecond(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }

@@ -38,3 +38,13 @@ func TestGroupTableHasARowForEachClass(t *testing.T) {
 		t.Errorf("rows %q, want %q", names, want)
 	}
 }
+
+// TestPercentOfAlmostNothing: a percentage of a number near 0 says only that it is large.
+func TestPercentOfAlmostNothing(t *testing.T) {
+	for x, want := range map[float64][2]string{12.34: {"+12.3", "12.34"}, -99.9: {"-99.9", "-99.90"},
+		1000: {"+1000.0", "1000.00"}, 226878.8: {"> +1000", "> 1000"}} {
+		if got := [2]string{percent(x), unsignedPercent(x)}; got != want {
+			t.Errorf("%v is %q, want %q", x, got, want)
+		}
+	}
+}
