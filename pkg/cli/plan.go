@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"blis/pkg/gen"
 	"blis/pkg/plan"
@@ -75,7 +77,12 @@ func (c *simCommand) plan(ctx context.Context, j stdio) error {
 	if err != nil {
 		return err
 	}
-	switch c.Format {
+	format := c.Format
+	if suffix := strings.TrimPrefix(filepath.Ext(c.Output), "."); !slices.Contains(c.givenFlags, "format") &&
+		(suffix == "svg" || suffix == "json") {
+		format = suffix
+	}
+	switch format {
 	case "svg":
 		return answer.SVG(j.out)
 	case "json":
@@ -99,6 +106,6 @@ func (c *simCommand) readPlanned(ctx context.Context, j stdio) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = sim.ReadWorkload(bytes.NewReader(whole))
+	_, err = sim.ReadWorkload(&input{Reader: bytes.NewReader(whole), name: in.name})
 	return whole, err
 }

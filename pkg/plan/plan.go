@@ -64,7 +64,9 @@ type Option struct {
 	Replicas int    `json:"replicas,omitempty"`
 	AtLeast  int    `json:"at_least,omitempty"`
 	Error    string `json:"error,omitempty"`
-	latency  cluster.Latency
+	// Largest is the fleet with as many GPUs as possible, if it is not feasible either.
+	Largest *Fleet `json:"largest,omitempty"`
+	latency cluster.Latency
 	// slots is the number of batch slots of a replica. disaggregated replicas have a prefill pool.
 	slots         int
 	disaggregated bool

@@ -131,6 +131,36 @@ func TestPlantedOptimum(t *testing.T) {
 	}
 }
 
+// TestInfeasible: a step alone takes longer than the limit of TTFT, however many replicas there are. The answer says by
+// how much, also of an option of which max_gpus hold no replica.
+func TestInfeasible(t *testing.T) {
+	a, err := answer(t, "version: 1\ngpus: {A100: 1}\nmax_gpus: 3\nrequire: [m.ttft.p99 < 20]\n"+
+		"set: {deployments.main.engine.tensor_parallel_size: [1, 4]}\n")
+	if err != nil || a.Best != nil {
+		t.Fatal(err, a)
+	}
+	largest := a.Options[0].Largest
+	if largest == nil || largest.Replicas != 3 || largest.TTFTp99MS < 29 || a.Options[1].Largest != nil {
+		t.Fatalf("the largest fleets are %+v and %+v", largest, a.Options[1].Largest)
+	}
+	for _, want := range []string{"answer      no fleet is feasible\n",
+		"A100, tensor_parallel_size 1: with 3 replicas (3 GPUs, max_gpus), m.ttft.p99 < 20 (m.ttft.p99 (",
+		"A100, tensor_parallel_size 4: a replica has 4 GPUs: more than max_gpus, 3\n"} {
+		if text := a.Text(); !strings.Contains(text, want) {
+			t.Errorf("the text has no %q:\n%s", want, text)
+		}
+	}
+}
+
+// TestNumbersHaveNoExponent: long latencies of overloaded fleets are read by people.
+func TestNumbersHaveNoExponent(t *testing.T) {
+	for x, want := range map[float64]string{0: "0", 25.3512: "25.35", 999.96: "1000", 32991.4: "32991", 100: "100"} {
+		if got := number(x); got != want {
+			t.Errorf("%v is %s, want %s", x, got, want)
+		}
+	}
+}
+
 // TestSeeds: with random routing the answer depends on the seed. That of several seeds has the worst numbers of its
 // fleet and is as large as the largest one of a single seed.
 func TestSeeds(t *testing.T) {
@@ -197,7 +227,8 @@ coefficients:
 		"uncertainty 2 to 5 GPUs with all coefficients at the ends of their 90 % intervals\n") {
 		t.Error(text)
 	}
-	if a, err = answer(t, file); err != nil || a.Uncertainty != nil || strings.Contains(a.Text(), "uncertainty") {
+	if a, err = answer(t, file); err != nil || a.Uncertainty != nil ||
+		!strings.Contains(a.Text(), "uncertainty unknown: the coefficients of the step times have no intervals\n") {
 		t.Errorf("%v %+v", err, a)
 	}
 	a, err = answerOn(t, fromFile, file, strings.Replace(own, "level: 0.9, ", "", 1))

@@ -261,8 +261,11 @@ func (p *planner) search() error {
 			if best == nil || cheaper(b.aboveFleet, best.aboveFleet) {
 				best = b
 			}
-		case b.below >= b.most:
+		case b.most == 0:
 			o.State = infeasible
+			o.Error = fmt.Sprintf("a replica has %s: more than max_gpus, %d", gpus(o.GPUsPerReplica), p.MaxGPUs)
+		case b.below >= b.most:
+			o.State, o.Largest = infeasible, b.belowRun
 		default:
 			o.State, o.AtLeast = notCheaper, b.below+1
 		}

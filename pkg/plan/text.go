@@ -38,14 +38,14 @@ func (w *text) table(t *texttab.Table) { w.Write(t.Append(nil)) }
 
 func (w *text) best(a *Answer) {
 	b := a.Best
-	w.line("answer      %s: %d x %s, %.4g per hour", gpus(b.GPUs), b.Replicas, settings(b.GPU, b.Set), b.Cost)
-	w.line("            TTFT p99 %.4g ms, TPOT p99 %.4g ms, targets met %.4g, %.4g output tokens/s, KV blocks in "+
-		"use at most %.3g", b.TTFTp99MS, b.TPOTp99MS, b.Attainment, b.OutputTokS, b.MaxKVUse)
+	w.line("answer      %s: %d x %s, %s per hour", gpus(b.GPUs), b.Replicas, settings(b.GPU, b.Set), number(b.Cost))
+	w.line("            TTFT p99 %s ms, TPOT p99 %s ms, targets met %.4g, %s output tokens/s, KV blocks in "+
+		"use at most %.3g", number(b.TTFTp99MS), number(b.TPOTp99MS), b.Attainment, number(b.OutputTokS), b.MaxKVUse)
 	if d := a.Below; d != nil {
 		w.line("limit       %s: with %d replicas, %s", strings.Join(limitNames(d.Limits), ", "), d.Replicas,
 			strings.Join(d.Failed, "; "))
-		w.line("            queue p99 %.4g ms, KV blocks in use at most %.3g, %g preemptions, batch slots in use at "+
-			"most %.3g", d.QueueP99MS, d.MaxKVUse, d.Preemptions, d.MaxSlotUse)
+		w.line("            queue p99 %s ms, KV blocks in use at most %.3g, %s preemptions, batch slots in use at "+
+			"most %.3g", number(d.QueueP99MS), d.MaxKVUse, number(d.Preemptions), d.MaxSlotUse)
 	}
 	var changes []string
 	for _, s := range a.Sensitivity {
@@ -54,6 +54,8 @@ func (w *text) best(a *Answer) {
 	w.line("sensitivity %s", strings.Join(changes, ", "))
 	if u := a.Uncertainty; u != nil {
 		w.line("uncertainty %d to %s with %s", u.Lo.GPUs, u.upper(b.GPUs), u.of())
+	} else {
+		w.line("uncertainty unknown: the coefficients of the step times have no intervals")
 	}
 	w.line("knee        %g x the load", a.Knee)
 }
@@ -91,6 +93,14 @@ func limitNames(limits []string) (words []string) {
 	return words
 }
 
+// number writes four significant digits, and all digits of the integer part.
+func number(x float64) string {
+	if math.Abs(x) >= 1000 {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.4g", x)
+}
+
 func gpus(n int) string {
 	if n == 1 {
 		return "1 GPU"
@@ -109,15 +119,19 @@ func (w *text) options(all []*Option) {
 				mark = ">="
 			}
 			row = []string{o.State, fmt.Sprint(mark, n), fmt.Sprint(mark, n*o.GPUsPerReplica),
-				fmt.Sprintf("%s%.4g", mark, float64(n)*o.Price)}
+				mark + number(float64(n)*o.Price)}
 		}
 		t.Row(settings(o.GPU, o.Set), row...)
 	}
 	w.line("")
 	w.table(t)
 	for _, o := range all {
-		if o.Error != "" {
+		switch f := o.Largest; {
+		case o.Error != "":
 			w.line("%s: %s", settings(o.GPU, o.Set), o.Error)
+		case f != nil:
+			w.line("%s: with %d replicas (%s, max_gpus), %s", settings(o.GPU, o.Set), f.Replicas, gpus(f.GPUs),
+				strings.Join(f.Failed, "; "))
 		}
 	}
 }
@@ -145,8 +159,8 @@ func (w *text) curve(a *Answer) {
 			ok = "no"
 		}
 		bar := strings.Repeat("#", n) + strings.Repeat(" ", barWidth-n)
-		t.Row(fmt.Sprintf("%.3f", f.Load), fmt.Sprintf("%.4g", f.TTFTp99MS), fmt.Sprintf("%.4g", f.TPOTp99MS),
-			fmt.Sprintf("%.4f", f.Attainment), ok, bar)
+		t.Row(fmt.Sprintf("%.3f", f.Load), number(f.TTFTp99MS), number(f.TPOTp99MS), fmt.Sprintf("%.4f", f.Attainment),
+			ok, bar)
 	}
 	w.line("")
 	w.table(t)
@@ -160,7 +174,7 @@ func (w *text) pareto(front []*Fleet) {
 		if !f.Feasible {
 			ok = "no"
 		}
-		t.Row(settings(f.GPU, f.Set), fmt.Sprint(f.Replicas), fmt.Sprint(f.GPUs), fmt.Sprintf("%.4g", f.Cost),
+		t.Row(settings(f.GPU, f.Set), fmt.Sprint(f.Replicas), fmt.Sprint(f.GPUs), number(f.Cost),
 			fmt.Sprintf("%.4f", f.Attainment), ok)
 	}
 	w.line("")
