@@ -18,6 +18,9 @@ func firstIssue(issues *cel.Issues) error {
 	return &Error{max(1, first.Location.Line()), max(1, first.Location.Column()+1), translate(first.Message)}
 }
 
+// unit matches CEL's message about a number with a unit, such as 500ms.
+var unit = regexp.MustCompile("^Syntax error: .* input '(us|ms|s|m|min|h)' ")
+
 // translate replaces CEL's names of types and operators.
 func translate(message string) string {
 	if rest, ok := strings.CutPrefix(message, "found no matching overload for '"); ok {
@@ -30,6 +33,9 @@ func translate(message string) string {
 	if rest, ok := strings.CutPrefix(message, "undeclared reference to '"); ok {
 		name, _, _ := strings.Cut(rest, "'")
 		message = fmt.Sprintf("unknown function %q", name)
+	}
+	if unit.MatchString(message) {
+		message += "; numbers have no unit"
 	}
 	own := map[string]string{"double": "number", "string": "text", "bool": "true-or-false"}
 	return regexp.MustCompile(`\b(double|string|bool)\b`).ReplaceAllStringFunc(message,

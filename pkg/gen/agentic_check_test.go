@@ -163,7 +163,8 @@ func TestInvalidWorkflows(t *testing.T) {
 		{"- id: look", `- id: a/b`, steps + `[3].id: must not contain /`},
 		{"- id: say", `- id: look-2`, steps + `[4].id: calls of "look" and "look-2" would both have the id "look-2" ` +
 			`in a session`},
-		{"type: tool_call", "type: tool", steps + `[2].type: unknown step type "tool" (have llm_call, tool_call)`},
+		{"type: tool_call", "type: tool", steps +
+			`[2].type: unknown step type "tool"; did you mean "tool_call"? (have llm_call, tool_call)`},
 		{"type: tool_call", "type: toolcall", `did you mean "tool_call"?`},
 		{"depends_on: [act]", "depends_on: [act]\n          tool: search", steps +
 			`[3].tool: is only for a tool_call; this step is an llm_call`},

@@ -62,8 +62,8 @@ func Hint(name string, have []string) string {
 // maxName is longer than any name: the time of a comparison is proportional to the length.
 const maxName = 200
 
-// Closest returns the member of have with the smallest edit distance to name, or "" if none is
-// close enough to be a likely typo.
+// Closest returns the member of have with the smallest edit distance to name or, if none is close enough to be a likely
+// typo, the only one that continues name after a separator (ttft_ms for ttft), else "".
 func Closest(name string, have []string) string {
 	if len(name) > maxName {
 		return ""
@@ -74,7 +74,19 @@ func Closest(name string, have []string) string {
 			best, at = d, h
 		}
 	}
-	return at
+	if at != "" {
+		return at
+	}
+	var longer []string
+	for _, h := range have {
+		if rest, ok := strings.CutPrefix(h, name); ok && name != "" && rest != "" && strings.Contains("_-.", rest[:1]) {
+			longer = append(longer, h)
+		}
+	}
+	if len(longer) == 1 {
+		return longer[0]
+	}
+	return ""
 }
 
 // distance returns the Levenshtein distance of two short names.

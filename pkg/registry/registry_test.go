@@ -21,6 +21,17 @@ func TestGet(t *testing.T) {
 	}
 }
 
+// TestClosest: a likely typo, else the only name that continues the given one.
+func TestClosest(t *testing.T) {
+	have := []string{"ttft_ms", "prompt_tokens", "prompt_tokens_mean", "id"}
+	for name, want := range map[string]string{"tftt_ms": "ttft_ms", "ttft": "ttft_ms", "tt": "", "prompt": "",
+		"prompt_token": "prompt_tokens", "shortest-queue": "", "": ""} {
+		if got := Closest(name, have); got != want {
+			t.Errorf("closest to %q is %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestAppend(t *testing.T) {
 	want := "routing      round-robin      in turn\nrouting      random           by chance\n"
 	if got := string(table.Append(nil, "routing")); got != want {

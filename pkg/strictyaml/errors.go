@@ -75,13 +75,33 @@ func (d *Doc) convertError(err error) error {
 	e := d.errorAt(t, ye.GetMessage())
 	var mistyped *yaml.TypeError
 	var overflow *yaml.OverflowError
+	var unexpected *yaml.UnexpectedNodeTypeError
 	switch {
+	case errors.As(err, &unexpected):
+		e.Msg = keyOf(t) + fmt.Sprintf("must be %s, is %s", nodeName(unexpected.Expected), nodeName(unexpected.Actual))
 	case errors.As(err, &mistyped):
 		e.Msg = keyOf(t) + fmt.Sprintf("must be %s, is %q", typeName(mistyped.DstType), t.Value)
 	case errors.As(err, &overflow):
 		e.Msg = keyOf(t) + fmt.Sprintf("must be %s of at most 64 bits, is %s", typeName(overflow.DstType), t.Value)
 	}
 	return e
+}
+
+// nodeName describes a kind of value.
+func nodeName(t ast.NodeType) string {
+	switch t {
+	case ast.MappingType, ast.MappingValueType:
+		return "fields with values (key: value)"
+	case ast.SequenceType:
+		return "a list ([a, b])"
+	case ast.StringType, ast.LiteralType:
+		return "text"
+	case ast.IntegerType, ast.FloatType, ast.InfinityType, ast.NanType:
+		return "a number"
+	case ast.BoolType:
+		return "true or false"
+	}
+	return strings.ToLower(t.String())
 }
 
 // keyOf returns the key of the value t and a space, "" if t has no key.
