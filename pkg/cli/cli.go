@@ -61,8 +61,8 @@ type Tool struct {
 	choices func() map[string][]string
 	// examples are commands that the help text shows.
 	examples []usageExample
-	// settings are names that --set takes, which are no flags.
-	settings []string
+	// settings are the paths for --set of settings that are no flags, by the names that callers try as flags.
+	settings map[string]string
 	// source is the text of its main.go, whose package comment is the manual page.
 	source string
 	// command returns an empty command line: a pointer to a struct with kong tags that
@@ -200,8 +200,11 @@ func (t Tool) parse(cmd command, args []string, std standardStreams) error {
 			err = fmt.Errorf("%s looks like a flag; to select a run from stdin, write it after --: %s -- %[1]s",
 				args[i], t.name)
 		}
-		if name, ok := strings.CutPrefix(err.Error(), "unknown flag --"); ok && slices.Contains(t.settings, name) {
-			err = fmt.Errorf("%w; --set %s=VALUE sets it", err, name)
+		if rest, ok := strings.CutPrefix(err.Error(), "unknown flag --"); ok {
+			name, _, _ := strings.Cut(rest, ",")
+			if path := t.settings[name]; path != "" {
+				err = fmt.Errorf("unknown flag --%s; --set %s=VALUE sets it", name, path)
+			}
 		}
 		return usageError{fmt.Sprintf("%s; see %s --help", err, t.name)}
 	}

@@ -28,6 +28,13 @@ func TestMistakesOfNewUsers(t *testing.T) {
 		want  string
 	}{
 		{Sim, workload, []string{"--routing", "random"}, "unknown flag --routing; --set routing=VALUE sets it"},
+		{Sim, workload, []string{"--gpu", "H100"}, "unknown flag --gpu; --set deployments.main.gpu=VALUE sets it"},
+		{Sim, workload, []string{"--replicas=3"},
+			"unknown flag --replicas; --set deployments.main.replicas=VALUE sets it"},
+		{Sim, workload, []string{"--tp", "2"}, "--set deployments.main.engine.tensor_parallel_size=VALUE sets it"},
+		{Sim, workload, []string{"--model", "m"}, "unknown flag --model; --set deployments.main.model=VALUE sets it"},
+		{Summarize, []byte("TIMESTAMP,ContextTokens\n"), nil, "a trace is no recording: blis-gen --import converts it"},
+		{Sim, []byte("TIMESTAMP,ContextTokens\n"), nil, "blis-gen --import FORMAT:FILE converts traces"},
 		{Sim, workload, []string{"--plan", path}, "is not text, and must be YAML or JSON"},
 		{Summarize, run, []string{"--explain", "p99"}, "and the p99 of TTFT is that of " + atP99(t, run)},
 		{Summarize, run, []string{"--plot", "ttft", "-o", "x.svg"}, "write a figure with --plot FIGURE --svg x.svg"},

@@ -107,5 +107,5 @@ func (c *simCommand) readPlanned(ctx context.Context, j stdio) ([]byte, error) {
 		return nil, err
 	}
 	_, err = sim.ReadWorkload(&input{Reader: bytes.NewReader(whole), name: in.name})
-	return whole, err
+	return whole, asWorkload(err)
 }

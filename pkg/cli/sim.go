@@ -23,7 +23,10 @@ var Sim = Tool{
 	vars: map[string]string{"lists": strings.Join(sim.Lists(), ","), "listed": strings.Join(sim.Lists(), ", "),
 		"targets": strings.Join(deploy.Targets.Names(), ","), "targeted": strings.Join(deploy.Targets.Names(), ", "),
 		"spaces": strings.Join(sim.Spaces, ","), "goals": strings.Join(stream.ClairvoyantGoals, ",")},
-	settings: []string{"admission", "priority", "routing", "scheduler", "autoscale"},
+	settings: map[string]string{"admission": "admission", "priority": "priority", "routing": "routing",
+		"scheduler": "scheduler", "autoscale": "autoscale", "model": "deployments.main.model",
+		"gpu": "deployments.main.gpu", "replicas": "deployments.main.replicas",
+		"tp": "deployments.main.engine.tensor_parallel_size"},
 	examples: []usageExample{
 		{"Two replicas, with invariants checked",
 			"blis-sim --set deployments.main.replicas=2 --check workload.jsonl.zst -o run.jsonl.zst"},
@@ -146,5 +149,19 @@ func (c *simCommand) run(ctx context.Context, j stdio) error {
 		}
 	}
 	o.Plain, o.Given, o.Version, o.Warn, o.Progress = j.plain, c.givenFlags, stream.Version, j.warn, j.progress
-	return sim.Run(ctx, j.in, j.out, o)
+	err := sim.Run(ctx, j.in, j.out, o)
+	if c.Replay == "" {
+		return asWorkload(err)
+	}
+	return err
+}
+
+// asWorkload adds to an error in the first line of a workload where workloads come from: traces and recordings are
+// given to blis-sim by mistake.
+func asWorkload(err error) error {
+	if syntax, ok := errors.AsType[*stream.SyntaxError](err); ok && syntax.Line == 1 {
+		return fmt.Errorf("%w; blis-sim reads workloads: blis-gen --import FORMAT:FILE converts traces and recordings",
+			err)
+	}
+	return err
 }

@@ -20,7 +20,7 @@ type Options struct {
 	Import       []Import `group:"Source:" choices:"importers" sep:"none" placeholder:"FORMAT:FILE" help:"Convert traces, merged by time; FILE - is stdin."`
 	Seed         *uint64  `group:"Load:" placeholder:"N" help:"Seed, instead of the spec's (imports: 0)."`
 	Set          []string `group:"Load:" sep:"none" placeholder:"PATH=VALUE" help:"Override one value of the spec, or all values in @FILE. Repeatable."`
-	Requests     Count    `group:"Load:" placeholder:"N" help:"Number of requests, instead of the spec's."`
+	Requests     Count    `group:"Load:" placeholder:"N" help:"Number of requests and sessions, instead of the spec's."`
 	Limit        Count    `rare:"" group:"Source:" placeholder:"N" help:"Import at most N requests or sessions."`
 	TimeScale    Factor   `group:"Load:" placeholder:"X" help:"Multiply arrival times by X, not delays in sessions."`
 	Rate         Factor   `group:"Load:" placeholder:"R" help:"Mean arrivals per second: scales or spaces an import, replaces aggregate_rate of a spec."`
@@ -106,7 +106,11 @@ type Import struct{ Format, File string }
 
 // UnmarshalText reads FORMAT:FILE.
 func (i *Import) UnmarshalText(text []byte) error {
-	i.Format, i.File, _ = strings.Cut(string(text), ":")
+	var hasFormat bool
+	i.Format, i.File, hasFormat = strings.Cut(string(text), ":")
+	if !hasFormat && !slices.Contains(trace.Formats.Names(), i.Format) {
+		return fmt.Errorf("must be FORMAT:FILE, is %q (formats: %s)", text, strings.Join(trace.Formats.Names(), ", "))
+	}
 	if _, err := trace.Formats.Get("importer", i.Format); err != nil {
 		return err
 	}

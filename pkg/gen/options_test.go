@@ -156,6 +156,7 @@ func TestFlagValues(t *testing.T) {
 		{&where, "input_tokens > 1000", ""}, {&where, "input_token > 1", `did you mean "input_tokens"?`},
 		{&where, "1", "true or false"},
 		{&imp, "azure:a:b.csv", ""}, {&imp, "azure", "must be FORMAT:FILE"}, {&imp, "azure:", "must be FORMAT:FILE"},
+		{&imp, "trace.csv", `must be FORMAT:FILE, is "trace.csv" (formats: azure, mooncake, `},
 		{&imp, "x:y", "unknown importer"},
 	} {
 		err := c.flag.UnmarshalText([]byte(c.text))

@@ -114,8 +114,8 @@ func detect(f *file, text []byte) (string, error) {
 	case len(h.columns) > 1:
 		what = "its columns are " + strings.Join(abbreviate(h.columns), ", ")
 	}
-	return "", f.Errorf("has no known format (%s): %s; FORMAT:FILE sets the format", strings.Join(Formats.Names(),
-		", "), what)
+	return "", f.Errorf("has no known format (%s): %s; FORMAT:FILE sets the format; a trace is no recording: "+
+		"blis-gen --import converts it", strings.Join(Formats.Names(), ", "), what)
 }
 
 // abbreviate returns the first names of a list, printable.
