@@ -44,8 +44,9 @@
 // tenant, a tenant is in one part, which its hash decides. The parts together are the workload; blis-summarize --merge
 // adds their runs.
 //
-// The stream goes to stdout, compressed with zstd. It is plain text on a terminal, with --plain or with BLIS_PLAIN=1.
-// -o FILE writes a file that appears only when it is complete; it is plain text if its name ends in .jsonl.
+// The stream goes to stdout, compressed with zstd (in a pipe: stored as zstd data). It is plain text on a terminal,
+// with --plain or with BLIS_PLAIN=1. -o FILE writes a file that appears only when it is complete; it is plain text if
+// its name ends in .jsonl.
 //
 // Three requests as plain text:
 //

@@ -37,8 +37,8 @@
 // and no cache block leaks. A violation is a bug in the simulator and ends the run.
 // --strict turns warnings about the workload into errors.
 //
-// The stream goes to stdout, compressed with zstd. It is plain text on a terminal, with
-// --plain or with BLIS_PLAIN=1. -o FILE writes a file, which appears only when it is
+// The stream goes to stdout, compressed with zstd (in a pipe: stored as zstd data). It is plain
+// text on a terminal, with --plain or with BLIS_PLAIN=1. -o FILE writes a file, which appears only when it is
 // complete. Its name selects the format: .jsonl is plain text, .jsonl.zst or no suffix is
 // compressed, .parquet and .csv are tables of the outcomes, and a name that ends in a slash is a
 // folder with Parquet tables of outcomes, decisions, steps, sessions, anomalies and metrics

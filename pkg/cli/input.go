@@ -79,6 +79,16 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// isPipe reports whether w leads to another process on this machine, in whose memory compressed bytes save nothing.
+func isPipe(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
+}
+
 // terminalWidth returns the width of w in columns if it is a terminal, 0 otherwise.
 func terminalWidth(w io.Writer) int {
 	if !isTerminal(w) {

@@ -26,7 +26,12 @@ func (t Tool) openOutput(name string, asked bool, stdout io.Writer) (p outputSin
 	plain = asked || os.Getenv("BLIS_PLAIN") == "1"
 	if name == "" || name == "-" {
 		plain = plain || isTerminal(stdout)
-		return &standardOutput{w: stdout, plain: plain}, plain, nil
+		o := &standardOutput{w: stdout, plain: plain}
+		if t.stream != "" && !plain && isPipe(stdout) {
+			o.frame = stream.NewStored(stdout)
+			o.w, o.plain = o.frame, true
+		}
+		return o, o.plain, nil
 	}
 	if t.stream != "" {
 		if err := checkSuffix(name); err != nil {
@@ -59,6 +64,7 @@ type standardOutput struct {
 	w       io.Writer
 	plain   bool
 	written bool
+	frame   *stream.Stored // the zstd frame of a stream in a pipe, which lines are written to
 }
 
 func (s *standardOutput) Write(p []byte) (int, error) {
@@ -66,21 +72,27 @@ func (s *standardOutput) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-func (s *standardOutput) commit() error { return nil }
+func (s *standardOutput) commit() error {
+	if s.frame == nil {
+		return nil
+	}
+	return s.frame.Close()
+}
 
 // abort writes a stream with only an error record if the configuration is invalid and
 // nothing was written yet, so that the last tool of a pipe can report the error.
 func (s *standardOutput) abort(t Tool, err error) error {
 	fault := errorRecordOf(t.name, err)
 	if t.stream == "" || fault == nil || s.written {
-		return nil
+		return s.commit()
 	}
 	w := stream.NewWriter(s, s.plain)
 	return errors.Join(
 		w.Header(&stream.Header{Stream: t.stream, Tool: t.name, Version: stream.Version}),
 		w.Any(fault),
 		w.End(&stream.End{}),
-		w.Close())
+		w.Close(),
+		s.commit())
 }
 
 // errorRecordOf returns err as an error record if later tools of a pipe pass it on: an
