@@ -165,19 +165,16 @@ func (x *proposal) longerLimits() []Change {
 // then.
 func (x *proposal) moreReplicas() []Change {
 	d := x.deployment()
-	from, until := never, stream.Micros(0)
-	for _, r := range x.p.losing {
-		from, until = min(from, r.times.arrival), max(until, r.times.arrival)
-	}
+	arrivals := x.lossArrivals()
 	arrived, completed := 0.0, 0.0
 	for _, r := range x.requests {
 		if r.replica == missing || x.topology.replicas[r.replica].deployment != d.ID {
 			continue
 		}
-		if r.times.arrival >= from && r.times.arrival <= until {
+		if r.times.arrival >= arrivals.from && r.times.arrival <= arrivals.until {
 			arrived++
 		}
-		if x.completed(r) && r.times.ended >= from && r.times.ended <= until {
+		if x.completed(r) && r.times.ended >= arrivals.from && r.times.ended <= arrivals.until {
 			completed++
 		}
 	}

@@ -57,20 +57,25 @@ func (a *Analyzer) prefillSteps(p *Pattern) string {
 // duringLoss counts the requests that arrived between the first and the last of the losing requests, and those of them
 // that got somewhere in that time.
 func (x *proposal) duringLoss(got func(*request) bool) (arrived, done float64) {
-	from, until := never, x.p.losing[0].times.arrival
-	for _, r := range x.p.losing {
-		from, until = min(from, r.times.arrival), max(until, r.times.arrival)
-	}
+	arrivals := x.lossArrivals()
 	for _, r := range x.requests {
-		if r.times.arrival < from || r.times.arrival > until {
+		if r.times.arrival < arrivals.from || r.times.arrival > arrivals.until {
 			continue
 		}
 		arrived++
-		if got(r) && r.times.prefill.computed <= until {
+		if got(r) && r.times.prefill.computed <= arrivals.until {
 			done++
 		}
 	}
 	return arrived, done
+}
+
+// lossArrivals is the time from the first to the last arrival of a losing request.
+func (x *proposal) lossArrivals() (arrivals span) {
+	for _, r := range x.p.losing {
+		arrivals.add(r.times.arrival, r.times.arrival)
+	}
+	return arrivals
 }
 
 // disaggregate proposes that prefill replicas compute prompts as by default.

@@ -2,8 +2,6 @@ package attribution
 
 import (
 	"math"
-
-	"blis/pkg/stream"
 )
 
 // stepTimes are what steps take: µs, for each prompt token and for each sequence that decodes.
@@ -41,19 +39,20 @@ func (a *Analyzer) measureSteps() {
 // measureInterference finds for the requests of a replica how many prompt tokens of others it computed while they
 // decoded, by the progress of all prefills, and runStats.prefillRates.
 func (a *Analyzer) measureInterference(n int, requests []*request, all *progress) {
-	from, until, tokens := never, stream.Micros(0), 0.0
+	var prefills span
+	tokens := 0.0
 	for _, r := range requests {
 		if r.times.scheduled == never {
 			continue
 		}
-		from, until = min(from, r.times.scheduled), max(until, r.times.firstTokenOrEnd())
+		prefills.add(r.times.scheduled, max(r.times.scheduled, r.times.firstTokenOrEnd()))
 		tokens += uncachedTokens(r)
 		if r.times.firstToken != never && r.times.ended != never {
 			r.evidence.promptsMeanwhile = all.until(r.times.ended) - all.until(r.times.firstToken)
 		}
 	}
-	if until > from && until != never {
-		a.stats.prefillRates[n] = tokens / float64(until-from)
+	if prefills.until > prefills.from {
+		a.stats.prefillRates[n] = tokens / prefills.us()
 	}
 }
 
@@ -94,20 +93,20 @@ func (x *proposal) carries(budget int64) bool {
 			busiest = r.replica
 		}
 	}
-	from, until := never, stream.Micros(0)
+	var losing span
 	for _, r := range x.p.losing {
 		if r.replica == busiest && r.times.scheduled != never && r.times.ended != never {
-			from, until = min(from, r.times.scheduled), max(until, r.times.ended)
+			losing.add(r.times.scheduled, r.times.ended)
 		}
 	}
 	prompts := 0.0
 	for _, r := range x.requests {
-		if t := r.times.scheduled; r.replica == busiest && t != never && t >= from && t < until {
+		if t := r.times.scheduled; r.replica == busiest && t != never && t >= losing.from && t < losing.until {
 			prompts += uncachedTokens(r)
 		}
 	}
 	steps, known := x.stats.steps[x.topology.deploymentOf(busiest).ID]
-	if !known || until <= from {
+	if !known || losing.until <= losing.from {
 		return true
 	}
 	rate := func(budget int64) float64 {
@@ -116,7 +115,7 @@ func (x *proposal) carries(budget int64) bool {
 		return tokens / us
 	}
 	then, now := rate(budget), rate(x.deployment().Engine.MaxNumBatchedTokens)
-	return prompts/float64(until-from) <= then && 2*x.lateWith(then, now) <= len(x.p.losing)
+	return prompts/losing.us() <= then && 2*x.lateWith(then, now) <= len(x.p.losing)
 }
 
 // lateWith is how many of the losing requests would miss their TTFT target if prompts were computed at another rate
@@ -144,24 +143,25 @@ func (x *proposal) poolsCarry(own, n float64, isIn func(*request) bool) bool {
 	if !known {
 		return true
 	}
-	target, from, until := 0.0, never, stream.Micros(0)
+	var losing span
+	target := 0.0
 	for _, r := range x.p.losing {
 		if r.times.scheduled != never && r.times.ended != never {
-			from, until = min(from, r.times.scheduled), max(until, r.times.ended)
+			losing.add(r.times.scheduled, r.times.ended)
 		}
 		target = max(target, 1000*x.classes[x.names.list[r.labels.class]].Targets.TPOTMS)
 	}
 	model := x.deployment().Model
 	work := map[bool]float64{} // µs of all steps besides their fixed part
 	for _, r := range x.requests {
-		if t := r.times.scheduled; r.replica == missing || t == never || t < from || t >= until ||
+		if t := r.times.scheduled; r.replica == missing || t == never || t < losing.from || t >= losing.until ||
 			x.topology.deploymentOf(r.replica).Model != model {
 			continue
 		}
 		work[isIn(r)] += float64(steps.token*uncachedTokens(r)) + float64(steps.sequence*float64(r.tokens.output))
 	}
 	for in, replicas := range map[bool]float64{true: own, false: n - own} {
-		idle := 1 - work[in]/(replicas*float64(max(1, until-from)))
+		idle := 1 - work[in]/(replicas*max(1, losing.us()))
 		if idle <= 0 || target > 0 && steps.fixed > float64(idle*target) {
 			return false
 		}

@@ -42,16 +42,18 @@ func TestSlowedByPrompts(t *testing.T) {
 }
 
 // Replica 0 computes a prompt of 1000 tokens each 100 ms: 10 tokens a ms, which steps of 256 tokens compute in 15.1 ms
-// and steps of 64 in 11.3, which is too slow. With 30 ms between the prompts not even the former do.
+// and steps of 64 in 11.3, which is too slow. With 30 ms between the prompts not even the former do. It does not matter
+// when the first of them comes.
 func TestBudgetThatCarriesPrompts(t *testing.T) {
 	for _, c := range []struct {
-		gapMS  int64
-		budget int64
-		want   bool
-	}{{100, 256, true}, {100, 64, false}, {30, 256, false}, {30, 2048, true}} {
+		firstMS, gapMS int64
+		budget         int64
+		want           bool
+	}{{0, 100, 256, true}, {0, 100, 64, false}, {0, 30, 256, false}, {0, 30, 2048, true}, {60_000, 100, 64, false},
+		{60_000, 30, 256, false}} {
 		a := New(linearHeader(1))
 		for i := range int64(20) {
-			o := served(string(rune('a'+i)), 0, c.gapMS*i, 0)
+			o := served(string(rune('a'+i)), 0, c.firstMS+c.gapMS*i, 0)
 			o.InputTokens = 1000
 			a.Outcome(&o, false)
 		}
@@ -60,7 +62,7 @@ func TestBudgetThatCarriesPrompts(t *testing.T) {
 		a.measureSteps()
 		x := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}
 		if got := x.carries(c.budget); got != c.want {
-			t.Errorf("%d tokens, a prompt each %d ms: %t", c.budget, c.gapMS, got)
+			t.Errorf("%+v: %t", c, got)
 		}
 	}
 }
