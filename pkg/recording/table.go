@@ -1,11 +1,13 @@
 package recording
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"blis/pkg/stream"
 	"blis/pkg/textio"
 )
 
@@ -20,7 +22,7 @@ var (
 )
 
 // tableColumns lists them for help and errors.
-const tableColumns = "arrival_s, input_tokens, output_tokens, ttft_s, e2e_s; optional status or success, " +
+const tableColumns = "arrival_s, input_tokens, output_tokens, ttft_s, e2e_s; optional state, status or success, " +
 	"request_id, shared_prefix_tokens, stage, tenant, slo_class, model, gpu, tp, replicas, target_qps"
 
 // setup are the columns that distinguish the runs of a table, in order of preference in run names.
@@ -44,6 +46,8 @@ type table struct {
 	at, ttft, e2e, end                                       int
 	input, output, id, errorText, stage, tenant, class, user int
 	prefix                                                   int
+	// How a request ended, why and when, in a table of blis-sim.
+	state, reason, ended int
 	// statuses are the columns that say whether a request completed.
 	statuses []int
 	setup    []int
@@ -103,7 +107,8 @@ func (t *table) find() {
 		t.Column("stage")
 	t.tenant, t.class, t.user = t.Column("tenant"), t.Column("slo_class"), t.Column("session", "user_id")
 	t.prefix = t.Column("shared_prefix_tokens")
-	used := []int{t.at, t.ttft, t.e2e, t.end, t.input, t.output, t.id, t.errorText, t.stage, t.tenant, t.class, t.user}
+	t.state, t.reason, t.ended = t.Column("state"), t.Column("reason"), t.TimeColumn("ended_us", "ended_ms", "ended_s")
+	used := []int{t.state, t.reason, t.ended, t.at, t.ttft, t.e2e, t.end, t.input, t.output, t.id, t.errorText, t.stage, t.tenant, t.class, t.user}
 	for _, name := range []string{"status", "status_code", "success"} {
 		if at := t.Column(name); at >= 0 {
 			t.statuses = append(t.statuses, at)
@@ -134,6 +139,9 @@ func (t *table) row() error {
 	} else if n > 0 {
 		c.info.prompt = SharedPrefix(c.InputTokens, n)
 	}
+	if state := t.Value(t.state); state != "" && state != completed && !slices.Contains(failedStates, state) {
+		return t.Errorf("state must be one of %s, %s, is %q", completed, strings.Join(failedStates, ", "), state)
+	}
 	t.times(&c)
 	if err := c.check(&t.Position, t.names); err != nil {
 		return err
@@ -162,8 +170,19 @@ var completedWords = []string{"", "ok", "success", "succeeded", "completed", "20
 // noError are the values of error columns that mean no error.
 var noError = []string{"", "none", "null", "nan"}
 
-// failure returns why the request of the current row failed, "" if it completed.
-func (t *table) failure() string {
+// failedStates are the states of requests that did not complete.
+var failedStates = []string{stream.StateRejected, stream.StateTimedOut, stream.StateFailed, stream.StateUnfinished}
+
+// failure returns why the request of the current row failed, "" if it completed, and its state then.
+func (t *table) failure() (why, state string) {
+	if state := t.Value(t.state); slices.Contains(failedStates, state) {
+		return cmp.Or(t.Value(t.reason), state), state
+	}
+	return t.fault(), stream.StateFailed
+}
+
+// fault returns what the columns of errors and statuses say, "" if the request completed.
+func (t *table) fault() string {
 	if fault := t.Value(t.errorText); !slices.Contains(noError, strings.ToLower(fault)) {
 		return fault
 	}
@@ -186,9 +205,13 @@ func (t *table) times(c *request) {
 	if t.at >= 0 {
 		c.at = t.TimeUS(t.at)
 	}
-	if failure := t.failure(); failure != "" {
+	if failure, state := t.failure(); failure != "" {
 		c.OutputTokens = t.Optional(t.output)
+		if t.Value(t.ended) != "" {
+			c.last = t.TimeUS(t.ended)
+		}
 		c.fail(failure)
+		c.State = state
 		return
 	}
 	c.complete(t.Integer(t.output))
