@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"regexp"
@@ -316,4 +317,39 @@ func TestHTMLWithoutLists(t *testing.T) {
 			t.Errorf("%s: %s", name, nulls)
 		}
 	}
+}
+
+// TestHTMLSizeIsBounded: the size of a report does not depend on the number of requests, and a report of eight runs
+// stays below 2 MB.
+func TestHTMLSizeIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates 16,000 requests with all steps")
+	}
+	in, _, must := callsIn(t)
+	size := map[string]int64{}
+	report := func(name string, runs ...string) {
+		must(Summarize, append([]string{"--html", in(name + ".html")}, runs...)...)
+		info, err := os.Stat(in(name + ".html"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		size[name] = info.Size()
+	}
+	for _, n := range []string{"1000", "16000"} {
+		must(Gen, "--scenario", "mixed-slo", "--requests", n, "-o", in("w"+n+".jsonl.zst"))
+		must(Sim, "--trace", "full", in("w"+n+".jsonl.zst"), "-o", in(n+".jsonl.zst"))
+		report(n, in(n+".jsonl.zst"))
+	}
+	if grown := size["16000"] - size["1000"]; grown > 150_000 {
+		t.Errorf("15,000 more requests add %d bytes", grown)
+	}
+	var eight []string
+	for i := range 8 {
+		eight = append(eight, fmt.Sprintf("run %d=%s", i, in("1000.jsonl.zst")))
+	}
+	report("eight", eight...)
+	if size["eight"] > 2<<20 {
+		t.Errorf("eight runs take %d bytes", size["eight"])
+	}
+	t.Logf("%v bytes", size)
 }
