@@ -131,8 +131,9 @@ func (d *Doc) keysOf(t reflect.Type, path string) (keys []string, leaf reflect.T
 	if slices.Contains(parts, "") {
 		return nil, nil, fmt.Errorf("path %q has an empty part", path)
 	}
+	all := parts
 	for node := d.body; len(parts) > 0; {
-		key, next, err := nextKey(node, base(t), parts)
+		key, next, err := nextKey(node, base(t), all[:len(all)-len(parts)], parts)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -143,8 +144,8 @@ func (d *Doc) keysOf(t reflect.Type, path string) (keys []string, leaf reflect.T
 }
 
 // nextKey returns the key or index that parts begin with in node, of type t, and the
-// type of its value.
-func nextKey(node ast.Node, t reflect.Type, parts []string) (key string, value reflect.Type, err error) {
+// type of its value. before are the parts that lead to node.
+func nextKey(node ast.Node, t reflect.Type, before, parts []string) (key string, value reflect.Type, err error) {
 	key = parts[0]
 	list, isList := untagged(node).(*ast.SequenceNode)
 	parent := typeName(t)
@@ -152,7 +153,7 @@ func nextKey(node ast.Node, t reflect.Type, parts []string) (key string, value r
 	case kind == reflect.Struct:
 		known := fieldsOf(t)
 		if known.types[key] == nil {
-			return "", nil, registry.Unknown("field", key, known.names)
+			return "", nil, unknownField(node, t, known, before, parts)
 		}
 		return key, known.types[key], nil
 	case kind == reflect.Interface && isList:

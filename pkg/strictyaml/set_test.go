@@ -178,6 +178,10 @@ func TestSetErrors(t *testing.T) {
 		{"level", "x", `must be text, is "x"`},
 		{"limit.x", "1", `"x" does not exist: its parent is an integer`},
 		{"routing..type", "x", "has an empty part"},
+		{"admit", "x", `unknown field "admit"; did you mean "routing.admit"?`},
+		{"params.a", "1", `unknown field "params"; did you mean "routing.params.a"?`},
+		{"count", "1", `unknown field "count"; did you mean "parts.a.count"?`},
+		{"Limit", "1", `unknown field "Limit"; did you mean "limit"?`},
 	} {
 		var got, want cluster
 		if err := decode(sampleCluster, &want); err != nil {
@@ -189,6 +193,21 @@ func TestSetErrors(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s=%s has changed: %s", c.path, c.value, diff)
+		}
+	}
+}
+
+// TestDeeperFieldsOfLists: a suggestion names elements by their ids where a path can, and not all of many.
+func TestDeeperFieldsOfLists(t *testing.T) {
+	for text, want := range map[string]string{
+		"parts: [{id: a}, {count: 2}]": `did you mean "parts.a.count" or "parts.1.count"?`,
+		"parts: [{id: a}, {id: b.c}, {id: d}, {id: e}]": `did you mean "parts.a.count" or "parts.1.count" or ` +
+			`"parts.d.count", ...?`,
+		"parts: []": `unknown field "count" (have routing, weights, `,
+	} {
+		err := decodeSet(t, text, new(cluster), [2]string{"count", "1"})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
 }
