@@ -3,6 +3,7 @@ package recording
 import (
 	"cmp"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,23 @@ var setup = []string{"target_qps", "replicas", "model", "tp", "gpu", "scenario",
 
 // ignoredColumns are columns that follow from others.
 var ignoredColumns = []string{"tpot_s", "generation_time", "question_id"}
+
+// outcomeLatencies are the columns of blis-sim's tables of outcomes that are no fields of outcomes.
+var outcomeLatencies = []string{"ttft_ms", "tpot_ms", "e2e_ms", "queue_ms"}
+
+// isOutcomeColumn reports whether blis-sim writes the column in tables of outcomes.
+func isOutcomeColumn(name string) bool {
+	if slices.Contains(outcomeLatencies, name) {
+		return true
+	}
+	outcome := reflect.TypeFor[stream.Outcome]()
+	for i := range outcome.NumField() {
+		if field, _, _ := strings.Cut(outcome.Field(i).Tag.Get("json"), ","); field == name {
+			return true
+		}
+	}
+	return false
+}
 
 func isLMBench(h *head) bool {
 	return h.any("target_qps", "launch_time") && h.any("ttft_s", "ttft")
@@ -108,7 +126,8 @@ func (t *table) find() {
 	t.tenant, t.class, t.user = t.Column("tenant"), t.Column("slo_class"), t.Column("session", "user_id")
 	t.prefix = t.Column("shared_prefix_tokens")
 	t.state, t.reason, t.ended = t.Column("state"), t.Column("reason"), t.TimeColumn("ended_us", "ended_ms", "ended_s")
-	used := []int{t.state, t.reason, t.ended, t.at, t.ttft, t.e2e, t.end, t.input, t.output, t.id, t.errorText, t.stage, t.tenant, t.class, t.user}
+	used := []int{t.state, t.reason, t.ended, t.at, t.ttft, t.e2e, t.end, t.input, t.output, t.id, t.errorText, t.stage,
+		t.tenant, t.class, t.user}
 	for _, name := range []string{"status", "status_code", "success"} {
 		if at := t.Column(name); at >= 0 {
 			t.statuses = append(t.statuses, at)
@@ -121,7 +140,8 @@ func (t *table) find() {
 	for _, name := range ignoredColumns {
 		used = append(used, t.Column(name))
 	}
-	if others := t.UnusedColumns(used...); len(others) > 0 {
+	others := slices.DeleteFunc(t.UnusedColumns(used...), isOutcomeColumn)
+	if len(others) > 0 {
 		t.Warnf("unknown columns are ignored: %s", strings.Join(others, ", "))
 	}
 	t.names = fieldNames{t.Header[t.input], t.Header[t.output], t.Header[t.ttft], t.Header[max(t.e2e, t.end)]}
