@@ -191,9 +191,36 @@ func (f *File) check(errorf strictyaml.Errorf) error {
 			return errorf("gpus."+gpu, "must be above 0, is %v", price)
 		}
 	}
-	for path, values := range f.Set {
-		if len(values) == 0 {
+	for _, path := range slices.Sorted(maps.Keys(f.Set)) {
+		switch {
+		case len(f.Set[path]) == 0:
 			return errorf("set."+path, "has no values")
+		case f.searches(path):
+			return errorf("set."+path, "is what the plan searches; its gpus and max_gpus limit it")
+		}
+	}
+	return nil
+}
+
+// searches is true of the paths whose values the search itself sets.
+func (f *File) searches(path string) bool {
+	field, ok := strings.CutPrefix(path, "deployments."+f.Deployment+".")
+	return ok && (field == "gpu" || field == "replicas")
+}
+
+// checkSettings rejects settings of the call that the search would override.
+func (p *planner) checkSettings() error {
+	all, err := strictyaml.ParseSettings(p.call.Sweep.Run.Set)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		path := all[i].Path
+		if rest, ok := strings.CutPrefix(path, fmt.Sprintf("deployments.%d.", p.index)); ok {
+			path = "deployments." + p.Deployment + "." + rest
+		}
+		if p.searches(path) {
+			return all[i].Errorf("%s is what the plan searches; its gpus and max_gpus limit it", all[i].Path)
 		}
 	}
 	return nil
@@ -227,10 +254,13 @@ func Run(ctx context.Context, f *File, conditions *fitness.Fitness, call Call) (
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{File: f, call: call, runner: runner, ctx: ctx,
+	p := &planner{File: f, call: call, runner: runner, ctx: ctx, index: -1,
 		answer: &Answer{Workload: call.Workload, Require: f.Require, Sensitivity: []Sensitivity{}, Options: f.options(),
 			Curve: []*Fleet{}, Pareto: []*Fleet{}, Warnings: []string{}}}
 	p.prepare()
+	if err := p.checkSettings(); err != nil {
+		return nil, err
+	}
 	if err := p.search(); err != nil {
 		return nil, err
 	}
@@ -257,6 +287,7 @@ func (p *planner) prepare() {
 			o.State, o.Error = failed, fmt.Sprintf("the cluster has no deployment with the id %s", p.Deployment)
 			continue
 		}
+		p.index = i
 		d := &c.Deployments[i]
 		o.GPUsPerReplica, o.slots = d.Engine.GPUs(), d.Engine.MaxNumSeqs*d.Engine.DataParallelSize
 		o.latency, o.disaggregated = d.Latency, d.Prefill != nil

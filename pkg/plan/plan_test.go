@@ -51,8 +51,9 @@ func answer(t *testing.T, file string) (*Answer, error) {
 	return answerOn(t, fmt.Sprintf(clusterText, step), file, "")
 }
 
-// answerOn plans on another cluster, with the file own.yaml of coefficients in its folder.
-func answerOn(t *testing.T, clusterFile, file, own string) (*Answer, error) {
+// answerOn plans on another cluster, with the file own.yaml of coefficients in its folder, and with settings of the
+// call.
+func answerOn(t *testing.T, clusterFile, file, own string, sets ...string) (*Answer, error) {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -75,7 +76,7 @@ func answerOn(t *testing.T, clusterFile, file, own string) (*Answer, error) {
 	}}
 	call.Sweep = sweep.Call{Workloads: []string{"w"}, Open: func(name string) (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader(planted(400, loads[name]))), nil
-	}, Run: sim.Options{Cluster: write("cluster.yaml", clusterFile), Trace: "minimal"}}
+	}, Run: sim.Options{Cluster: write("cluster.yaml", clusterFile), Set: sets, Trace: "minimal"}}
 	return Run(context.Background(), f, conditions, call)
 }
 
@@ -338,13 +339,15 @@ func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"version: 2\n": "version",
 		"version: 1\n": "gpus",
-		"version: 1\ngpus: {a: 0}\nrequire: [m.ttft.p99 < 3]\n":                    "gpus.a: must be above 0",
-		"version: 1\ngpus: {a: 1}":                                                 "require",
-		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft]\n":                            "plan.yaml:3:1",
-		"version: 1\ngpus: {a: 1}\nrequire: [m.nothing < 3]\n":                     "m.nothing",
-		"version: 1\ngpus: {a: 1}\nrequire: [base.ttft.p99 < 3]\n":                 "base",
-		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft.p99 < 3]\nset: {x: []}\n":      "set.x",
-		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft.p99 < 3]\nseeds: []\n":         "seeds: has no values",
+		"version: 1\ngpus: {a: 0}\nrequire: [m.ttft.p99 < 3]\n":               "gpus.a: must be above 0",
+		"version: 1\ngpus: {a: 1}":                                            "require",
+		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft]\n":                       "plan.yaml:3:1",
+		"version: 1\ngpus: {a: 1}\nrequire: [m.nothing < 3]\n":                "m.nothing",
+		"version: 1\ngpus: {a: 1}\nrequire: [base.ttft.p99 < 3]\n":            "base",
+		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft.p99 < 3]\nset: {x: []}\n": "set.x",
+		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft.p99 < 3]\nseeds: []\n":    "seeds: has no values",
+		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft.p99 < 3]\nset: {deployments.main.replicas: [3]}\n": "yaml:4:34: " +
+			"set.deployments.main.replicas: is what the plan searches",
 		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft.p99 < 3]\nmax_gpus: 0\n":       "max_gpus",
 		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft.p99 < 3]\nmaximum_gpus: 9\n":   `unknown field "maximum_gpus"`,
 		"version: 1\ngpus: {a: 1}\nrequire: [m.ttft.p99 < 3]\nmax_gpus: many\n":    "max_gpus",
@@ -352,6 +355,22 @@ func TestErrors(t *testing.T) {
 	} {
 		if _, err := answer(t, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q, of\n%s", err, want, text)
+		}
+	}
+}
+
+// TestSearchedSettings: settings of the call that the search would override are errors, those of others are not.
+func TestSearchedSettings(t *testing.T) {
+	const file = "version: 1\ngpus: {H100: 2}\nmax_gpus: 4\nrequire: [m.ttft.p99 <= 45]\n"
+	for set, want := range map[string]string{
+		"deployments.main.replicas=3": "--set deployments.main.replicas=3: deployments.main.replicas is what the plan",
+		"deployments.main.gpu=A100":   "deployments.main.gpu is what the plan searches",
+		"deployments.0.replicas=3":    "deployments.0.replicas is what the plan searches",
+		"routing=random":              "",
+	} {
+		_, err := answerOn(t, fmt.Sprintf(clusterText, step), file, "", set)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", set, err, want)
 		}
 	}
 }

@@ -22,6 +22,8 @@ type planner struct {
 	runner *sweep.Runner
 	ctx    context.Context
 	answer *Answer
+	// index is that of the deployment in the cluster, -1 if no option has it.
+	index int
 	// fleets are the simulated ones at the load of the workload.
 	fleets []*Fleet
 }
