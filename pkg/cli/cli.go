@@ -124,6 +124,11 @@ type usageError struct{ msg string }
 
 func (w usageError) Error() string { return w.msg }
 
+// reportedError is an error whose message was printed already. It has the exit code.
+type reportedError struct{ code int }
+
+func (r reportedError) Error() string { return fmt.Sprintf("exit code %d", r.code) }
+
 // errHelpShown ends a call that asked only for help or the version.
 var errHelpShown = errors.New("shown")
 
@@ -286,7 +291,13 @@ func (t Tool) do(ctx context.Context, cmd command, std standardStreams) (err err
 	_, reported := errors.AsType[summarize.Reported](err)
 	_, failed := errors.AsType[sweep.AllFailed](err)
 	if err != nil && err != errDiffers && !reported && !failed {
-		return errors.Join(err, out.abort(t, err))
+		// What failed comes before a failure to end the output, such as a closed stdout.
+		show.clear()
+		shown := reportedError{t.report(ctx, err, std.Err)}
+		if aborting := out.abort(t, err); aborting != nil {
+			t.report(ctx, aborting, std.Err)
+		}
+		return shown
 	}
 	if committing := out.commit(); committing != nil {
 		return committing
@@ -298,9 +309,12 @@ func (t Tool) do(ctx context.Context, cmd command, std standardStreams) (err err
 // stdout end quietly.
 func (t Tool) report(ctx context.Context, err error, stderr io.Writer) int {
 	var call usageError
+	var shown reportedError
 	switch {
 	case err == nil || errors.Is(err, errHelpShown):
 		return exitOK
+	case errors.As(err, &shown):
+		return shown.code
 	case errors.As(err, &call):
 		t.printError(stderr, call.msg)
 		return exitUsage

@@ -89,6 +89,26 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// TestMessageDespiteClosedStdout: a failure to write the error record does not hide the error.
+func TestMessageDespiteClosedStdout(t *testing.T) {
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for how, want := range map[string]string{"config": "upper: cluster.yaml:3:5: replicas must be at least 1\n",
+		"late": ""} {
+		var errs bytes.Buffer
+		code := upperTool.run(t.Context(), []string{"--fail=" + how}, standardStreams{strings.NewReader(""), in, &errs})
+		if errs.String() != want || (code == exitFailed) != (want != "") {
+			t.Errorf("%s: exit %d, %q", how, code, errs.String())
+		}
+	}
+}
+
 func TestErrorStreamIsComplete(t *testing.T) {
 	_, stdout, _ := call(t, "", "--fail=config")
 	r := stream.NewReader(strings.NewReader(stdout))

@@ -44,6 +44,8 @@ func (t Tool) Main(source string) int {
 	if !signal.Ignored(syscall.SIGHUP) { // by nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
+	// A write to a closed stdout is an error, so that a call that failed ends with its own message.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ended := make(chan int, 1)
 	go func() { ended <- t.run(ctx, os.Args[1:], standardStreams{os.Stdin, os.Stdout, os.Stderr}) }()
 	select {
