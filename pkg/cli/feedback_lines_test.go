@@ -64,7 +64,7 @@ func (c *plainCheck) writers() []lineWriter {
 		{"waiting ", c.waiting}, {"routing, one", c.headroom},
 		{"alternatives not evaluated", func(l string) string { return l }},
 		{"slo_violation", c.anomaly}, {"preemption_storm", c.anomaly}, {"blis-summarize --explain", c.explainCommand},
-		{"blis-summarize --", nil}, {"blis-sim --replay", nil}, {"[CUT] at 1500 tokens (estimated): ", nil},
+		{"blis-summarize --", nil}, {"blis-sim --replay", nil}, {"[CUT] at --max-tokens 1500: ", nil},
 	}
 }
 

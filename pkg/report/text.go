@@ -90,7 +90,7 @@ func truncateToBudget(all []Section, limit int) (text []byte, kept []Section) {
 			for _, s := range all[n:] {
 				left = append(left, s.Name)
 			}
-			text = fmt.Appendf(text, "[CUT] at %d tokens (estimated): %s\n", limit, strings.Join(left, ", "))
+			text = fmt.Appendf(text, "[CUT] at --max-tokens %d: %s\n", limit, strings.Join(left, ", "))
 		}
 		if llmtext.Tokens(text) <= limit || n <= 2 {
 			return text, all[:n]
