@@ -33,6 +33,7 @@ func interruptCode(ctx context.Context) int {
 // Main runs the tool, whose main.go has the text source, on the process's arguments and standard streams and
 // returns the exit code. A signal ends the tool after the grace at the latest; a second one ends it at once.
 func (t Tool) Main(source string) int {
+	delayGarbageCollection()
 	t.source = source
 	if os.Getenv(allowPaths) == "" { // kong reads an empty variable as a value
 		os.Unsetenv(allowPaths)
