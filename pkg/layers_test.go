@@ -32,6 +32,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/portable", ""},
 	{"pkg/registry", ""},
 	{"pkg/stat", ""},
+	{"pkg/spill", "pkg/stat"},
 	{"pkg/texttab", ""},
 	{"pkg/des", ""},
 	{"pkg/kv", ""},
@@ -50,7 +51,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/filter", "pkg/expr pkg/stream"},
 	{"pkg/parquet", "pkg/stream"},
 	{"pkg/operators", "hardware/operators pkg/latency pkg/model pkg/parquet pkg/portable pkg/registry"},
-	{"pkg/metrics", "pkg/stream pkg/stat"},
+	{"pkg/metrics", "pkg/spill pkg/stream pkg/stat"},
 	{"pkg/resample", "pkg/dist pkg/metrics pkg/stat pkg/stream"},
 	{"pkg/perfetto", "pkg/stream"},
 	{"pkg/chart", ""},
@@ -80,7 +81,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/gen", "pkg/strictyaml pkg/des pkg/dist pkg/filter pkg/limits pkg/registry pkg/stream pkg/trace"},
 	{"pkg/sim", "pkg/anomaly pkg/hardware pkg/cluster pkg/deploy pkg/strictyaml pkg/des pkg/dist pkg/engine pkg/kv " +
 		"pkg/latency pkg/link pkg/tier pkg/capacity pkg/metrics pkg/model pkg/portable pkg/registry pkg/policy " +
-		"pkg/scale pkg/stream pkg/stat pkg/parquet"},
+		"pkg/scale pkg/spill pkg/stream pkg/stat pkg/parquet"},
 	{"pkg/sweep", "pkg/cluster pkg/fitness pkg/metrics pkg/sim pkg/stream pkg/strictyaml"},
 	{"pkg/plan", "pkg/chart pkg/cluster pkg/fitness pkg/hardware pkg/metrics pkg/strictyaml pkg/sweep pkg/texttab"},
 	{"pkg/diff", "pkg/dist pkg/expr pkg/filter pkg/metrics pkg/recording pkg/registry pkg/resample pkg/stat " +

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"math"
 	"strings"
 
 	"blis/pkg/stat"
@@ -8,12 +9,14 @@ import (
 )
 
 // Accumulator gathers what Raw reports. It keeps 32 bytes for each request that entered a
-// batch, and a little for each combination of class, tenant and model.
+// batch, and a little for each combination of class, tenant and model. With Spill, the memory for requests and sessions
+// is bounded.
 type Accumulator struct {
 	targets map[string]stream.Targets
 	groups  map[key]uint32
 	totals  []totals
 	rows    [][]row // all but the last are full
+	spilled spilled
 	gaps    stat.Histogram
 	reasons map[string]int64
 	// replicas are in the order of the calls of AddReplica.
@@ -102,7 +105,7 @@ type ReplicaTotals struct {
 // is not listed has none.
 func New(classes []stream.SLOClass) *Accumulator {
 	a := &Accumulator{targets: map[string]stream.Targets{}, groups: map[key]uint32{}, reasons: map[string]int64{},
-		from: stream.Never, until: stream.Never}
+		from: stream.Never, until: stream.Never, spilled: spilled{limit: math.MaxInt}}
 	for _, c := range classes {
 		a.targets[c.Name] = c.Targets
 	}
@@ -134,7 +137,7 @@ func (a *Accumulator) Add(o *stream.Outcome) {
 	}
 	t.count(o)
 	a.shadow.add(o)
-	a.pd.add(o)
+	a.pd.add(o, &a.spilled)
 	if n, seen := a.reasons[o.Reason]; seen {
 		a.reasons[o.Reason] = n + 1
 	} else if o.Reason != "" {
@@ -219,10 +222,24 @@ func earlier(a, b stream.Micros) stream.Micros {
 func (a *Accumulator) addRow(r row) {
 	last := len(a.rows) - 1
 	if last < 0 || len(a.rows[last]) == rowsPerChunk {
-		a.rows = append(a.rows, make([]row, 0, rowsPerChunk))
-		last++
+		if len(a.rows)*rowsPerChunk >= a.spilled.limit {
+			a.spillRows()
+		}
+		a.addChunk()
+		last = len(a.rows) - 1
 	}
 	a.rows[last] = append(a.rows[last], r)
+}
+
+// addChunk adds an empty chunk, in the memory of one that was spilled if there is any.
+func (a *Accumulator) addChunk() {
+	n := len(a.rows)
+	if n == cap(a.rows) || a.rows[:n+1][n] == nil {
+		a.rows = append(a.rows, make([]row, 0, rowsPerChunk))
+		return
+	}
+	a.rows = a.rows[:n+1]
+	a.rows[n] = a.rows[n][:0]
 }
 
 // ExtendTo extends the run to the time at which a request became final. Outcomes report

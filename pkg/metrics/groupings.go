@@ -1,10 +1,6 @@
 package metrics
 
-import (
-	"slices"
-
-	"blis/pkg/stat"
-)
+import "slices"
 
 // grouping divides the run by class, tenant or model.
 type grouping struct {
@@ -58,41 +54,16 @@ func (p *grouping) tree() map[string]*Group {
 	return tree
 }
 
-// distribute calls use for each group with the keys of its samples, those whose tags are included; nil
-// includes all. samples are sorted; keys has the same length and is scratch memory.
-func (p *grouping) distribute(samples []stat.Keyed, keys []uint64, included []bool, use func(g int, sorted []uint64)) {
-	if len(p.groups) == 0 {
-		return
-	}
-	group := p.groupIndex
-	if included != nil {
-		group = slices.Clone(group)
-		for tag := range group {
-			if !included[tag] {
-				group[tag] = noGroup
-			}
+// sums returns for each group the sum of values of the groups of the Accumulator, of those that are included; nil
+// includes all.
+func (p *grouping) sums(values []int64, included []bool) []int64 {
+	sums := make([]int64, len(p.groups))
+	for tag, n := range values {
+		if g := p.groupIndex[tag]; g != noGroup && (included == nil || included[tag]) {
+			sums[g] += n
 		}
 	}
-	ends := make([]int, len(p.groups)+1)
-	for i := range samples {
-		if g := group[samples[i].Tag]; g != noGroup {
-			ends[g+1]++
-		}
-	}
-	for g := range p.groups {
-		ends[g+1] += ends[g]
-	}
-	for i := range samples {
-		if g := group[samples[i].Tag]; g != noGroup {
-			keys[ends[g]] = samples[i].Key
-			ends[g]++
-		}
-	}
-	from := 0
-	for g := range p.groups {
-		use(g, keys[from:ends[g]])
-		from = ends[g]
-	}
+	return sums
 }
 
 // allGroups returns the whole run and all groups.

@@ -1,10 +1,6 @@
 package metrics
 
-import (
-	"slices"
-
-	"blis/pkg/stream"
-)
+import "blis/pkg/stream"
 
 // PD reports disaggregated deployments. Requests are those whose prompt a prefill replica was to compute, Share their
 // share of the requests that were routed. Transfers of KV blocks to decode replicas have ended; Transfer is from the
@@ -49,7 +45,7 @@ const (
 // pd gathers PD. Times are in µs.
 type pd struct {
 	requests, routed, blocks, bytes int64
-	transfers, waits                []uint64
+	transfers, waits                column
 	held, heldPeak, expired         int64
 }
 
@@ -58,7 +54,7 @@ func (a *Accumulator) SetBackpressure(held, peak, expired int64) {
 	a.pd.held, a.pd.heldPeak, a.pd.expired = held, peak, expired
 }
 
-func (p *pd) add(o *stream.Outcome) {
+func (p *pd) add(o *stream.Outcome, spilled *spilled) {
 	if !o.RoutedUS.IsZero() {
 		p.routed++
 	}
@@ -68,33 +64,26 @@ func (p *pd) add(o *stream.Outcome) {
 	p.requests++
 	if !o.TransferredUS.IsZero() {
 		p.blocks += o.TransferBlocks
-		p.waits = append(p.waits, uint64(o.TransferredUS-o.PrefilledUS))
+		spilled.add(&p.waits, uint64(o.TransferredUS-o.PrefilledUS))
 	}
 }
 
 // AddTransfer counts a transfer between pools that took us µs.
 func (a *Accumulator) AddTransfer(us, bytes int64) {
-	a.pd.transfers = append(a.pd.transfers, uint64(us))
+	a.spilled.add(&a.pd.transfers, uint64(us))
 	a.pd.bytes += bytes
 }
 
 // tree returns the report, nil if no replica belongs to a pool and no request was disaggregated.
-func (p *pd) tree(replicas []ReplicaTotals) *PD {
-	x := &PD{Requests: p.requests, Share: ratio(p.requests, p.routed), Transfers: int64(len(p.waits)),
+func (p *pd) tree(replicas []ReplicaTotals, spilled *spilled) *PD {
+	x := &PD{Requests: p.requests, Share: ratio(p.requests, p.routed), Transfers: p.waits.n,
 		TransferredBlocks: p.blocks, TransferredBytes: p.bytes,
 		HeldBack: p.held, HeldBackPeak: p.heldPeak, ExpiredLeases: p.expired,
 		Prefill: poolUse(replicas, PrefillPool), Decode: poolUse(replicas, DecodePool)}
 	if x.Prefill == nil && p.requests == 0 {
 		return nil
 	}
-	for _, d := range []struct {
-		us []uint64
-		to **Distribution
-	}{{p.transfers, &x.Transfer}, {p.waits, &x.KVWait}} {
-		sorted := slices.Clone(d.us)
-		slices.Sort(sorted)
-		*d.to = microsDistribution(sorted)
-	}
+	x.Transfer, x.KVWait = spilled.micros(&p.transfers), spilled.micros(&p.waits)
 	return x
 }
 

@@ -29,7 +29,7 @@ func (a *Accumulator) Raw() *Raw {
 		}
 	}
 	a.fillDistributions(&r.Group, &all, groupings)
-	if r.ITL = gapDistribution(&a.gaps); r.ITL != nil {
+	if r.ITL = histogramDistribution(&a.gaps, 1000); r.ITL != nil {
 		r.ITL.Coverage = all.gapCoverage(a.gaps.N())
 	}
 	if len(a.reasons) > 0 {
@@ -38,11 +38,11 @@ func (a *Accumulator) Raw() *Raw {
 	r.Cls, r.Tenants, r.Models = groupings[0].tree(), groupings[1].tree(), groupings[2].tree()
 	r.Fairness = fairness(groupings[1])
 	a.addReplicas(r, &all)
-	r.Control, r.PD = a.control, a.pd.tree(a.replicas)
+	r.Control, r.PD = a.control, a.pd.tree(a.replicas, &a.spilled)
 	if a.hasPrefixPrediction || a.shadow.ExpectedTokens > 0 {
 		r.Shadow = &a.shadow
 	}
-	r.Sessions, r.Regret, r.Anomalies = a.sessions.tree(), a.regret.tree(&a.prefillRegret), a.anomalies
+	r.Sessions, r.Regret, r.Anomalies = a.sessions.tree(&a.spilled), a.regret.tree(&a.prefillRegret), a.anomalies
 	r.Warnings = warnings(r, groupings)
 	return r
 }

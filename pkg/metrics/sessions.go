@@ -1,8 +1,7 @@
 package metrics
 
 import (
-	"slices"
-
+	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
 
@@ -34,8 +33,9 @@ type Sessions struct {
 // µs.
 type sessions struct {
 	Sessions
-	e2e, critical, tool, steps, iterations []uint64
-	parallel, answered, withTargets, met   int64
+	e2e, critical, tool                  column
+	steps, iterations                    stat.Histogram
+	parallel, answered, withTargets, met int64
 }
 
 // AddSession counts the outcome of one session.
@@ -45,8 +45,8 @@ func (a *Accumulator) AddSession(o *stream.SessionOutcome) {
 	switch o.State {
 	case stream.StateCompleted:
 		s.Completed++
-		s.e2e = append(s.e2e, uint64(o.CompletedUS-o.ArrivalUS))
-		s.critical = append(s.critical, uint64(o.CriticalUS))
+		a.spilled.add(&s.e2e, uint64(o.CompletedUS-o.ArrivalUS))
+		a.spilled.add(&s.critical, uint64(o.CriticalUS))
 	case stream.StateBroken:
 		s.Broken++
 	case stream.StateUnfinished:
@@ -54,12 +54,12 @@ func (a *Accumulator) AddSession(o *stream.SessionOutcome) {
 	default:
 		panic("metrics: session " + o.ID + " in state " + o.State)
 	}
-	s.steps = append(s.steps, uint64(o.Offered+o.Tools))
+	s.steps.Add(o.Offered+o.Tools, 1)
 	if o.Tools > 0 {
-		s.tool = append(s.tool, uint64(o.ToolUS))
+		a.spilled.add(&s.tool, uint64(o.ToolUS))
 	}
 	if o.Iterations > 0 {
-		s.iterations = append(s.iterations, uint64(o.Iterations))
+		s.iterations.Add(o.Iterations, 1)
 	}
 	s.parallel += o.Parallel
 	s.answered += o.ParallelCompleted
@@ -85,20 +85,13 @@ func (a *Accumulator) AddNotIssued(o *stream.SessionOutcome) {
 }
 
 // tree returns the report, nil without a session.
-func (s *sessions) tree() *Sessions {
+func (s *sessions) tree(spilled *spilled) *Sessions {
 	if s.Offered == 0 {
 		return nil
 	}
 	t := s.Sessions
-	for _, d := range []struct {
-		to      **Distribution
-		samples []uint64
-		unit    int64
-	}{{&t.E2E, s.e2e, 1000}, {&t.Critical, s.critical, 1000}, {&t.Tool, s.tool, 1000}, {&t.Steps, s.steps, 1},
-		{&t.Iterations, s.iterations, 1}} {
-		slices.Sort(d.samples)
-		*d.to = integerDistribution(d.samples, d.unit)
-	}
+	t.E2E, t.Critical, t.Tool = spilled.micros(&s.e2e), spilled.micros(&s.critical), spilled.micros(&s.tool)
+	t.Steps, t.Iterations = histogramDistribution(&s.steps, 1), histogramDistribution(&s.iterations, 1)
 	if t.E2E != nil {
 		t.E2E.Coverage, t.Critical.Coverage = ratio(t.Completed, t.Offered), ratio(t.Completed, t.Offered)
 	}

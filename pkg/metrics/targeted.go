@@ -1,7 +1,5 @@
 package metrics
 
-import "blis/pkg/stat"
-
 // Targeted holds the latencies of the offered requests whose class has a target for them, or of all
 // requests if no class in the group has one. Each is absent where all requests of the group have such a
 // target and were served: it then equals the Distribution.
@@ -34,37 +32,35 @@ type promised struct {
 
 func millisOfMicros(us uint64) float64 { return float64(us) / 1000 }
 
-// wholeRun is a grouping with one group, the whole run.
-func (a *Accumulator) wholeRun(whole *Group) *grouping {
-	return &grouping{groups: []*Group{whole}, groupIndex: make([]int, len(a.totals))}
-}
-
-// fillTargeted sets the offered latencies of all groups. samples are sorted by key; keys has the same
-// length and is scratch memory.
-func (a *Accumulator) fillTargeted(m *latency, samples []stat.Keyed, keys []uint64, groupings []*grouping) {
-	runUS := max(0, elapsed(a.from, a.until))
-	for _, p := range groupings {
-		included, asked, all := a.promisedTo(m, p)
-		needed := false
-		for g, n := range asked {
-			needed = needed || n != all[g] || n != 0 && !(*m.field(p.groups[g])).covers(n)
-		}
-		if !needed {
+// collectTargeted collects the offered latencies of the groups of p. counts are the values of each group of the
+// Accumulator.
+func (a *Accumulator) collectTargeted(c *collectors, m *latency, p *grouping, counts []int64) {
+	runMS := float64(max(0, elapsed(a.from, a.until))) / 1000
+	included, asked, all := a.promisedTo(m, p)
+	needed := false
+	for g, n := range p.sums(counts, nil) {
+		needed = needed || asked[g] != all[g] || asked[g] != 0 && asked[g] != n
+	}
+	if !needed {
+		return
+	}
+	of := make([]*collector, len(p.groups))
+	for g, known := range p.sums(counts, included) {
+		n := asked[g]
+		if n == 0 || n == all[g] && known >= n {
 			continue
 		}
-		p.distribute(samples, keys, included, func(g int, sorted []uint64) {
-			if n := asked[g]; n > 0 && (n != all[g] || int64(len(sorted)) < n) {
-				if p.groups[g].Targeted == nil {
-					p.groups[g].Targeted = &Targeted{}
-				}
-				*m.at(p.groups[g].Targeted) = m.targeted(sorted, n, float64(runUS)/1000)
+		x := newCollector(n, known)
+		x.toMS, x.ms, of[g] = m.ms, float64(float64(n-known)*runMS), x
+		c.results = append(c.results, func() {
+			if p.groups[g].Targeted == nil {
+				p.groups[g].Targeted = &Targeted{}
 			}
+			*m.at(p.groups[g].Targeted) = x.targeted()
 		})
 	}
+	c.addTo(p, included, of)
 }
-
-// covers reports whether d has n values.
-func (d *Distribution) covers(n int64) bool { return d != nil && d.Count == n }
 
 // promisedTo returns which groups of the accumulator count for a latency, and for each group of p the
 // number of offered requests and calls that were not issued that count, and that could have the latency.
@@ -93,19 +89,8 @@ func (a *Accumulator) promisedTo(m *latency, p *grouping) (included []bool, aske
 	return included, asked, all
 }
 
-// targeted summarizes n values of which those that exist are sorted. runMS is the duration of the run.
-func (m *latency) targeted(sorted []uint64, n int64, runMS float64) *TargetedLatency {
-	sum := float64(float64(n-int64(len(sorted))) * runMS)
-	for _, key := range sorted {
-		sum += m.ms(key)
-	}
-	quantile := func(percent int64) *float64 {
-		x, ok := stat.QuantileAmong(n, percent, int64(len(sorted)), func(i int64) float64 { return m.ms(sorted[i]) })
-		if !ok {
-			return nil
-		}
-		return &x
-	}
-	return &TargetedLatency{Count: n, Coverage: float64(len(sorted)) / float64(n), Mean: sum / float64(n),
-		P50: quantile(50), P90: quantile(90), P95: quantile(95), P99: quantile(99), Max: quantile(100)}
+// targeted summarizes the values; ms starts with those that do not exist.
+func (c *collector) targeted() *TargetedLatency {
+	return &TargetedLatency{Count: c.of, Coverage: float64(c.known) / float64(c.of), Mean: c.ms / float64(c.of),
+		P50: c.quantile(50), P90: c.quantile(90), P95: c.quantile(95), P99: c.quantile(99), Max: c.quantile(100)}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 
 	"blis/pkg/stream"
@@ -62,7 +63,26 @@ func (a *arrivals) next() (*stream.Arrival, int64, error) {
 			return nil, 0, a.reader.Errorf("kind is %q; must be request or session", kind)
 		}
 	}
-	return nil, 0, a.reader.Err()
+	if err := a.reader.Err(); err != nil {
+		return nil, 0, err
+	}
+	return nil, 0, a.checkIDs()
+}
+
+// checkIDs reports a duplicate that was not found at once.
+func (a *arrivals) checkIDs() error {
+	line, err := a.ids.finish()
+	if err == nil && line > 0 {
+		err = a.reader.ErrorAt(line, "an id of this record, of its steps or of its retries is a duplicate; ids must be unique")
+	}
+	return err
+}
+
+// close removes temporary files.
+func (a *arrivals) close() {
+	if a != nil {
+		a.ids.late.runs.Close()
+	}
 }
 
 func (a *arrivals) read() error {
@@ -76,12 +96,12 @@ func (a *arrivals) read() error {
 		return a.reader.Errorf(
 			"arrival_us is %d, before %d of the previous request; requests must be sorted by arrival", at, a.last)
 	}
-	a.last = *q.At()
+	a.last, a.ids.line = *q.At(), a.reader.Line()
 	if id := *q.ID(); !a.ids.add(id) {
 		return a.reader.Errorf("id %q is a duplicate; ids must be unique", id)
 	}
 	if !q.IsSession {
-		return a.addRetries(q.Request.Retry, q.Request.ID)
+		return cmp.Or(a.addRetries(q.Request.Retry, q.Request.ID), a.ids.late.err)
 	}
 	s := &q.Session
 	a.following += int64(len(s.Steps)) - 1
@@ -96,7 +116,7 @@ func (a *arrivals) read() error {
 			}
 		}
 	}
-	return nil
+	return a.ids.late.err
 }
 
 // addRetries takes the ids of the further attempts at the request with this id.

@@ -1,29 +1,106 @@
 package sim
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strings"
+
+	"blis/pkg/spill"
+	"blis/pkg/stat"
 )
 
-// idSet is a set of ids. Those that count up from the first one, as blis-gen writes them, take no memory. The others
+// idSet is a set of ids. Those that count up from the first one take no memory. The others
 // are stored as 64-bit hashes: 8 bytes each plus the slack of an open-addressing table. Among a million ids a
 // collision has probability 3·10⁻⁸.
+//
+// Memory is bounded: when the table is full, later ids go to sorted runs in a temporary file. A duplicate of an id in the
+// table is found at once, one of a later id by finish.
 type idSet struct {
 	counted sequence
 	hashes  hashSet
+	late    lateIDs
+	line    int // of the ids that are added
+	// limit is the maximum of hashes in the table; 0 is maxHashes.
+	limit int
 }
 
-// add reports whether the id is new.
+// maxHashes fill a table of 8 MiB.
+const maxHashes = 3 << 18
+
+// add reports whether the id is new, as far as that is known at once.
 func (s *idSet) add(id string) bool {
-	if s.counted.extend(id) {
+	if s.late.samples == nil && s.counted.extend(id) {
 		return !s.hashes.has(id)
 	}
-	return !s.counted.has(id) && s.hashes.add(id)
+	return !s.counted.has(id) && s.addHash(id)
 }
 
 // addStep is add for the id of a step: that of its session, a slash and its own.
 func (s *idSet) addStep(session, step string) bool {
-	return s.hashes.add(session, "/", step) // no id of a sequence has a slash
+	return s.addHash(session, "/", step) // no id of a sequence has a slash
+}
+
+func (s *idSet) addHash(parts ...string) bool {
+	h := hashID(parts...)
+	if s.hashes.used < cmp.Or(s.limit, maxHashes) {
+		return s.hashes.add(h)
+	}
+	if s.hashes.slots[s.hashes.find(h)] != 0 {
+		return false
+	}
+	s.late.add(h, s.line, min(spill.Run, cmp.Or(s.limit, spill.Run)))
+	return true
+}
+
+// finish returns the line of the first duplicate that add did not report, 0 without any. Nothing is added after it.
+func (s *idSet) finish() (line int, err error) {
+	if s.late.samples == nil {
+		return 0, nil
+	}
+	s.late.spill()
+	if s.late.err != nil {
+		return 0, s.late.err
+	}
+	first, last := uint32(0), stat.Keyed{} // hashes are never 0
+	err = s.late.runs.Merge(func(sorted []stat.Keyed) {
+		for _, x := range sorted {
+			if x.Key == last.Key {
+				if second := max(x.Tag, last.Tag); first == 0 || second < first {
+					first = second
+				}
+				x.Tag = min(x.Tag, last.Tag)
+			}
+			last = x
+		}
+	})
+	return int(first), err
+}
+
+// lateIDs are hashes of ids with the lines of their records: those in memory and sorted runs of the others.
+type lateIDs struct {
+	samples, scratch []stat.Keyed
+	runs             spill.Runs
+	err              error
+}
+
+// add adds a hash. Before, it moves those in memory to the file if there are limit of them.
+func (l *lateIDs) add(h uint64, line, limit int) {
+	if l.samples == nil {
+		l.samples, l.scratch = make([]stat.Keyed, 0, limit), make([]stat.Keyed, limit)
+	} else if len(l.samples) == limit {
+		l.spill()
+	}
+	l.samples = append(l.samples, stat.Keyed{Key: h, Tag: uint32(min(line, math.MaxUint32))})
+}
+
+// spill moves the hashes in memory to the file.
+func (l *lateIDs) spill() {
+	sorted := stat.SortKeyed(l.samples, l.scratch[:len(l.samples)])
+	if l.err == nil {
+		l.err = l.runs.Append(sorted)
+	}
+	l.samples = l.samples[:0]
 }
 
 // sequence is ids that have the same prefix, without a slash, and count up: "request-9", "request-10". The zero
@@ -75,8 +152,8 @@ type hashSet struct {
 	used  int
 }
 
-// add adds the concatenated parts and reports whether they are new.
-func (s *hashSet) add(parts ...string) bool {
+// add adds a hash and reports whether it is new.
+func (s *hashSet) add(h uint64) bool {
 	if 4*(s.used+1) > 3*len(s.slots) {
 		old := s.slots
 		s.slots = make([]uint64, max(64, 2*len(old)))
@@ -86,7 +163,6 @@ func (s *hashSet) add(parts ...string) bool {
 			}
 		}
 	}
-	h := hashID(parts...)
 	slot := &s.slots[s.find(h)]
 	if *slot == h {
 		return false

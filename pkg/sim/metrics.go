@@ -31,6 +31,7 @@ func (m *metricsSink) observe(s *simulation, h hook, i int32) error {
 			m.demand.add(o)
 		}
 		m.ExtendTo(stream.Micros(s.now))
+		return m.Err()
 	case onTransfer:
 		if t := &s.transfers.slots[i]; t.fromPrefill != missing && !t.failed {
 			m.AddTransfer(t.Ended-t.Started, int64(t.Blocks)*s.deployments[s.replicas[t.replica].deployment].blockBytes)
@@ -105,7 +106,7 @@ func (d *demand) load(c *cluster.Config) (*metrics.Load, error) {
 }
 
 // summary is the metrics record of the finished run. Replicas are up from the first arrival on.
-func summary(s *simulation, p *plugins) *metrics.Record {
+func summary(s *simulation, p *plugins) (*metrics.Record, error) {
 	all, used := p.metrics.Accumulator, p.used
 	for i := range s.replicas {
 		r := &s.replicas[i]
@@ -142,7 +143,7 @@ func summary(s *simulation, p *plugins) *metrics.Record {
 	all.SetControl(control(s))
 	raw := all.Raw()
 	raw.Warnings = append(used.caveats(s), raw.Warnings...)
-	return &metrics.Record{Kind: stream.KindMetrics, Raw: *raw}
+	return &metrics.Record{Kind: stream.KindMetrics, Raw: *raw}, all.Err()
 }
 
 // control is the summary of the control plane, nil if it is empty.

@@ -17,6 +17,7 @@ import (
 	"blis/pkg/des"
 	"blis/pkg/metrics"
 	"blis/pkg/policy"
+	"blis/pkg/spill"
 	"blis/pkg/stream"
 )
 
@@ -63,6 +64,8 @@ type Options struct {
 	// Given are the flags on the command line; a what-if inherits the others.
 	Given  []string   `kong:"-"`
 	parent *parentRun // of a what-if or its replay, else nil
+	// memoryRows is how many requests, sessions and ids are in memory for metrics and for duplicates; 0 is the default.
+	memoryRows int
 	// Version goes into the header. Warn and Progress report to the user; a nil function is silent.
 	Version  string       `kong:"-"`
 	Warn     func(string) `kong:"-"`
@@ -209,6 +212,7 @@ func simulate(ctx context.Context, c *cluster.Config, specs []replicaSpec, reade
 	if err != nil {
 		return err
 	}
+	defer arrivals.close()
 	header := runHeader(c, workload, o)
 	if err := o.parent.check(header, &o); err != nil {
 		return err
@@ -256,6 +260,7 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a source,
 		}
 	}
 	p := plugIn(s, header, w, &o)
+	defer p.metrics.Close()
 	// Read the first request before writing: an error record from upstream then replaces the run.
 	if err := s.readNext(); err != nil {
 		return nil, err
@@ -299,7 +304,10 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a source,
 	if err := p.warn(s, a, &o); err != nil {
 		return nil, err
 	}
-	record := summary(s, p)
+	record, err := summary(s, p)
+	if err != nil {
+		return nil, err
+	}
 	record.Bound = bound
 	if record.Load, err = p.metrics.demand.load(c); err != nil {
 		return nil, err
@@ -328,6 +336,7 @@ type plugins struct {
 func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) *plugins {
 	p := &plugins{metrics: &metricsSink{Accumulator: metrics.New(header.SLOClasses)},
 		used: make(coverages, len(s.deployments))}
+	p.metrics.Spill(cmp.Or(o.memoryRows, spill.Run))
 	if s.dividesCost {
 		p.metrics.DivideCost()
 	}

@@ -27,6 +27,7 @@ func ReadWorkload(in io.Reader) (*Workload, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer a.close()
 	w := &Workload{header: header}
 	if a != nil {
 		if w.arrivals, w.Requests, err = readAll(a); err != nil {

@@ -12,8 +12,19 @@ package stat
 // 0 to 100. The result is rounded only once if 100 times the samples is below 2^53.
 // The samples must be below 2^56.
 func Quantile[T int64 | uint64](sorted []T, percent, unit int64) float64 {
-	lo, hi, hundredths := quantilePosition(int64(len(sorted)), percent)
-	return interpolate(sorted[lo], sorted[hi], hundredths, unit)
+	return QuantileAt(int64(len(sorted)), percent, unit, func(i int64) T { return sorted[i] })
+}
+
+// QuantileAt is Quantile of n samples, which at returns by their index in ascending order.
+func QuantileAt[T int64 | uint64](n, percent, unit int64, at func(i int64) T) float64 {
+	lo, hi, hundredths := quantilePosition(n, percent)
+	return interpolate(at(lo), at(hi), hundredths, unit)
+}
+
+// QuantileIndices returns the indices of the samples that the percentile of n samples depends on.
+func QuantileIndices(n, percent int64) (lo, hi int64) {
+	lo, hi, _ = quantilePosition(n, percent)
+	return lo, hi
 }
 
 // QuantileFloat returns the percent-th percentile of sorted, which is in

@@ -81,7 +81,12 @@ func (r *Reader) Decode(v any) error {
 
 // Errorf returns an error about the current record, with file and line.
 func (r *Reader) Errorf(format string, args ...any) error {
-	return &SyntaxError{r.name, r.lines, fmt.Sprintf(format, args...)}
+	return r.ErrorAt(r.lines, format, args...)
+}
+
+// ErrorAt is Errorf about the record in an earlier line.
+func (r *Reader) ErrorAt(line int, format string, args ...any) error {
+	return &SyntaxError{r.name, line, fmt.Sprintf(format, args...)}
 }
 
 func (r *Reader) located(err error) error {
