@@ -92,9 +92,10 @@ func (p *spilled) sort() []stat.Keyed {
 // add adds a value to a column.
 func (p *spilled) add(c *column, x uint64) {
 	c.n++
-	if c.values = append(c.values, x); len(c.values) >= p.limit {
+	if len(c.values) == p.limit {
 		p.spillColumn(c)
 	}
+	c.values = append(c.values, x)
 }
 
 // spillColumn moves the values of a column to its file.

@@ -64,7 +64,8 @@ type Options struct {
 	// Given are the flags on the command line; a what-if inherits the others.
 	Given  []string   `kong:"-"`
 	parent *parentRun // of a what-if or its replay, else nil
-	// memoryRows is how many requests, sessions and ids are in memory for metrics and for duplicates; 0 is the default.
+	// memoryRows is how many requests and sessions are in memory for metrics, and ids to find duplicates; 0 is the default
+	// of each.
 	memoryRows int
 	// Version goes into the header. Warn and Progress report to the user; a nil function is silent.
 	Version  string       `kong:"-"`
@@ -213,6 +214,9 @@ func simulate(ctx context.Context, c *cluster.Config, specs []replicaSpec, reade
 		return err
 	}
 	defer arrivals.close()
+	if arrivals != nil {
+		arrivals.ids.limit = o.memoryRows
+	}
 	header := runHeader(c, workload, o)
 	if err := o.parent.check(header, &o); err != nil {
 		return err
