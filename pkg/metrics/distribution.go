@@ -100,8 +100,8 @@ func (c *collectors) add(sorted []stat.Keyed) {
 	}
 }
 
-// addTo makes the collectors, one for each group of p or nil, receive the values of those groups of the Accumulator that
-// are included; nil includes all.
+// addTo makes the collectors, one for each group of p or nil, receive the values of those groups of the Accumulator
+// that are included; nil includes all.
 func (c *collectors) addTo(p *grouping, included []bool, of []*collector) {
 	for tag, g := range p.groupIndex {
 		if g != noGroup && of[g] != nil && (included == nil || included[tag]) {

@@ -19,9 +19,10 @@ func randomRun(a *Accumulator, n int) (tpots []float64) {
 	for i := range n {
 		at := stream.Micros(1000 * i)
 		o := stream.Outcome{ID: "r", State: stream.StateCompleted, ArrivalUS: at, AdmittedUS: at, RoutedUS: at,
-			EnqueuedUS: at, ScheduledUS: at + stream.Micros(random.IntN(3)*random.IntN(900)), FirstTokenUS: stream.Never,
-			CompletedUS: stream.Never, EndedUS: stream.Never, SLOClass: classes[random.IntN(len(classes))],
-			Tenant: tenants[random.IntN(1+4*i/n)], Model: "m", InputTokens: 9, OutputTokens: 1 + random.Int64N(30)}
+			EnqueuedUS: at, ScheduledUS: at + stream.Micros(random.IntN(3)*random.IntN(900)),
+			FirstTokenUS: stream.Never, CompletedUS: stream.Never, EndedUS: stream.Never,
+			SLOClass: classes[random.IntN(len(classes))],
+			Tenant:   tenants[random.IntN(1+4*i/n)], Model: "m", InputTokens: 9, OutputTokens: 1 + random.Int64N(30)}
 		if random.IntN(50) > 0 {
 			o.FirstTokenUS = o.ScheduledUS + stream.Micros(random.IntN(900))
 		}
@@ -35,8 +36,8 @@ func randomRun(a *Accumulator, n int) (tpots []float64) {
 		}
 		a.Add(&o)
 		a.AddSession(&stream.SessionOutcome{State: stream.StateCompleted, ArrivalUS: at,
-			CompletedUS: at + stream.Micros(random.IntN(1e6)), CriticalUS: random.Int64N(1e6), Offered: random.Int64N(9),
-			Tools: random.Int64N(2), ToolUS: random.Int64N(1e5), Iterations: random.Int64N(3)})
+			CompletedUS: at + stream.Micros(random.IntN(1e6)), CriticalUS: random.Int64N(1e6),
+			Offered: random.Int64N(9), Tools: random.Int64N(2), ToolUS: random.Int64N(1e5), Iterations: random.Int64N(3)})
 		a.AddTransfer(random.Int64N(5000), 1)
 	}
 	a.AddReplica(ReplicaTotals{Deployment: "d", Pool: PrefillPool})

@@ -73,7 +73,8 @@ func (a *arrivals) next() (*stream.Arrival, int64, error) {
 func (a *arrivals) checkIDs() error {
 	line, err := a.ids.finish()
 	if err == nil && line > 0 {
-		err = a.reader.ErrorAt(line, "an id of this record, of its steps or of its retries is a duplicate; ids must be unique")
+		err = a.reader.ErrorAt(line,
+			"the id of this record, of one of its steps or of a retry is a duplicate; ids must be unique")
 	}
 	return err
 }

@@ -12,10 +12,10 @@ import (
 
 // idSet is a set of ids. Those that count up from the first one take no memory. The others
 // are stored as 64-bit hashes: 8 bytes each plus the slack of an open-addressing table. Among a million ids a
-// collision has probability 3·10⁻⁸.
+// collision has probability 3·10⁻⁸, among 60 million 10⁻⁴.
 //
-// Memory is bounded: when the table is full, later ids go to sorted runs in a temporary file. A duplicate of an id in the
-// table is found at once, one of a later id by finish.
+// Memory is bounded: when the table is full, later ids go to sorted runs in a temporary file. A duplicate of an id in
+// the table is found at once, one of a later id by finish.
 type idSet struct {
 	counted sequence
 	hashes  hashSet

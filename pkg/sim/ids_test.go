@@ -51,8 +51,8 @@ func TestCountedIDsTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestLateDuplicates: with a full table each duplicate is reported, at once or at the end with its line, and nothing else
-// is.
+// TestLateDuplicates: with a full table each duplicate is reported, at once or at the end with its line, and nothing
+// else is.
 func TestLateDuplicates(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	early, late, none := 0, 0, 0

@@ -64,8 +64,8 @@ type Options struct {
 	// Given are the flags on the command line; a what-if inherits the others.
 	Given  []string   `kong:"-"`
 	parent *parentRun // of a what-if or its replay, else nil
-	// memoryRows is how many requests and sessions are in memory for metrics, and ids to find duplicates; 0 is the default
-	// of each.
+	// memoryRows is how many requests and sessions are in memory for metrics, and ids to find duplicates; 0 is the
+	// default of each.
 	memoryRows int
 	// Version goes into the header. Warn and Progress report to the user; a nil function is silent.
 	Version  string       `kong:"-"`

@@ -15,8 +15,8 @@ import (
 func manyRequests(n int) string {
 	var w strings.Builder
 	for i := range n {
-		fmt.Fprintf(&w, `{"kind":"request","id":"a/%d","arrival_us":%d,"input_tokens":%d,"output_tokens":%d,"tenant":"t%d",`+
-			`"slo_class":"interactive"}`+"\n", i, 2000*i, 10+i*37%500, 1+i*91%20, i%7)
+		fmt.Fprintf(&w, `{"kind":"request","id":"a/%d","arrival_us":%d,"input_tokens":%d,"output_tokens":%d,`+
+			`"tenant":"t%d","slo_class":"interactive"}`+"\n", i, 2000*i, 10+i*37%500, 1+i*91%20, i%7)
 		fmt.Fprintf(&w, `{"kind":"session","id":"s/%d","arrival_us":%d,"steps":[{"id":"x","input_tokens":20,`+
 			`"output_tokens":3},{"id":"y","after":[0],"delay_us":%d,"input_tokens":30,"output_tokens":%d}]}`+"\n", i,
 			2000*i, 1000*(1+i%50), 1+i%9)

@@ -1,7 +1,7 @@
 // Package spill keeps sorted samples in a temporary file, so that memory does not grow with their number.
 //
-// Samples come in runs, each of which is sorted. A run is stored as the differences of successive keys, as variable-length
-// integers, each with its tag.
+// Samples come in runs, each of which is sorted. A run is stored as the differences of successive keys, each with its
+// tag, as integers of variable length.
 package spill
 
 import (
