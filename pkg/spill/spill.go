@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// Run is a good number of samples for a run: sorting it takes 8 MiB.
-	Run = 1 << 18
+	// Run is a good number of samples for a run: sorting it takes 4 MiB.
+	Run = 1 << 17
 	// maxSample is the size of the longest sample in bytes, writeSize that of a write.
 	maxSample, writeSize = binary.MaxVarintLen64 + binary.MaxVarintLen32, 1 << 16
 	// readSize and blockSize are the bytes and the samples of a run that are in memory while runs are merged.
