@@ -18,6 +18,7 @@ type scanner struct {
 	// scratch holds the current string if it has escapes.
 	scratch []byte
 	names   interner
+	numbers longNumbers
 }
 
 // record decodes the record on a line into v.
@@ -164,6 +165,23 @@ func (s *scanner) nextField(m *fieldIterator) bool {
 	}
 	m.started = true
 	return s.matchKey(m) || s.lookupKey(m)
+}
+
+// atKey moves past key, which is what a Writer writes before a value; it returns false if key is not next, or space is
+// after it.
+func (s *scanner) atKey(key string) bool {
+	end := s.i + len(key)
+	if end >= len(s.b) || string(s.b[s.i:end]) != key || isSpace(s.b[end]) {
+		return false
+	}
+	s.i = end
+	return true
+}
+
+// begin makes field i the current one, which was not read before.
+func (m *fieldIterator) begin(i int) *Field {
+	m.started, m.seen, m.next = true, m.seen|1<<i, i+1
+	return &m.object.Fields[i]
 }
 
 // advance moves to the first or next element of an object or list. It returns

@@ -88,6 +88,7 @@ func (g *generator) decoder(o *object) {
 		}
 	}
 	g.printf("}\nit := fieldIterator{object: object%s}\n", o.typ)
+	g.writtenFields(o)
 	g.printf("for s.nextField(&it) {\nswitch f := it.field; it.index {\n")
 	for i, f := range o.fields {
 		g.printf("case %d: // %s\n", i, f.name)
@@ -98,4 +99,19 @@ func (g *generator) decoder(o *object) {
 		g.printf("v.check(s)\n")
 	}
 	g.printf("}\n\n")
+}
+
+// writtenFields generates the fast path of decode: it reads the fields as a Writer writes them, up to the first that is
+// in another place or in another spelling. The loop after it reads the rest.
+func (g *generator) writtenFields(o *object) {
+	first := "{"
+	for i, f := range o.fields {
+		read, begin := f.expand(f.decode, "v."+f.goName, ""), "it.begin(%d)\n"
+		if strings.Contains(read, "(f)") || strings.Contains(read, "(f,") {
+			begin = "f := " + begin
+		}
+		g.printf("if s.atKey(`%s%q:`) {\n", first, f.name)
+		g.printf(begin+"%s\n}\n", i, read)
+		first = ","
+	}
 }
