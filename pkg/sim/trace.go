@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -18,6 +17,7 @@ type traceWriter struct {
 	routing    policy.Trace
 	reason     []byte
 	order      []int
+	ranked     []rankedCandidate
 	considered []stream.Candidate
 	terms      []float64
 	needs      policy.Needs // of the policy that decided
@@ -109,26 +109,73 @@ func (o *traceWriter) consideredCandidates(s *simulation, v *policy.View, c poli
 	} else {
 		o.rankBest(v, c.Candidate)
 	}
-	for _, i := range o.order {
-		o.considered = append(o.considered, o.candidate(s, v, i))
+	o.considered = slices.Grow(o.considered, len(o.order))[:len(o.order)]
+	for rank, i := range o.order {
+		o.candidate(s, v, i, &o.considered[rank])
 	}
 	return o.considered
 }
 
-// rankAll lists all candidates, best first.
-func (o *traceWriter) rankAll(v *policy.View, chosen int) {
-	for i := range v.Replicas {
-		o.order = append(o.order, i)
+// rankedCandidate is what candidates are sorted by, the best first: its group, then the higher score, then its index.
+type rankedCandidate struct {
+	score float64
+	group candidateGroup
+	index int32
+}
+
+// candidateGroup orders candidates before their scores do.
+type candidateGroup int32
+
+const (
+	groupChosen candidateGroup = iota
+	groupScored
+	groupUnscored
+	groupFiltered
+	groupFilteredUnscored
+)
+
+func (x rankedCandidate) compare(y rankedCandidate) int {
+	switch {
+	case x.group != y.group:
+		return int(x.group - y.group)
+	case x.score > y.score:
+		return -1
+	case x.score < y.score:
+		return 1
 	}
-	slices.SortFunc(o.order, func(i, k int) int {
+	return int(x.index - y.index)
+}
+
+// rankAll lists all candidates, best first: in the order of ranksBefore.
+func (o *traceWriter) rankAll(v *policy.View, chosen int) {
+	a := &o.routing
+	o.ranked = slices.Grow(o.ranked[:0], len(v.Replicas))
+	for i := range v.Replicas {
+		x := rankedCandidate{group: groupScored, index: int32(i)}
 		switch {
-		case ranksBefore(&o.routing, v, i, k, chosen):
-			return -1
-		case ranksBefore(&o.routing, v, k, i, chosen):
-			return 1
+		case a.Scores == nil:
+			x.score = -float64(v.Replicas[i].Inflight)
+		case a.LowerIsBetter:
+			x.score = -a.Scores[i]
+		default:
+			x.score = a.Scores[i]
 		}
-		return cmp.Compare(i, k)
-	})
+		if a.Filtered[i] {
+			x.group = groupFiltered
+		}
+		if math.IsNaN(x.score) {
+			x.score = 0
+			x.group++
+		}
+		if i == chosen {
+			x.group = groupChosen
+		}
+		o.ranked = append(o.ranked, x)
+	}
+	slices.SortFunc(o.ranked, rankedCandidate.compare)
+	for _, x := range o.ranked {
+		o.order = append(o.order, int(x.index))
+	}
 }
 
 // rankBest lists the best few candidates.
@@ -162,11 +209,11 @@ func ranksBefore(a *policy.Trace, v *policy.View, i, k, chosen int) bool {
 	return x > y || x == x && y != y
 }
 
-// candidate is a replica as the routing policy saw it.
-func (o *traceWriter) candidate(s *simulation, v *policy.View, i int) stream.Candidate {
+// candidate makes c a replica as the routing policy saw it.
+func (o *traceWriter) candidate(s *simulation, v *policy.View, i int, c *stream.Candidate) {
 	a, r, n := &o.routing, &v.Replicas[i], len(v.Replicas)
 	at := &s.replicas[r.Index]
-	c := stream.NewCandidate(s.deployments[at.deployment].id, at.index)
+	*c = stream.NewCandidate(s.deployments[at.deployment].id, at.index)
 	c.Filtered, c.Inflight = a.Filtered[i], stream.Index(r.Inflight)
 	if a.Scores != nil {
 		c.Score = stream.Number(finite(a.Scores[i])) // NaN stays
@@ -177,7 +224,7 @@ func (o *traceWriter) candidate(s *simulation, v *policy.View, i int) stream.Can
 	}
 	c.Terms = o.terms[from:len(o.terms):len(o.terms)]
 	needs := o.needs
-	fillSignals(&c, r, needs)
+	fillSignals(c, r, needs)
 	if needs&policy.NeedShadow != 0 {
 		c.Matched = stream.Index(r.Matched)
 	} else if needs&policy.NeedBlockIndex != 0 {
@@ -190,7 +237,6 @@ func (o *traceWriter) candidate(s *simulation, v *policy.View, i int) stream.Can
 			}
 		}
 	}
-	return c
 }
 
 // fillSignals fills in the snapshot fields of a replica that are in needs.

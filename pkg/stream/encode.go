@@ -38,7 +38,7 @@ const escapes, escaped = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	from := 0
-	for i := 0; i < len(s); {
+	for i := unescapedPrefix(s); i < len(s); {
 		c := s[i]
 		if unescaped[c] {
 			i++
@@ -59,6 +59,19 @@ func appendString(b []byte, s string) []byte {
 	}
 	b = append(b, s[from:]...)
 	return append(b, '"')
+}
+
+// unescapedPrefix returns the length of a prefix of s that unescapedLength accepts, in units of eight bytes.
+func unescapedPrefix(s string) (n int) {
+	for ; n+8 <= len(s); n += 8 {
+		b := s[n : n+8]
+		word := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+		if specialBytes(word) != 0 {
+			break
+		}
+	}
+	return n
 }
 
 // appendEscape appends the escape of the character r or, below utf8.RuneSelf, of the

@@ -49,16 +49,10 @@ func (s *scanner) rawString() []byte {
 }
 
 // unescapedLength returns the length of the prefix of b that is plain ASCII without
-// escapes. It tests eight bytes at a time: the top bit of a byte in special is set
-// if the byte is not ASCII or if the subtraction borrowed. A borrow may also mark
-// higher bytes by mistake, but never a byte before the first special one.
+// escapes. It tests eight bytes at a time.
 func unescapedLength(b []byte) (n int) {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for ; n+8 <= len(b); n += 8 {
-		word := binary.LittleEndian.Uint64(b[n:])
-		quote, backslash := word^ones*'"', word^ones*'\\'
-		special := (word | (word - ones*' ') | (quote - ones) | (backslash - ones)) & tops
-		if special != 0 {
+		if special := specialBytes(binary.LittleEndian.Uint64(b[n:])); special != 0 {
 			return n + bits.TrailingZeros64(special)/8
 		}
 	}
@@ -66,6 +60,15 @@ func unescapedLength(b []byte) (n int) {
 		n++
 	}
 	return n
+}
+
+// specialBytes has the top bit of a byte set if the byte of the word is not ASCII or if the
+// subtraction borrowed. A borrow may also mark higher bytes by mistake, but never a byte before
+// the first special one, and none where there is no special one.
+func specialBytes(word uint64) uint64 {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	quote, backslash := word^ones*'"', word^ones*'\\'
+	return (word | (word - ones*' ') | (quote - ones) | (backslash - ones)) & tops
 }
 
 // unescape reads the rest of a string that is not plain ASCII.
