@@ -58,7 +58,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/figures", "pkg/chart pkg/registry pkg/resample pkg/stream"},
 	{"pkg/htmlreport", "pkg/figures pkg/metrics pkg/resample pkg/stat pkg/stream"},
 	{"pkg/llmtext", ""},
-	{"pkg/attribution", "pkg/hardware pkg/llmtext pkg/metrics pkg/registry pkg/stream"},
+	{"pkg/attribution", "pkg/hardware pkg/llmtext pkg/metrics pkg/registry pkg/stat pkg/stream"},
 	// The two planes of the simulator, and the reference simulator of the tests.
 	{"pkg/engine", "pkg/des pkg/kv pkg/latency pkg/link pkg/portable pkg/tier"},
 	{"pkg/policy", "pkg/expr pkg/kv pkg/portable pkg/registry pkg/scale pkg/script"},

@@ -2,21 +2,32 @@ package attribution
 
 import "math"
 
-// partMeans are those of the completed requests that lost something, or of those that did not.
-func (a *Analyzer) partMeans(lost bool) (m PartMeans) {
-	var sum partTimes
+// partMeans are those of the completed requests that lost something, and of those that did not.
+func (a *Analyzer) partMeans() (lost, met PartMeans) {
+	var lostSum, metSum partTimes
 	for _, r := range a.requests {
-		if r.verdict.judged && r.lost() == lost && a.completed(r) {
-			m.Requests++
-			for p, us := range r.times.split() {
-				sum[p] += us
-			}
+		if !r.verdict.judged || !a.completed(r) {
+			continue
+		}
+		m, sum := &met, &metSum
+		if r.lost() {
+			m, sum = &lost, &lostSum
+		}
+		m.Requests++
+		for p, us := range r.times.split() {
+			sum[p] += us
 		}
 	}
+	lost.divide(&lostSum)
+	met.divide(&metSum)
+	return lost, met
+}
+
+// divide sets the means of sums.
+func (m *PartMeans) divide(sum *partTimes) {
 	for p, us := range sum {
 		m.MS[p] = float64(us) / float64(m.Requests) / 1000
 	}
-	return m
 }
 
 // baseline is the mean of each part, in µs, over the completed requests of a class that lost

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
 
@@ -66,7 +67,7 @@ func (a *Analyzer) countQueues() {
 		c.busySince = busySince[r.replica]
 	})
 	arrived := func(t *times) stream.Micros { return min(t.enqueued, t.ended) }
-	a.countAt(routed, arrived, func(r *request, own, _, _ int32) { r.contention.underway = own })
+	a.countOwn(routed, arrived, func(r *request, counts []int32) { r.contention.underway = counts[r.replica] })
 	a.countAt(routed, func(t *times) stream.Micros { return t.ended }, func(r *request, own, fewest, _ int32) {
 		c := &r.contention
 		c.resident, c.fewestResident = own, fewest
@@ -81,25 +82,9 @@ func (a *Analyzer) countQueues() {
 // store. A request that leaves at the instant of a decision has left before it.
 func (a *Analyzer) countAt(routed []*request, left func(*times) stream.Micros,
 	store func(r *request, own, fewest, at int32)) {
-	type departure struct {
-		at      stream.Micros
-		replica int32
-	}
-	departures := make([]departure, 0, len(routed))
-	for _, r := range routed {
-		if at := left(&r.times); at != never && at != r.times.routed {
-			departures = append(departures, departure{at, r.replica})
-		}
-	}
-	slices.SortFunc(departures, func(x, y departure) int { return cmp.Compare(x.at, y.at) })
-	counts := make([]int32, len(a.topology.replicas))
 	a.startFleet()
-	for _, r := range routed {
+	a.countOwn(routed, left, func(r *request, counts []int32) {
 		a.fleet.until(r.times.routed)
-		for len(departures) > 0 && departures[0].at <= r.times.routed {
-			counts[departures[0].replica]--
-			departures = departures[1:]
-		}
 		own := counts[r.replica]
 		fewest, at := own, r.replica
 		for _, n := range a.topology.candidates(a.names.list[r.labels.model], r.replica) {
@@ -108,6 +93,26 @@ func (a *Analyzer) countAt(routed []*request, left func(*times) stream.Micros,
 			}
 		}
 		store(r, own, fewest, at)
+	})
+}
+
+// countOwn passes to store, for each routed request, how many of those sent to each replica before it had not left.
+func (a *Analyzer) countOwn(routed []*request, left func(*times) stream.Micros,
+	store func(r *request, counts []int32)) {
+	departures := make([]stat.Keyed, 0, len(routed)) // of replicas, by time
+	for _, r := range routed {
+		if at := left(&r.times); at != never && at != r.times.routed {
+			departures = append(departures, stat.Keyed{Key: uint64(at), Tag: uint32(r.replica)})
+		}
+	}
+	departures = stat.SortKeyed(departures, make([]stat.Keyed, len(departures)))
+	counts := make([]int32, len(a.topology.replicas))
+	for _, r := range routed {
+		for len(departures) > 0 && departures[0].Key <= uint64(r.times.routed) {
+			counts[departures[0].Tag]--
+			departures = departures[1:]
+		}
+		store(r, counts)
 		if left(&r.times) != r.times.routed {
 			counts[r.replica]++
 		}
@@ -121,7 +126,16 @@ func (a *Analyzer) priority(r *request) float64 {
 
 // byReplica are the requests of each replica that have that time.
 func (a *Analyzer) byReplica(at func(*times) stream.Micros) [][]*request {
-	all := make([][]*request, len(a.topology.replicas))
+	counts := make([]int, len(a.topology.replicas))
+	for _, r := range a.requests {
+		if r.replica != missing && at(&r.times) != never {
+			counts[r.replica]++
+		}
+	}
+	all := make([][]*request, len(counts))
+	for n, count := range counts {
+		all[n] = make([]*request, 0, count)
+	}
 	for _, r := range a.requests {
 		if r.replica != missing && at(&r.times) != never {
 			all[r.replica] = append(all[r.replica], r)

@@ -115,6 +115,7 @@ func TestPartsOfARecording(t *testing.T) {
 func TestQueuesEqualPlainCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := drawRun(t)
+		a.derive()
 		a.countQueues()
 		for i, r := range a.requests {
 			c := &r.contention
@@ -150,9 +151,11 @@ func TestWorkAheadEqualsPlainSum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := drawRun(t)
 		a.stats.heavyTenant = a.heavyTenant()
+		a.derive()
 		a.computeStats()
 		a.measureRecomputed()
 		heavy := a.names.number("a")
+		a.derive()
 		a.measureAhead(heavy)
 		for i, r := range a.requests {
 			var want tokensAhead
@@ -198,6 +201,7 @@ func TestBursts(t *testing.T) {
 		}
 		a.Outcome(&o, false)
 	}
+	a.derive()
 	a.markBursts()
 	for i, r := range a.requests {
 		// The last second holds 1 to 12 of them, the last minute another 77, those after the first.

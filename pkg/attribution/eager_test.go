@@ -21,6 +21,7 @@ func TestEagerSteps(t *testing.T) {
 		o := served("r", 0, 0, 0)
 		a.Outcome(&o, false)
 		r := a.requests[0]
+		a.derive()
 		r.verdict.missed = c.missed
 		if got := eagerSteps.holds(a, r); got != c.want {
 			t.Errorf("%+v: %t", c, got)

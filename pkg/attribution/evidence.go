@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
 
@@ -72,29 +73,29 @@ type progress struct {
 
 // newProgress returns the progress of prefills, each of which computes its tokens at an even rate.
 func newProgress(prefills []*request) (p progress) {
-	type change struct {
-		at   stream.Micros
-		rate float64
-	}
-	changes := make([]change, 0, 2*len(prefills))
+	n := 2 * len(prefills)
+	changes, rates := make([]stat.Keyed, 0, n), make([]float64, 0, n) // when rates change, and by how much
 	for _, r := range prefills {
 		from, to, rate := r.prefillSpan()
-		changes = append(changes, change{from, rate}, change{to, -rate})
+		changes = append(changes, stat.Keyed{Key: uint64(from), Tag: uint32(len(rates))},
+			stat.Keyed{Key: uint64(to), Tag: uint32(len(rates) + 1)})
+		rates = append(rates, rate, -rate)
 	}
-	slices.SortFunc(changes, func(x, y change) int {
-		if x.at != y.at {
-			return cmp.Compare(x.at, y.at)
+	changes = stat.SortKeyed(changes, make([]stat.Keyed, n))
+	p.at, p.tokens = make([]stream.Micros, 0, n), make([]float64, 0, n)
+	tokens, rate, last := 0.0, 0.0, uint64(0)
+	for len(changes) > 0 {
+		k := 1 // changes at the same time
+		for k < len(changes) && changes[k].Key == changes[0].Key {
+			k++
 		}
-		return cmp.Compare(x.rate, y.rate)
-	})
-	p.at, p.tokens = make([]stream.Micros, 0, len(changes)), make([]float64, 0, len(changes))
-	tokens, rate := 0.0, 0.0
-	for i, c := range changes {
-		if i > 0 {
-			tokens += float64(rate * float64(c.at-changes[i-1].at))
+		slices.SortFunc(changes[:k], func(x, y stat.Keyed) int { return cmp.Compare(rates[x.Tag], rates[y.Tag]) })
+		for _, c := range changes[:k] {
+			tokens += float64(rate * float64(c.Key-last))
+			rate, last = rate+rates[c.Tag], c.Key
+			p.at, p.tokens = append(p.at, stream.Micros(c.Key)), append(p.tokens, tokens)
 		}
-		rate += c.rate
-		p.at, p.tokens = append(p.at, c.at), append(p.tokens, tokens)
+		changes = changes[k:]
 	}
 	return p
 }

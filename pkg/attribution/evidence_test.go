@@ -14,6 +14,7 @@ func TestEvidenceEqualsPlainSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := drawRun(t)
 		a.stats.heavyTenant = a.heavyTenant()
+		a.derive()
 		a.computeStats()
 		a.measureEvidence()
 		for i, r := range a.requests {
@@ -68,6 +69,7 @@ func TestPeaks(t *testing.T) {
 		o := unroutedRequest(string(rune('A'+1000+i)), 9_900_000)
 		a.Outcome(&o, false)
 	}
+	a.derive()
 	a.measurePeaks()
 	if got, want := a.requests[139].evidence.peak, 30/(140/9.9); math.Abs(got-want) > 1e-3 {
 		t.Errorf("peak is %g, want %g", got, want)

@@ -86,6 +86,7 @@ type Waiting struct{ WaitMS, E2EMS float64 }
 
 // Find explains the run. It is called once, after the last record. sources are what the fitness of the run loses.
 func (a *Analyzer) Find(sources ...LossSource) *Findings {
+	a.derive()
 	a.stats.heavyTenant = a.heavyTenant()
 	a.measureOccupancy()
 	f := &Findings{Loss: a.findLoss(sources), Anomalies: a.episodes}

@@ -52,6 +52,9 @@ type numberLoss struct {
 // markFitness divides the losses of the sources between requests and sets their verdicts. It reports false, and changes
 // nothing, where misses say the same: all that single requests lose is by the share that met their targets.
 func (a *Analyzer) markFitness(l *Loss, sources []LossSource) bool {
+	if len(sources) == 0 {
+		return false
+	}
 	slo := make([]verdict, len(a.requests))
 	for i, r := range a.requests {
 		slo[i] = r.verdict

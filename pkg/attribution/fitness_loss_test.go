@@ -74,6 +74,7 @@ func TestSharesByHand(t *testing.T) {
 	} {
 		a := waits(c.waits...)
 		l := &Loss{}
+		a.derive()
 		a.markFitness(l, []LossSource{c.source})
 		lost := int64(0)
 		for _, r := range a.requests {

@@ -38,6 +38,7 @@ func TestFleetAtARequest(t *testing.T) {
 		o := served(string(rune('A'+at/10)), 1, at, 0)
 		a.Outcome(&o, false)
 	}
+	a.derive()
 	a.measureFleet()
 	for _, r := range a.requests {
 		at := int64(r.times.routed / 1000)
@@ -70,6 +71,7 @@ func TestLostAndRemovedReplicas(t *testing.T) {
 		}
 		a.Outcome(&o, false)
 	}
+	a.derive()
 	a.measureFleet()
 	for i, want := range []struct{ lost, removed bool }{{false, false}, {true, false}, {false, true}} {
 		if r := a.requests[i]; replicaLost.holds(a, r) != want.lost || scaledIn.holds(a, r) != want.removed {
@@ -90,6 +92,7 @@ func TestQueuesOfReplicasThatAreDownDoNotCount(t *testing.T) {
 			a.Outcome(&o, false)
 		}
 		a.stats.heavyTenant = a.heavyTenant()
+		a.derive()
 		a.computeStats()
 		a.measureFleet()
 		a.countQueues()
@@ -115,6 +118,7 @@ func TestRetriesAfterTimeouts(t *testing.T) {
 		o := served(string(rune('a'+i)), 0, 21_000+20_000*(i/4), 200)
 		a.Outcome(&o, false)
 	}
+	a.derive()
 	a.measureRetries()
 	for i, want := range map[int]float64{11: 1, 15: 0.6, 16: 0} {
 		if got := a.requests[i].evidence.retryShare; math.Abs(got-want) > 1e-9 {
@@ -137,8 +141,10 @@ func TestSlowReplicaByAFitToItsPeers(t *testing.T) {
 		o := served(string(rune(0x100+i)), replica, int64(i), 0)
 		o.OutputTokens, o.CompletedUS = 101, o.FirstTokenUS+stream.Micros(math.Round(tpot*100*1000))
 		a.Outcome(&o, false)
+		a.derive()
 		a.requests[i].contention.concurrent = running
 	}
+	a.derive()
 	a.measureSpeeds()
 	for n, want := range []float64{1, 1, 3} {
 		if got := a.stats.speeds.slower[n]; math.Abs(got-want) > 0.05 {

@@ -21,6 +21,7 @@ func TestPoolsFromTheRun(t *testing.T) {
 		a.Outcome(&o, false)
 	}
 	a.stats.heavyTenant = a.heavyTenant()
+	a.derive()
 	a.computeStats()
 	x := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}
 	pool := func(by, key string) any {

@@ -225,7 +225,7 @@ func (a *Analyzer) divide(l *Loss) {
 		groups[key].N++
 		groups[key].Loss += r.verdict.loss
 	}
-	l.LostParts, l.MetParts = a.partMeans(true), a.partMeans(false)
+	l.LostParts, l.MetParts = a.partMeans()
 	l.keepMain(groups)
 	for n, name := range a.names.list {
 		if states[n] > 0 {

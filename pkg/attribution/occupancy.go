@@ -1,9 +1,9 @@
 package attribution
 
 import (
-	"cmp"
 	"slices"
 
+	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
 
@@ -22,14 +22,9 @@ type occupancy struct {
 	concurrent, heavyTenant float64
 }
 
-// occupancyEvent changes the occupancy of a replica, or begins or ends a request's wait there.
-type occupancyEvent struct {
-	at      stream.Micros
-	kind    eventKind
-	request int32 // an index of the replica's requests
-}
-
-type eventKind int8
+// eventKind is what changes the occupancy of a replica, or begins or ends a request's wait there. Events at one instant
+// are in the order of the kinds.
+type eventKind uint32
 
 const (
 	waitBegins eventKind = iota
@@ -37,17 +32,25 @@ const (
 	batchEntered
 	firstToken
 	requestEnds
+	eventKinds
 )
+
+// eventBits is the number of bits of an event's tag that are its kind. The others are the index of the request among
+// those of the replica.
+const eventBits = 3
 
 // measureOccupancy finds the occupancy for each request.
 func (a *Analyzer) measureOccupancy() {
-	var events []occupancyEvent
+	var byKind [eventKinds][]stat.Keyed
+	var events, scratch []stat.Keyed
 	for n, requests := range a.byReplica(func(t *times) stream.Micros { return t.enqueued }) {
-		events = events[:0]
+		for kind := range byKind {
+			byKind[kind] = byKind[kind][:0]
+		}
 		for i, r := range requests {
 			t := &r.times
 			add := func(at stream.Micros, kind eventKind) {
-				events = append(events, occupancyEvent{at, kind, int32(i)})
+				byKind[kind] = append(byKind[kind], stat.Keyed{Key: uint64(at), Tag: uint32(i)<<eventBits | uint32(kind)})
 			}
 			if t.leftQueue() > t.enqueued {
 				add(t.enqueued, waitBegins)
@@ -64,18 +67,17 @@ func (a *Analyzer) measureOccupancy() {
 				add(t.ended, requestEnds)
 			}
 		}
-		a.replayOccupancy(int32(n), requests, events)
+		events = events[:0]
+		for _, some := range byKind { // equal times keep this order: by kind, then by request
+			events = append(events, some...)
+		}
+		scratch = slices.Grow(scratch[:0], len(events))[:len(events)]
+		a.replayOccupancy(int32(n), requests, stat.SortKeyed(events, scratch))
 	}
 }
 
-// replayOccupancy replays the events of one replica.
-func (a *Analyzer) replayOccupancy(n int32, requests []*request, events []occupancyEvent) {
-	slices.SortFunc(events, func(x, y occupancyEvent) int {
-		if x.at != y.at {
-			return cmp.Compare(x.at, y.at)
-		}
-		return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.request, y.request))
-	})
+// replayOccupancy replays the events of one replica, whose keys are times.
+func (a *Analyzer) replayOccupancy(n int32, requests []*request, events []stat.Keyed) {
 	d := a.topology.deploymentOf(n)
 	blocks, blockSize := d.usableBlocks(), d.Engine.BlockSize
 	// Requests in batches, tokens in the cache and their growth per µs; the integrals of the
@@ -83,16 +85,16 @@ func (a *Analyzer) replayOccupancy(n int32, requests []*request, events []occupa
 	var running, tokens, growth, runningTime, tokenTime, heavy, heavyTime float64
 	for k, e := range events {
 		if k > 0 {
-			elapsed := float64(e.at - events[k-1].at)
+			elapsed := float64(e.Key - events[k-1].Key)
 			runningTime += float64(running * elapsed)
 			heavyTime += float64(heavy * elapsed)
 			tokenTime += float64((tokens + float64(growth*elapsed/2)) * elapsed)
 			tokens += float64(growth * elapsed)
 		}
-		r := requests[e.request]
+		r := requests[e.Tag>>eventBits]
 		c := &r.contention
 		prompt, output, rate := r.cacheDemand(blockSize)
-		switch e.kind {
+		switch eventKind(e.Tag % (1 << eventBits)) {
 		case waitBegins:
 			c.running, c.kvShare = runningTime, tokenTime
 		case waitEnds:

@@ -30,6 +30,7 @@ func TestOccupancyEqualsSampling(t *testing.T) {
 			o.GeneratedTokens = o.OutputTokens
 			a.Outcome(&o, false)
 		}
+		a.derive()
 		a.measureOccupancy()
 		for i, r := range a.requests {
 			running, kvShare := sampleOccupancy(a, r, r.times.enqueued, r.times.leftQueue())
@@ -204,6 +205,7 @@ func TestSteadyStreamHasNoBurst(t *testing.T) {
 		o := served(fmt.Sprint(i), 0, 6*i, 0) // 167 a second, for 12 s
 		a.Outcome(&o, false)
 	}
+	a.derive()
 	a.markBursts()
 	for i, r := range a.requests {
 		if r.contention.inBurst {

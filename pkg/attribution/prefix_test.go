@@ -26,6 +26,7 @@ func prefixRun(caching, reads bool, routing map[string]any, expected int64) (*An
 		Deployment: "main", Replica: 0, Candidates: 2, Considered: []stream.Candidate{{Deployment: "main", Replica: 0,
 			QueueDepth: 0, Running: stream.NoIndex, Matched: matched, Cached: stream.NoIndex}}})
 	a.Outcome(&o, false)
+	a.derive()
 	a.measureRecomputed()
 	return a, a.requests[0]
 }

@@ -22,9 +22,31 @@ type request struct {
 	stopped             stopped
 	routing             routing
 	admission           admission
-	verdict             verdict
-	contention          contention
-	evidence            evidence
+	// excluded, judged and met begin the verdict.
+	excluded, judged, met bool
+	*derived              // nil until all records are read
+}
+
+// derived is what the Analyzer finds about a request after the last record.
+type derived struct {
+	verdict    verdict
+	contention contention
+	evidence   evidence
+}
+
+// derive allocates what is derived of the requests that do not have it.
+func (a *Analyzer) derive() {
+	var spare []derived
+	for _, r := range a.requests {
+		if r.derived != nil {
+			continue
+		}
+		if len(spare) == 0 {
+			spare = make([]derived, requestBatch)
+		}
+		r.derived, spare = &spare[0], spare[1:]
+		r.verdict = verdict{excluded: r.excluded, judged: r.judged, met: r.met, pattern: -1}
+	}
 }
 
 // times are in µs, never where they did not come. ended is when the request became final,
@@ -193,7 +215,7 @@ func (a *Analyzer) request(id string) *request {
 	*r = request{id: strings.Clone(id), replica: missing,
 		times: times{never, never, never, never, never, never, never, 0, 0, 0, nil}}
 	r.routing.chosen.Replica, r.routing.nextBest.Replica = missing, missing
-	r.routing.rule, r.routing.reason, r.admission.rule, r.verdict.pattern = none, none, none, -1
+	r.routing.rule, r.routing.reason, r.admission.rule = none, none, none
 	a.pending[r.id] = int32(len(a.requests))
 	a.requests = append(a.requests, r)
 	return r
@@ -243,7 +265,7 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 	if !o.CompletedUS.IsZero() {
 		r.times.ended = o.CompletedUS
 	}
-	if o.Decision != "" {
+	if o.Decision != "" && o.Decision != r.decision {
 		r.decision = strings.Clone(o.Decision)
 	}
 	r.tokens = tokenCounts{int32(o.InputTokens), int32(o.OutputTokens), int32(o.CachedTokens),
@@ -267,6 +289,6 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 		a.sessionCall(o, r)
 	}
 	met := metrics.SLOMet(o, a.classes[o.SLOClass].Targets)
-	judged := met != nil && !excluded
-	r.verdict = verdict{excluded: excluded, judged: judged, met: judged && *met, pattern: -1}
+	r.excluded, r.judged = excluded, met != nil && !excluded
+	r.met = r.judged && *met
 }

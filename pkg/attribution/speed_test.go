@@ -40,8 +40,10 @@ func TestDeploymentsAreComparedWithOtherHardware(t *testing.T) {
 			tpot := times * (8 + 0.5*running)
 			o.OutputTokens, o.CompletedUS = 101, o.FirstTokenUS+stream.Micros(math.Round(tpot*100*1000))
 			a.Outcome(&o, false)
+			a.derive()
 			a.requests[i].contention.concurrent = running
 		}
+		a.derive()
 		a.measureSpeeds()
 		want, names := []float64{1, 1, c.want[0], c.want[1]}, []string{"", "", c.first, c.last}
 		for n, r := range a.requests[:4] {
@@ -82,6 +84,7 @@ func TestSlowByFailure(t *testing.T) {
 		o := served("r", c.replica, c.fromMS, 0)
 		o.CompletedUS = stream.Micros(1000 * c.untilMS)
 		a.Outcome(&o, false)
+		a.derive()
 		a.measureSpeeds()
 		r := a.requests[0]
 		got := slowReplica.holds(a, r)

@@ -31,6 +31,7 @@ func TestSlowedByPrompts(t *testing.T) {
 		o.OutputTokens, o.CompletedUS = 11, o.FirstTokenUS+400_000
 		a.Outcome(&o, false)
 		a.stats.heavyTenant = a.heavyTenant()
+		a.derive()
 		a.computeStats()
 		a.measureSteps()
 		r := a.requests[0]
@@ -58,6 +59,7 @@ func TestBudgetThatCarriesPrompts(t *testing.T) {
 			a.Outcome(&o, false)
 		}
 		a.stats.heavyTenant = a.heavyTenant()
+		a.derive()
 		a.computeStats()
 		a.measureSteps()
 		x := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}
@@ -82,6 +84,7 @@ func TestLaterPrompts(t *testing.T) {
 			a.Outcome(&o, false)
 		}
 		a.stats.heavyTenant = a.heavyTenant()
+		a.derive()
 		a.computeStats()
 		a.measureSteps()
 		x := &proposal{a, &Pattern{losing: a.requests[:2]}, &Findings{}}
@@ -105,6 +108,7 @@ func TestPoolsThatCarryTheirRequests(t *testing.T) {
 			a.Outcome(&o, false)
 		}
 		a.stats.heavyTenant = a.heavyTenant()
+		a.derive()
 		a.computeStats()
 		a.measureSteps()
 		x := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}
@@ -135,6 +139,7 @@ func TestSoonerScaling(t *testing.T) {
 		o := served("r", 0, 0, 0)
 		a.Outcome(&o, false)
 		x, got := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}, map[string]any{}
+		a.derive()
 		for _, change := range x.sooner() {
 			got[change.Path] = change.To
 		}
@@ -169,6 +174,7 @@ func TestLowerTarget(t *testing.T) {
 		a := New(h)
 		o := served("r", 0, 0, 0)
 		a.Outcome(&o, false)
+		a.derive()
 		a.requests[0].evidence.fleet.serving, a.requests[0].evidence.fleet.later = c.serving, c.later
 		x, got := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}, map[string]any{}
 		for _, change := range x.lowerTarget() {
@@ -193,6 +199,7 @@ func TestOthersLose(t *testing.T) {
 		}
 		n := int64(0)
 		for i, r := range a.requests {
+			a.derive()
 			r.verdict.judged, r.verdict.loss = true, 1
 			if i%4 == 0 {
 				if n++; n > others {
@@ -201,6 +208,7 @@ func TestOthersLose(t *testing.T) {
 			}
 		}
 		a.stats.heavyTenant = a.heavyTenant()
+		a.derive()
 		if a.computeStats(); a.stats.heavyTenant == missing || a.stats.othersLose != want {
 			t.Errorf("%d of 10 others lose: %t", others, a.stats.othersLose)
 		}
@@ -225,6 +233,7 @@ func TestRequestsOnTheirWay(t *testing.T) {
 			a.Outcome(&o, false)
 		}
 		a.stats.heavyTenant = a.heavyTenant()
+		a.derive()
 		a.computeStats()
 		a.countQueues()
 		if got := a.requests[9].stale(); got != want {
@@ -243,6 +252,7 @@ func TestRouteToWarmWhereThereIsRoom(t *testing.T) {
 		o := served("r", 0, 0, 0)
 		a.Outcome(&o, false)
 		r := a.requests[0]
+		a.derive()
 		r.evidence.fleet, r.contention.resident = fleetCounts{serving: 4, warming: 3}, resident
 		x := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}
 		if got := x.routeToWarm(); len(got) != want {
@@ -261,6 +271,7 @@ func TestRoomToDecodeInAFullBatch(t *testing.T) {
 		a := New(linearHeader(1))
 		o := served("r", 0, 0, 0)
 		a.Outcome(&o, false)
+		a.derive()
 		a.requests[0].stopped.slots, a.requests[0].verdict.missed = 1000, missed
 		x := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}
 		if got := x.moreRoomToDecode(); len(got) == 0 || got[0].Path != want {

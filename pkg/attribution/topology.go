@@ -183,8 +183,9 @@ func (t *topology) number(deployment string, index stream.Index) int32 {
 		return missing
 	}
 	id := replicaID{deployment, index}
-	for _, guess := range [...]int{t.latest + 1, 0} {
-		if guess < len(t.replicas) && t.replicas[guess] == id {
+	if t.latest < len(t.replicas) { // replicas of a deployment are usually numbered in their order
+		guess := t.latest + int(index-t.replicas[t.latest].index)
+		if guess >= 0 && guess < len(t.replicas) && t.replicas[guess] == id {
 			t.latest = guess
 			return int32(guess)
 		}

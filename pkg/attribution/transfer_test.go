@@ -35,6 +35,7 @@ func TestWhereADisaggregatedRequestWaits(t *testing.T) {
 		o.FirstTokenUS = o.ScheduledUS + 10_000
 		o.CompletedUS = o.FirstTokenUS + 5_000_000 // decoding holds blocks for longer than any transfer
 		a.Outcome(&o, false)
+		a.derive()
 		a.measureTransfers()
 		r := a.requests[0]
 		got := [3]bool{prefillPoolFull.holds(a, r), slowTransfer.holds(a, r), decodePoolFull.holds(a, r)}
@@ -93,6 +94,7 @@ func TestWhatHoldsRequestsBack(t *testing.T) {
 		o.ScheduledUS, o.FirstTokenUS = o.TransferredUS, o.TransferredUS+10_000
 		o.CompletedUS = o.FirstTokenUS + 5_000_000
 		a.Outcome(&o, false)
+		a.derive()
 		a.measureTransfers()
 		a.measureHeldBack()
 		r := a.requests[0]
@@ -122,6 +124,7 @@ func TestWaitsForLoadsFromATier(t *testing.T) {
 		}
 		a.Outcome(&o, false)
 	}
+	a.derive()
 	a.measureLoads()
 	for i, want := range []int64{1_000_000, 2_000_000, 0} {
 		if got := a.requests[i].evidence.tierUS; got != want || slowTier.holds(a, a.requests[i]) != (want > 0) {
@@ -141,6 +144,7 @@ func TestBlocksTooLarge(t *testing.T) {
 		o.InputTokens = 2000
 		a.Outcome(&o, false)
 		r := a.requests[0]
+		a.derive()
 		r.evidence.promptsAhead, r.contention.ahead.total = 4000, 5000
 		if got := blocksTooLarge.holds(a, r); got != (size == 2048) {
 			t.Errorf("block size %d: %t", size, got)

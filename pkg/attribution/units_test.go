@@ -36,7 +36,7 @@ func TestSlowedDownFrom500TokensPerToken(t *testing.T) {
 		interfering int64
 		want        bool
 	}{{1, 1 << 40, false}, {2, 500, true}, {2, 499, false}, {11, 5000, true}, {11, 4999, false}} {
-		r := &request{tokens: tokenCounts{output: c.output}, contention: contention{interfering: c.interfering}}
+		r := &request{tokens: tokenCounts{output: c.output}, derived: &derived{contention: contention{interfering: c.interfering}}}
 		if got := r.isSlowedDown(); got != c.want {
 			t.Errorf("%d output tokens, %d interfering: %v, want %v", c.output, c.interfering, got, c.want)
 		}
@@ -47,7 +47,7 @@ func TestSlowedDownFrom500TokensPerToken(t *testing.T) {
 func TestWindowOfReplicas(t *testing.T) {
 	a := &Analyzer{topology: topology{replicas: make([]replicaID, 2), names: []string{"main/0", "main/1"}}}
 	for i, routed := range []stream.Micros{9, 10, 15, 19, 20, never} {
-		r := &request{replica: int32(i % 2), times: times{routed: routed}, contention: contention{queue: int32(i)}}
+		r := &request{replica: int32(i % 2), times: times{routed: routed}, derived: &derived{contention: contention{queue: int32(i)}}}
 		if i == 3 {
 			r.verdict.loss = 1
 		}
@@ -106,10 +106,12 @@ func TestHalfCachedCounts(t *testing.T) {
 		o := served(string(rune('a'+i)), 0, i, 0)
 		o.CachedTokens = 50 - i%2
 		a.Outcome(&o, false)
+		a.derive()
 		v := &a.requests[i].verdict
 		v.judged, v.loss = true, float64(i%2)
 	}
 	want := Strength{Kind: StrengthCached, Met: 10, All: 10, OtherAll: 10}
+	a.derive()
 	if got := a.findStrengths(); len(got) != 1 || got[0] != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -128,6 +130,7 @@ func TestRecomputedBehindStaleCaches(t *testing.T) {
 			a.Outcome(&o, false)
 		}
 		a.requests[0].routing.cacheAgeUS = age
+		a.derive()
 		a.measureRecomputed()
 		if got := a.requests[0].contention.recomputed; got != want {
 			t.Errorf("%d µs old: %d tokens, want %d", age, got, want)
@@ -147,6 +150,7 @@ func TestShareOfTheHeavyTenant(t *testing.T) {
 		a.Outcome(&o, false)
 	}
 	a.stats.heavyTenant = a.names.number("heavy")
+	a.derive()
 	if a.computeStats(); a.stats.heavyPrompts != 0.8 {
 		t.Errorf("%v, want 0.8", a.stats.heavyPrompts)
 	}

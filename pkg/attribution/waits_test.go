@@ -28,6 +28,7 @@ func TestWorkThatMattersToAWait(t *testing.T) {
 		class.Targets.TTFTMS = c.targetMS
 		a.classes["fast"] = class
 		r := a.requests[0]
+		a.derive()
 		r.contention.ahead.total, r.verdict.missed = 1000, c.missed
 		if got := a.mattersToWait(r, c.tokens); got != c.want {
 			t.Errorf("%d tokens, target %g ms, missed %d: %t, want %t", c.tokens, c.targetMS, c.missed, got, c.want)
@@ -55,6 +56,7 @@ func TestStalePrefixes(t *testing.T) {
 			a.Outcome(&o, false)
 		}
 		a.stats.heavyTenant = a.heavyTenant()
+		a.derive()
 		a.computeStats()
 		a.measureRecomputed()
 		for _, r := range a.requests {

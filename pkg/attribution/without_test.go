@@ -32,6 +32,7 @@ func TestMetWithout(t *testing.T) {
 		o := served("r", 0, 0, 999)
 		o.OutputTokens, o.CompletedUS = 21, o.FirstTokenUS+2_000_000
 		a.Outcome(&o, false)
+		a.derive()
 		a.findLoss(nil)
 		if got := a.metWithout(a.requests[0], taken{c.before, c.decode}); got != c.want {
 			t.Errorf("%+v: %t without %v and %v us", c.targets, got, c.before, c.decode)
@@ -80,6 +81,7 @@ func TestSmallExcessIsNoPartOfALoss(t *testing.T) {
 			o.CompletedUS = o.FirstTokenUS + stream.Micros(100_000*(o.OutputTokens-1))
 			a.Outcome(&o, false)
 		}
+		a.derive()
 		if l := a.findLoss(nil); l.Lost != 5 || l.Dominant[want] != 5 {
 			t.Errorf("%d ms: %d lost, %v", waitMS, l.Lost, l.Dominant)
 		}
@@ -138,6 +140,7 @@ func TestLinksThatAreFull(t *testing.T) {
 			o.FirstTokenUS, o.CompletedUS = o.TransferredUS+10_000, o.TransferredUS+20_000
 			a.Outcome(&o, false)
 		}
+		a.derive()
 		a.findLoss(nil)
 		a.measureTransfers()
 		r := a.requests[1]
@@ -158,6 +161,7 @@ func TestScaledInEarly(t *testing.T) {
 			o := served(string(rune('A'+i)), 0, at, 0)
 			a.Outcome(&o, false)
 		}
+		a.derive()
 		a.measureFleet()
 		var got []bool
 		for _, r := range a.requests {
