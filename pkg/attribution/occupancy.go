@@ -50,7 +50,8 @@ func (a *Analyzer) measureOccupancy() {
 		for i, r := range requests {
 			t := &r.times
 			add := func(at stream.Micros, kind eventKind) {
-				byKind[kind] = append(byKind[kind], stat.Keyed{Key: uint64(at), Tag: uint32(i)<<eventBits | uint32(kind)})
+				tag := uint32(i)<<eventBits | uint32(kind)
+				byKind[kind] = append(byKind[kind], stat.Keyed{Key: uint64(at), Tag: tag})
 			}
 			if t.leftQueue() > t.enqueued {
 				add(t.enqueued, waitBegins)

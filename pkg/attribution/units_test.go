@@ -36,7 +36,8 @@ func TestSlowedDownFrom500TokensPerToken(t *testing.T) {
 		interfering int64
 		want        bool
 	}{{1, 1 << 40, false}, {2, 500, true}, {2, 499, false}, {11, 5000, true}, {11, 4999, false}} {
-		r := &request{tokens: tokenCounts{output: c.output}, derived: &derived{contention: contention{interfering: c.interfering}}}
+		r := &request{tokens: tokenCounts{output: c.output},
+			derived: &derived{contention: contention{interfering: c.interfering}}}
 		if got := r.isSlowedDown(); got != c.want {
 			t.Errorf("%d output tokens, %d interfering: %v, want %v", c.output, c.interfering, got, c.want)
 		}
@@ -47,7 +48,8 @@ func TestSlowedDownFrom500TokensPerToken(t *testing.T) {
 func TestWindowOfReplicas(t *testing.T) {
 	a := &Analyzer{topology: topology{replicas: make([]replicaID, 2), names: []string{"main/0", "main/1"}}}
 	for i, routed := range []stream.Micros{9, 10, 15, 19, 20, never} {
-		r := &request{replica: int32(i % 2), times: times{routed: routed}, derived: &derived{contention: contention{queue: int32(i)}}}
+		r := &request{replica: int32(i % 2), times: times{routed: routed},
+			derived: &derived{contention: contention{queue: int32(i)}}}
 		if i == 3 {
 			r.verdict.loss = 1
 		}

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
+	_ "blis/pkg/internal/fixedseed"
 	"blis/pkg/policy"
+
+	"pgregory.net/rapid"
 )
 
 // TestRankAll compares rankAll with a sort by ranksBefore.
@@ -19,7 +20,8 @@ func TestRankAll(t *testing.T) {
 		o := &traceWriter{}
 		o.routing.Reset(n)
 		hasScores := rapid.Bool().Draw(t, "has scores")
-		scores := rapid.SampledFrom([]float64{math.NaN(), math.Inf(-1), -1, math.Copysign(0, -1), 0, 0.5, 2, math.Inf(1)})
+		scores := rapid.SampledFrom([]float64{math.NaN(), math.Inf(-1), -1, math.Copysign(0, -1), 0, 0.5, 2,
+			math.Inf(1)})
 		for i := range n {
 			v.Replicas[i].Inflight = rapid.Int32Range(0, 3).Draw(t, "inflight")
 			o.routing.Filtered[i] = rapid.Bool().Draw(t, "filtered")
