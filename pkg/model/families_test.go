@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -151,6 +152,8 @@ func TestUnsupportedConfigsAreRejected(t *testing.T) {
 	for text, want := range map[string]string{
 		`[]`:                                    "x: must be an object, is array",
 		`{"text_config": {"head_dim": "wide"}}`: "x: text_config.head_dim: must be an integer, is string",
+		`{"architectures": ["LlamaForSequenceClassification"], "text_config": {"model_type": "llama", ` + small + `}}`: "x: " +
+			"architectures: must end with ForCausalLM",
 		`{"model_type": "bert", "vocab_size": 1}`: `x: unknown model_type "bert" (have llama, mistral`,
 	} {
 		if _, err := parse("x", []byte(text), nil); err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -232,5 +235,59 @@ func TestBuiltInsAreCopies(t *testing.T) {
 	a.Layers[0].Count, a.Layers[1].Attention.MLA.KVRank = 1000, 1
 	if b, err := BuiltIn("deepseek-ai/deepseek-v3"); err != nil || b.TotalParameters() != before {
 		t.Errorf("%d parameters after a change of a copy, %d before; %v", b.TotalParameters(), before, err)
+	}
+}
+
+// TestKimiDelta counts the parameters of a layer of Kimi's linear attention: 2 heads of 3 numbers, 4 in the convolution.
+func TestKimiDelta(t *testing.T) {
+	const (
+		hidden = 5
+		// Queries, keys and values of 6 and a rate for each head; an output; a convolution of each; a norm.
+		plain = hidden*(3*6+2) + 6*hidden + 3*6*4 + 3
+		decay = hidden*3 + 3*6 + 6 + 2 // of rank 3, with a bias for each key and a scale for each head
+	)
+	for gate, want := range map[string]int64{"false": plain + decay + hidden*3 + 3*6, "true": plain + decay + hidden*6} {
+		var c hfConfig
+		if err := json.Unmarshal([]byte(`{"linear_attn_config": {"num_heads": 2, "head_dim": 3, `+
+			`"short_conv_kernel_size": 4, "use_full_rank_gate": `+gate+`}}`), &c); err != nil {
+			t.Fatal(err)
+		}
+		l, err := c.linear(family{}, KimiDelta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := l.parameters(hidden); got != want {
+			t.Errorf("a full gate is %s: %d parameters, want %d", gate, got, want)
+		}
+	}
+}
+
+// TestBlocksOfIndexers: an indexer that chooses blocks chooses so many tokens.
+func TestBlocksOfIndexers(t *testing.T) {
+	for size, want := range map[string]int{"0": 0, "1": 5, "4": 20} {
+		var c hfConfig
+		if err := json.Unmarshal([]byte(`{"sparse_attention_config": {"sparse_num_index_heads": 2, `+
+			`"sparse_index_dim": 3, "sparse_topk_blocks": 5, "sparse_block_size": `+size+`}}`), &c); err != nil {
+			t.Fatal(err)
+		}
+		x, err := c.index(0)
+		if (err != nil) != (want == 0) || err == nil && x != (Index{Heads: 2, Dim: 3, TopK: want}) {
+			t.Errorf("blocks of %s tokens: %+v, %v", size, x, err)
+		}
+	}
+}
+
+// TestNormsAcrossHeads: MiniMax's norms of queries and keys are over all heads if the configuration says so.
+func TestNormsAcrossHeads(t *testing.T) {
+	for more, want := range map[string]bool{"": false, `, "qk_norm_type": "per_layer"`: true,
+		`, "qk_norm_type": "per_head"`: false} {
+		a, err := parse("x", []byte(`{"model_type": "minimax_m2", "num_local_experts": 8, "num_experts_per_tok": 2, `+
+			small+more+`}`), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.Layers[0].Attention; !got.QKNorm || got.QKNormAcross != want {
+			t.Errorf("%s: norms %v, across heads %v", more, got.QKNorm, got.QKNormAcross)
+		}
 	}
 }

@@ -85,6 +85,27 @@ func TestParallelismDividesMemory(t *testing.T) {
 	}
 }
 
+// TestStagesHaveOneMatrixOfTheEnds: the embedding is on the first stage and the head on the last one.
+func TestStagesHaveOneMatrixOfTheEnds(t *testing.T) {
+	p := plan(t, "Qwen/Qwen3-32B") // 64 layers
+	w := p.Work
+	p.PP = 2
+	want := w.Dense.Bytes/2 + max(w.Head.Bytes, w.Embedding.Bytes)
+	if got := p.Memory().Weights; w.Head.Bytes == 0 || got != want {
+		t.Errorf("a GPU has %d bytes of weights, want %d", got, want)
+	}
+}
+
+// TestKVPlanOfStates: a model that has only layers with states has their bytes, not those of tokens, in a block.
+func TestKVPlanOfStates(t *testing.T) {
+	p := MemoryPlan{Layers: []KVLayers{{Kind: KVState, Count: 3, Bytes: 1000, Heads: 2},
+		{Kind: KVState, Count: 1, Bytes: 1000, Heads: 2}}, TP: 2, PP: 1, BlockSize: 16, GroupRatio: 1.5}
+	want := KVPlan{[]KVGroup{{KVState, 0, 16, 4}}, 4 * 500}
+	if got := p.KVPlan(); !slices.Equal(got.Groups, want.Groups) || got.BlockBytes != want.BlockBytes {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
 // TestKVPlan: the groups of models as vLLM's get_kv_cache_groups makes them. scripts/vllm-oracle compares them with
 // vLLM's.
 func TestKVPlan(t *testing.T) {

@@ -201,17 +201,19 @@ func typeName(c parquet.Node) string {
 func TestReadColumns(t *testing.T) {
 	var file bytes.Buffer
 	w := WriteOutcomes(&file)
-	for i, id := range []string{"a", "b"} {
-		if err := w.Write(&stream.Outcome{ID: id, InputTokens: int64(10 + i)}); err != nil {
-			t.Fatal(err)
-		}
+	met, missed := true, false
+	for i, o := range []*stream.Outcome{{ID: "a", SLOMet: &met}, {ID: "b", SLOMet: &missed}, {ID: "c"}} {
+		o.InputTokens, o.OutputTokens = int64(10+i), 2
+		o.FirstTokenUS, o.CompletedUS = stream.Micros(1500*i), 9000
+		o.ClearPrefill()
+		must(t, w.Write(o))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	columns, n, err := ReadColumns(bytes.NewReader(file.Bytes()), int64(file.Len()), "id", "input_tokens", "absent")
-	if err != nil || n != 2 || len(columns) != 2 || !slices.Equal(columns["id"].Texts, []string{"a", "b"}) ||
-		!slices.Equal(columns["input_tokens"].Numbers, []float64{10, 11}) {
+	must(t, w.Close())
+	columns, n, err := ReadColumns(bytes.NewReader(file.Bytes()), int64(file.Len()), "id", "input_tokens", "ttft_ms",
+		"slo_met", "absent")
+	want := map[string]Column{"id": {Texts: []string{"a", "b", "c"}}, "input_tokens": {Numbers: []float64{10, 11, 12}},
+		"ttft_ms": {Numbers: []float64{0, 1.5, 3}}, "slo_met": {Numbers: []float64{1, 0, 0}}}
+	if err != nil || n != 3 || !reflect.DeepEqual(columns, want) {
 		t.Errorf("%d rows of %v: %v", n, columns, err)
 	}
 	if _, _, err := ReadColumns(bytes.NewReader([]byte("text")), 4, "id"); err == nil {

@@ -262,6 +262,9 @@ func TestRunRoundTrip(t *testing.T) {
 	var text bytes.Buffer
 	run := Run{Outcomes: source(&outcomes), Decisions: source(&decisions), Steps: source(&steps)}
 	must(t, run.WriteStream(&text))
+	if !strings.HasPrefix(text.String(), `{"kind":"header"`) {
+		t.Errorf("the stream is not plain: it begins with %.20q", text.String())
+	}
 	counts := map[string]int{}
 	r := stream.NewReader(&text)
 	for r.Next() {

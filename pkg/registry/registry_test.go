@@ -32,6 +32,27 @@ func TestClosest(t *testing.T) {
 	}
 }
 
+// TestDistanceOfTypos: a third of the letters and one more may be wrong, wherever they are.
+func TestDistanceOfTypos(t *testing.T) {
+	for n := 1; n <= 12; n++ {
+		have := []string{strings.Repeat("a", n)}
+		for wrong := range n + 1 {
+			right, other := strings.Repeat("a", n-wrong), strings.Repeat("b", wrong)
+			for _, name := range []string{other + right, right + other} {
+				if got, want := Closest(name, have) != "", wrong <= n/3+1; got != want {
+					t.Errorf("%q is suggested for %q: %v", have[0], name, got)
+				}
+			}
+		}
+	}
+	longest := strings.Repeat("a", maxName)
+	for _, c := range []struct{ name, want string }{{longest, longest}, {longest + "a", ""}} {
+		if got := Closest(c.name, []string{longest}); got != c.want {
+			t.Errorf("of %d letters: %q", len(c.name), got)
+		}
+	}
+}
+
 func TestAppend(t *testing.T) {
 	want := "routing      round-robin      in turn\nrouting      random           by chance\n"
 	if got := string(table.Append(nil, "routing")); got != want {

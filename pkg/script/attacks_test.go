@@ -41,6 +41,10 @@ func TestAttacks(t *testing.T) {
 			"def f():\n  s = \"%s%s\"\n  for i in range(60): s = s % (s, s)\n  return 1",
 			"this must be a number, is of type string",
 		},
+		"list of lists": {
+			"def f():\n  x = [{1: 2}.items()]\n  return 1",
+			"lists, tuples and dicts hold numbers, strings, True, False, None and objects",
+		},
 		"list doubling": {
 			"def f():\n  x = [1]\n  for i in range(60): x = x + x\n  return 1",
 			"a list has 16384 elements",

@@ -111,7 +111,12 @@ func TestResults(t *testing.T) {
 		"integers":      {"def f():\n  n = 1\n  for i in range(5): n *= 2\n  return n", 32},
 		"lists equal":   {"def f(): return 1 if [1, 2] == list(range(1, 3)) else 0", 1},
 		"loop of range": {"def f():\n  n = 0\n  for i in range(0, 10, 3): n += i\n  return n", 18},
-		"infinite":      {"def f(): return float(\"inf\")", math.Inf(1)},
+		"product of parameters": {
+			"def h(x, y): return x * y\ndef f(req): return h(req.tokens, 2.5) + h(2, req.tokens)",
+			450,
+		},
+		"empty list times": {"def f():\n  x = [] * 3\n  return len(x)", 0},
+		"infinite":         {"def f(): return float(\"inf\")", math.Inf(1)},
 	} {
 		all, err := Compile(c.src, fleetScope, hooks)
 		if err != nil {
@@ -124,6 +129,32 @@ func TestResults(t *testing.T) {
 				t.Errorf("%s: %v %v, not %v", name, got, err, c.want)
 			}
 		}
+	}
+}
+
+// TestMissing: what is compared with a missing number is missing, whichever comes first.
+func TestMissing(t *testing.T) {
+	for _, call := range []string{"min(1, nan)", "min(nan, 1)", "max(1, nan)", "max(nan, 1)"} {
+		all, err := Compile("nan = float(\"nan\")\ndef f(): return "+call, fleetScope, hooks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := all["f"].Number(testFleet()); err != nil || !math.IsNaN(got) {
+			t.Errorf("%s: %v %v", call, got, err)
+		}
+	}
+}
+
+// TestTextFieldsAreLimited: a field is a text where it is one, also if all others are numbers.
+func TestTextFieldsAreLimited(t *testing.T) {
+	scope := &Scope[fleet]{Fields: fleetScope.Fields[:2]} // req.tokens and req.tenant
+	all, err := Compile("def f(req):\n  s = req.tenant\n  for i in range(14): s = s + s\n  return 1", scope, hooks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "a string has 16384 elements, at most 10000 are allowed"
+	if _, err := all["f"].Number(testFleet()); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, not %s", err, want)
 	}
 }
 
@@ -177,6 +208,10 @@ func TestErrors(t *testing.T) {
 		"def f(): return 1 << 3":                    "1:19: << is not available",
 		"def f():\n  max = 3\n  return max": "2:3: " +
 			"max is a function of programs; choose another name",
+		"def h(max): return max\ndef f(): return h(1)":     "1:7: max is a function of programs",
+		"def h(x, max=1): return x\ndef f(): return h(1)":  "1:10: max is a function of programs",
+		"def f():\n  (max, x) = 1, 2\n  return x":          "2:4: max is a function of programs",
+		"def f():\n  for (max) in [1]: pass\n  return max": "2:8: max is a function of programs",
 		"def f():\n  x = {}\n  x[1] *= 2": "3:8: " +
 			"*= is not available here; write x[i] = x[i] * …",
 		"def f(): return h(*[1])\ndef h(x): return x":           "1:19: * and ** are not available",

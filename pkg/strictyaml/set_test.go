@@ -212,6 +212,20 @@ func TestDeeperFieldsOfLists(t *testing.T) {
 	}
 }
 
+// TestCaseOfFields: a field in other letters is meant, not one further down.
+func TestCaseOfFields(t *testing.T) {
+	var v struct {
+		Limit int `yaml:"limit"`
+		Deep  struct {
+			Limit int `yaml:"Limit"`
+		} `yaml:"deep"`
+	}
+	err := decodeSet(t, "limit: 1", &v, [2]string{"Limit", "2"})
+	if want := `unknown field "Limit"; did you mean "limit"?`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // TestSetDoesNotChangeSharedValues: an anchor and its aliases are set one by one.
 func TestSetDoesNotChangeSharedValues(t *testing.T) {
 	const text = "weights: &w {a: 1}\nprinted: {of: *w, list: &l [1, *w]}\n" +

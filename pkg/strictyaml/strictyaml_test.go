@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -91,6 +92,50 @@ func TestErrorf(t *testing.T) {
 		if err := doc.Errorf(path, "must be %d", 3); !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}
+	}
+}
+
+// TestNearestParent: where keys contain dots, the position is that of what has most of the path.
+func TestNearestParent(t *testing.T) {
+	for _, text := range []string{"a: {b: {c: 1}}\na.b: 5\n", "a.b: {c: 1}\na: 5\n"} {
+		doc, err := Parse("f.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := doc.Errorf("a.b.c.d", "wrong"); !strings.HasPrefix(err.Error(), "f.yaml:1:") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestMerge: entries of one mapping get what another one states, completed by a third one.
+func TestMerge(t *testing.T) {
+	const text = "parts:\n- {engine: {a: 1, deep: {b: 2}}, name: x, size: 5, prefill: {engine: {deep: {c: 3}, a: 4}}}\n"
+	doc, err := Parse("f.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc.Merge("parts[0].prefill", "parts[0].prefill", "parts[0]", "engine", "name", "missing")
+	var got struct {
+		Parts []any `yaml:"parts"`
+	}
+	if err := doc.Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	const want = "[map[engine:map[a:1 deep:map[b:2]] name:x prefill:map[engine:map[a:4 deep:map[b:2 c:3]] name:x] size:5]]"
+	if fmt.Sprint(got.Parts) != want {
+		t.Errorf("%v, want %s", got.Parts, want)
+	}
+}
+
+// TestKeysOfAliases: a key may have an anchor, and be an alias.
+func TestKeysOfAliases(t *testing.T) {
+	doc, err := Parse("f.yaml", []byte("&k a: 1\nb: {*k : 2}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !doc.Has("a") || !doc.Has("b.a") {
+		t.Errorf("a: %v, b.a: %v", doc.Has("a"), doc.Has("b.a"))
 	}
 }
 

@@ -207,3 +207,18 @@ func FuzzTextErrorf(f *testing.F) {
 		}
 	})
 }
+
+// TestUnescape: an escape in double quotes is one character, two surrogates are together one.
+func TestUnescape(t *testing.T) {
+	for text, want := range map[string]struct {
+		char   rune
+		length int
+	}{
+		"n a": {'\n', 2}, "x41 a": {'A', 4}, "u00e9 a": {'é', 6}, "U0001F600 a": {'😀', 10},
+		`ud83d\ude00 a`: {'😀', 12}, "ud83d a": {0xd83d, 6}, "": {'\\', 1}, "q a": {-1, 1}, "x4": {-1, 1},
+	} {
+		if char, length := unescape([]rune(text)); char != want.char || length != want.length {
+			t.Errorf("%q: %q of length %d, want %q of %d", text, char, length, want.char, want.length)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -237,9 +238,11 @@ func TestLines(t *testing.T) {
 	if all[0].Seed != 3 || all[0].Workload != a || all[1].Workload != b {
 		t.Errorf("the points are %+v and %+v", all[0], all[1])
 	}
-	_, _, err = results(t, Options{Sweep: "-"}, "{}\n[1]\n", "minimal")
-	if _, failed := errors.AsType[AllFailed](err); !failed {
-		t.Errorf("a sweep without metrics has error %v", err)
+	for _, points := range []string{"{}\n[1]\n", "[1]\n"} {
+		_, _, err = results(t, Options{Sweep: "-"}, points, "minimal")
+		if _, failed := errors.AsType[AllFailed](err); !failed {
+			t.Errorf("a sweep without metrics has error %v", err)
+		}
 	}
 }
 
@@ -339,5 +342,33 @@ func TestRates(t *testing.T) {
 	}
 	if whole != 2 {
 		t.Errorf("%d runs on the whole workload, want those of one configuration at two rates", whole)
+	}
+}
+
+// TestPolicyBundles: a point may have its own bundle, which is as good as the same settings one by one.
+func TestPolicyBundles(t *testing.T) {
+	dir := setUp(t, map[string]string{"w.jsonl": workload(20), "p.yaml": "routing: {type: round-robin}\n"})
+	points := fmt.Sprintf(`{"policies": %q}`+"\n", filepath.Join(dir, "p.yaml")) +
+		`{"set": {"routing.type": "round-robin"}}` + "\n" + `{"set": {"routing.type": "random"}}` + "\n"
+	_, all, err := results(t, Options{Sweep: "-"}, points, "minimal", filepath.Join(dir, "w.jsonl"))
+	if err != nil || len(all) != 3 {
+		t.Fatal(len(all), err)
+	}
+	if all[0].Policy != all[1].Policy || all[0].Policy == all[2].Policy {
+		t.Errorf("policies %s, %s, %s", all[0].Policy, all[1].Policy, all[2].Policy)
+	}
+}
+
+// TestWarningsOfRuns: a result has the warnings of its own run.
+func TestWarningsOfRuns(t *testing.T) {
+	dir := setUp(t, map[string]string{"w.jsonl": workload(20)})
+	points := `{"set": {"admission.type": "predictive-slo", "admission.params.budget_ms.gold": 1000000}}` + "\n{}\n"
+	_, all, err := results(t, Options{Sweep: "-"}, points, "minimal", filepath.Join(dir, "w.jsonl"))
+	if err != nil || len(all) != 2 {
+		t.Fatal(len(all), err)
+	}
+	const want = `the policies refer to SLO class "gold", which the workload does not define`
+	if !slices.Contains(all[0].Warnings, want) || slices.Contains(all[1].Warnings, want) {
+		t.Errorf("warnings %q and %q", all[0].Warnings, all[1].Warnings)
 	}
 }

@@ -30,8 +30,8 @@ func TestTableIsAligned(t *testing.T) {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 	}
-	short := &Table{FirstWidth: 5, Rows: [][]string{{"a", "b"}}}
-	if got := string(short.Append([]byte("x\n"))); got != "x\na      b\n" {
+	short := &Table{FirstWidth: 5, Rows: [][]string{{"a", "bb"}}}
+	if got := string(short.Append([]byte("x\n"))); got != "x\na      bb\n" {
 		t.Errorf("minimum width: %q", got)
 	}
 }
@@ -45,5 +45,17 @@ func TestColorChangesNoText(t *testing.T) {
 	}
 	if without := strings.NewReplacer(Bold, "", Red, "", Plain, "").Replace(got); without != plain {
 		t.Errorf("got\n%s\nwant\n%s", without, plain)
+	}
+}
+
+// TestWithoutEmpty: a column stays if any row has something in it, be it the first or the last one.
+func TestWithoutEmpty(t *testing.T) {
+	x := &Table{}
+	x.Add("run", "first", "none", "last")
+	x.Add("a", 1, "-", "-")
+	x.Add("b", "-", "-", 2.5)
+	want := "run  first  last\na        1     -\nb        -   2.5\n"
+	if got := string(x.WithoutEmpty().Append(nil)); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -1,10 +1,15 @@
 package trace
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"blis/pkg/stream"
+	"blis/pkg/textio"
 
 	"github.com/rogpeppe/go-internal/txtar"
 )
@@ -69,6 +74,35 @@ func TestWekaFolder(t *testing.T) {
 		if _, _, err := readAll("weka", Input{Name: dir, Path: dir}, Options{}); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("ends with %v, want %s", err, c.want)
+		}
+	}
+}
+
+// TestFileWithTheNameOfAFormat: a file that exists is read, also if its name begins like the choice of a format.
+func TestFileWithTheNameOfAFormat(t *testing.T) {
+	const text = `{"kind":"request","id":"a","arrival_us":0,"input_tokens":4,"output_tokens":2}` + "\n"
+	dir := writeFolder(t, "-- recording:w.jsonl --\n"+text)
+	t.Chdir(dir)
+	const name = "recording:w.jsonl"
+	_, _, err := readAll("recording", Input{Name: name, Path: name}, Options{})
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err) // a workload is no recording
+	}
+}
+
+// TestPromptsWithoutIDs: a prompt without ids is as long as it is; only ids that cover too little are suspicious.
+func TestPromptsWithoutIDs(t *testing.T) {
+	for ids, warns := range map[string]bool{"": false, "1": true, "1 2": false} {
+		b := &hashedLines{Lines: &textio.Lines{}, size: 16}
+		var all []int64
+		for _, id := range strings.Fields(ids) {
+			all = append(all, int64(len(all))+int64(len(id)))
+		}
+		if err := b.prompt(&stream.Request{InputTokens: 40}, all, false); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(b.Warnings()) > 0; got != warns {
+			t.Errorf("ids %q: a warning is %v", ids, got)
 		}
 	}
 }
