@@ -82,12 +82,12 @@ func (t *Table) Append(b []byte) []byte {
 	return b
 }
 
-// WithoutEmpty returns the table without the columns that hold only dashes.
+// WithoutEmpty returns the table without the columns that hold only dashes. A table that has only a header keeps it.
 func (t *Table) WithoutEmpty() *Table {
 	kept := *t
 	kept.Rows = make([][]string, len(t.Rows))
 	for c := range t.Rows[0] {
-		empty := true
+		empty := len(t.Rows) > 1
 		for _, row := range t.Rows[1:] {
 			empty = empty && row[c] == "-"
 		}

@@ -59,3 +59,12 @@ func TestWithoutEmpty(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// TestWithoutRows: a table may have no rows, so that all its columns stay.
+func TestWithoutRows(t *testing.T) {
+	x := &Table{}
+	x.Add("run", "ms")
+	if got := string(x.WithoutEmpty().Append(nil)); got != "run  ms\n" {
+		t.Errorf("%q", got)
+	}
+}
