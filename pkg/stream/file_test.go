@@ -50,6 +50,24 @@ func TestFileAppearsWhenCommitted(t *testing.T) {
 	}
 }
 
+// TestNewFilesCanBeRead: a new file has the permissions that the umask leaves.
+func TestNewFilesCanBeRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new")
+	f, err := Create(path)
+	must(t, err)
+	must(t, f.Commit())
+	info, err := os.Stat(path)
+	must(t, err)
+	plain, err := os.Create(path + "-plain")
+	must(t, err)
+	defer plain.Close()
+	want, err := plain.Stat()
+	must(t, err)
+	if info.Mode() != want.Mode() {
+		t.Errorf("mode %v, want %v", info.Mode(), want.Mode())
+	}
+}
+
 func TestFileKeepsPermissionsAndLinks(t *testing.T) {
 	folder := t.TempDir()
 	target, link := filepath.Join(folder, "target"), filepath.Join(folder, "link")

@@ -5,11 +5,14 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -156,5 +159,72 @@ func TestWritingAllocatesNothing(t *testing.T) {
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations for four records", allocs)
+	}
+}
+
+// TestHeaderIsReadAtOnce: a reader of a compressed stream has the header before the writer goes on.
+func TestHeaderIsReadAtOnce(t *testing.T) {
+	out, in := io.Pipe()
+	w := NewWriter(in, false)
+	read := make(chan *Header)
+	go func() {
+		r := NewReader(out)
+		r.Next()
+		read <- r.Header()
+		for r.Next() {
+		}
+	}()
+	must(t, w.Header(&Header{Stream: StreamRun, Tool: "t", Version: "v"}))
+	select {
+	case h := <-read:
+		if h == nil || h.Tool != "t" {
+			t.Errorf("header %+v", h)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the reader waits for more")
+	}
+	must(t, w.End(&End{}))
+	must(t, w.Close())
+	must(t, in.Close())
+}
+
+// TestArrivals: requests and sessions are read as what they are.
+func TestArrivals(t *testing.T) {
+	var b bytes.Buffer
+	w := NewWriter(&b, true)
+	must(t, w.Header(&Header{Stream: StreamWorkload, Tool: "t", Version: "v"}))
+	request := Arrival{Request: Request{ID: "r", ArrivalUS: 5, DeadlineUS: Never, OutputTokens: 1, InputTokens: 2}}
+	session := Arrival{IsSession: true, Session: Session{ID: "s", ArrivalUS: 7, UntilUS: Never,
+		Steps: []SessionStep{{ID: "0", Extends: NoIndex, InputTokens: 3, OutputTokens: 4}}}}
+	must(t, w.Arrival(&request))
+	must(t, w.Arrival(&session))
+	must(t, w.Arrival(&request))
+	must(t, w.End(&End{}))
+	must(t, w.Close())
+	r := NewReader(&b)
+	var got []string
+	var a Arrival
+	for r.Next() {
+		if k := r.Kind(); k == KindRequest || k == KindSession {
+			must(t, r.Arrival(&a))
+			got = append(got, fmt.Sprint(a.IsSession, *a.ID(), *a.At()))
+		}
+	}
+	must(t, r.Err())
+	if want := []string{"falser5", "trues7", "falser5"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestPrintable: names are shown as they are, but for what terminals act on.
+func TestPrintable(t *testing.T) {
+	for name, want := range map[string]string{"": "", "a b": "a b", `a"b\c`: `a"b\c`, "a\x1b[1m": `a\x1b[1m`,
+		"é\n": `\u00e9\n`} {
+		if got := Printable(name); got != want {
+			t.Errorf("%q is shown as %q, want %q", name, got, want)
+		}
+	}
+	if got := ShortDigest("0123456789abcdef"); got != "0123456789ab" {
+		t.Errorf("the short digest is %s", got)
 	}
 }

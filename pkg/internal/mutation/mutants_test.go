@@ -39,6 +39,10 @@ func Unreached(all []bool) {
 	all[0] = true
 }
 `,
+		"m_plan9.go": `package m
+
+func Checked(n int) bool { return n > 3 }
+`,
 		"m_test.go": `package m
 
 import "testing"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"go/ast"
+	constraint "go/build"
 	"go/importer"
 	"go/parser"
 	"go/token"
@@ -33,7 +34,8 @@ func (p *Point) Key() string {
 
 // pointsOf returns the changes to the functions of the package in a folder: boundaries and operators, constants,
 // conditions that are always or never true, and statements that are left out. Comparisons with nil, calls with texts
-// and sizes of memory are not changed, and neither are files whose first line says that they are generated.
+// and sizes of memory are not changed, and neither are files for other systems or whose first line says that they are
+// generated.
 func pointsOf(dir string) ([]Point, error) {
 	fset := token.NewFileSet()
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -43,7 +45,9 @@ func pointsOf(dir string) ([]Point, error) {
 	var files []*ast.File
 	texts := map[*ast.File][]byte{}
 	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
+		if match, err := constraint.Default.MatchFile(dir, filepath.Base(name)); err != nil {
+			return nil, err
+		} else if !match || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		text, err := os.ReadFile(name)
