@@ -21,7 +21,8 @@ func TestStoppedBy(t *testing.T) {
 		"too few tokens": {25, 3, false, 100, []int{10, 10, 10}, BudgetLimit},
 		"no blocks":      {100, 3, true, 3, []int{17, 10, 10}, BlockLimit},
 	} {
-		e, tree := newEngine(t, Config{MaxNumBatchedTokens: c.tokens, MaxNumSeqs: c.seqs, ChunkedPrefill: c.chunked}, c.blocks)
+		cfg := Config{MaxNumBatchedTokens: c.tokens, MaxNumSeqs: c.seqs, ChunkedPrefill: c.chunked}
+		e, tree := newEngine(t, cfg, c.blocks)
 		for i, input := range c.inputs {
 			enqueue(e, tree, int32(i), input, 2)
 		}

@@ -45,7 +45,8 @@ func TestPrefixAffinityLimit(t *testing.T) {
 func TestPredictiveBudget(t *testing.T) {
 	p := mustPlane(t, "admission", Spec{Type: "predictive-slo", Params: map[string]any{"avg_step_us": 100.0,
 		"headroom": 2.0, "budget_ms": map[string]any{Standard: 250.0, Sheddable: 500.0}}})
-	for tier, most := range map[string]int32{Standard: 2 * 2 * 2500, Sheddable: 2 * 5000} { // Standard is tolerated twice
+	// The standard tier is tolerated up to twice its budget.
+	for tier, most := range map[string]int32{Standard: 2 * 2 * 2500, Sheddable: 2 * 5000} {
 		for depth, want := range map[int32]Action{most: Admit, most + 1: Reject} {
 			v := viewOf(1)
 			v.Request.Tier, v.Replicas[0].QueueDepth = tier, depth
