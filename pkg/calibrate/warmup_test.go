@@ -99,6 +99,9 @@ deployments:
 		t.Errorf("warnings of a stall: %q", found)
 	}
 	for _, c := range report.Fitted {
+		if c.Source == "" {
+			t.Errorf("nothing says where %s comes from", c.Name)
+		}
 		// The time of the kernels is 1; with the stall it would be 2.9.
 		if c.Name == "prefill" && (c.Value < 0.4 || c.Value > 1.6) {
 			t.Errorf("prefill takes %g of the kernels' time", c.Value)

@@ -56,7 +56,8 @@ func TestHitSize(t *testing.T) {
 		want    int
 	}{{nil, false, 16}, {[]int{16, 48}, true, 48}, {[]int{24, 36}, true, 144}, {[]int{1000}, true, 2000},
 		{[]int{1000}, false, 16}} {
-		d := &Deployment{Computed: &Computed{}, Engine: Engine{Memory: Memory{BlockSize: 16, EnablePrefixCaching: c.caching}}}
+		memory := Memory{BlockSize: 16, EnablePrefixCaching: c.caching}
+		d := &Deployment{Computed: &Computed{}, Engine: Engine{Memory: memory}}
 		for _, size := range c.sizes {
 			kind := model.KVFull
 			if size == 1000 {
@@ -70,7 +71,7 @@ func TestHitSize(t *testing.T) {
 	}
 }
 
-// TestSnapshotDefaults: load is known at once, statistics a little later, and Default takes the place of all.
+// TestSnapshotDefaults: load is known at once, statistics a little later; Default overrides both.
 func TestSnapshotDefaults(t *testing.T) {
 	for _, c := range []struct {
 		start Snapshots

@@ -215,3 +215,13 @@ func TestReservedBlocks(t *testing.T) {
 		}
 	}
 }
+
+// TestRunBefore: the blocks before a place, back to an empty one or the first.
+func TestRunBefore(t *testing.T) {
+	table := &blockTable{blocks: []int32{7, 3, none, 4, 5}}
+	for hi, want := range []int32{0, 0, 0, 3, 3, 3} {
+		if got := table.runBefore(int32(hi)); got != want {
+			t.Errorf("before %d: from %d, want %d", hi, got, want)
+		}
+	}
+}

@@ -152,7 +152,7 @@ func TestUnsupportedConfigsAreRejected(t *testing.T) {
 	for text, want := range map[string]string{
 		`[]`:                                    "x: must be an object, is array",
 		`{"text_config": {"head_dim": "wide"}}`: "x: text_config.head_dim: must be an integer, is string",
-		`{"architectures": ["LlamaForSequenceClassification"], "text_config": {"model_type": "llama", ` + small + `}}`: "x: " +
+		`{"architectures": ["LlamaForTokens"], "text_config": {"model_type": "llama", ` + small + `}}`: "x: " +
 			"architectures: must end with ForCausalLM",
 		`{"model_type": "bert", "vocab_size": 1}`: `x: unknown model_type "bert" (have llama, mistral`,
 	} {
@@ -238,7 +238,7 @@ func TestBuiltInsAreCopies(t *testing.T) {
 	}
 }
 
-// TestKimiDelta counts the parameters of a layer of Kimi's linear attention: 2 heads of 3 numbers, 4 in the convolution.
+// TestKimiDelta counts the parameters of a layer of Kimi's linear attention: 2 heads of 3 numbers, a convolution of 4.
 func TestKimiDelta(t *testing.T) {
 	const (
 		hidden = 5
@@ -246,7 +246,8 @@ func TestKimiDelta(t *testing.T) {
 		plain = hidden*(3*6+2) + 6*hidden + 3*6*4 + 3
 		decay = hidden*3 + 3*6 + 6 + 2 // of rank 3, with a bias for each key and a scale for each head
 	)
-	for gate, want := range map[string]int64{"false": plain + decay + hidden*3 + 3*6, "true": plain + decay + hidden*6} {
+	const whole = plain + decay
+	for gate, want := range map[string]int64{"false": whole + hidden*3 + 3*6, "true": whole + hidden*6} {
 		var c hfConfig
 		if err := json.Unmarshal([]byte(`{"linear_attn_config": {"num_heads": 2, "head_dim": 3, `+
 			`"short_conv_kernel_size": 4, "use_full_rank_gate": `+gate+`}}`), &c); err != nil {
@@ -262,7 +263,7 @@ func TestKimiDelta(t *testing.T) {
 	}
 }
 
-// TestBlocksOfIndexers: an indexer that chooses blocks chooses so many tokens.
+// TestBlocksOfIndexers: an indexer that chooses blocks chooses all their tokens.
 func TestBlocksOfIndexers(t *testing.T) {
 	for size, want := range map[string]int{"0": 0, "1": 5, "4": 20} {
 		var c hfConfig

@@ -67,7 +67,7 @@ func TestDynamoCredit(t *testing.T) {
 	}
 }
 
-// TestUnusedParameters: what has no effect beside other parameters is said, unless it has its default.
+// TestUnusedParameters: a parameter that another one switches off is reported, unless it has its default.
 func TestUnusedParameters(t *testing.T) {
 	p := mustPlane(t, "routing", Spec{Type: "dynamo-kv", Params: map[string]any{"router_track_prefill_tokens": false,
 		"prefill_load_scale": 2.0, "overlap_score_credit_decay": 0.0}})

@@ -122,7 +122,8 @@ func TestMerge(t *testing.T) {
 	if err := doc.Decode(&got); err != nil {
 		t.Fatal(err)
 	}
-	const want = "[map[engine:map[a:1 deep:map[b:2]] name:x prefill:map[engine:map[a:4 deep:map[b:2 c:3]] name:x] size:5]]"
+	const want = "[map[engine:map[a:1 deep:map[b:2]] name:x " +
+		"prefill:map[engine:map[a:4 deep:map[b:2 c:3]] name:x] size:5]]"
 	if fmt.Sprint(got.Parts) != want {
 		t.Errorf("%v, want %s", got.Parts, want)
 	}
