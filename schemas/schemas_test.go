@@ -448,7 +448,7 @@ func sample(t *testing.T) []string {
 		w.Request(&stream.Request{
 			ID: "r", InputTokens: 9, OutputTokens: 1, Prompt: []stream.Segment{{ID: "a", Tokens: 3}},
 			Tenant: "t", SLOClass: "chat", Model: "m", Session: "s", Turn: 1, DeadlineUS: 5, PredictedOutputTokens: 2,
-			Retry: &stream.Retry{On: stream.RetryStates(), BackoffUS: []int64{5, 7}},
+			Stop: stream.StopEOS, Retry: &stream.Retry{On: stream.RetryStates(), BackoffUS: []int64{5, 7}},
 		}),
 		w.Session(&stream.Session{ID: "s", UntilUS: stream.Never,
 			Steps: []stream.SessionStep{{ID: "a", Extends: stream.NoIndex, InputTokens: 1, OutputTokens: 1}}}),
@@ -459,7 +459,7 @@ func sample(t *testing.T) []string {
 					Prompt: []stream.Segment{{ID: "a", Tokens: 3}}},
 				{ID: "b", After: []stream.Index{0}, Tool: "t", LatencyUS: 1, OutputTokens: 1, Extends: stream.NoIndex},
 				{ID: "c", Step: "c", Iteration: 1, After: []stream.Index{1}, DelayUS: 1, Model: "n", InputTokens: 9,
-					OutputTokens: 1, KeepTokens: 2, TimeoutUS: 1, PredictedOutputTokens: 2,
+					OutputTokens: 1, KeepTokens: 2, TimeoutUS: 1, PredictedOutputTokens: 2, Stop: stream.StopEOS,
 					Retry: &stream.Retry{On: []string{stream.StateFailed}, BackoffUS: []int64{0}}},
 			},
 		}),

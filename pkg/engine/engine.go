@@ -70,6 +70,10 @@ type Request struct {
 	Order float64
 	// Priority is that of its blocks in a tier, for eviction by priority.
 	Priority float64
+	// EOS: an end-of-sequence token ends the output before its maximum length. The engine knows so when it has that
+	// token. With asynchronous scheduling the next batch may then have one more token of the request, which is lost
+	// (AsyncScheduler in vllm/v1/core/sched/async_scheduler.py).
+	EOS bool
 	// Moved is what the request has from another replica, nil for a new one.
 	Moved *Moved
 	// Hold keeps the blocks of the request when it has all its output, until Release. Remote: the blocks of its prompt
@@ -112,8 +116,9 @@ type sequence struct {
 	state       state
 	// admitted: the sequence ran before; aborted: it is dropped when the step ends.
 	admitted, aborted bool
-	// hold and remote are as in the Request. pulled: its prompt came from another replica.
-	hold, remote, pulled bool
+	// hold and remote are as in the Request. pulled: its prompt came from another replica. overruns: one more token
+	// than its output has is scheduled.
+	hold, remote, pulled, overruns bool
 	// admission numbers the admissions to the batch, in order.
 	admission int64
 	// order is the request's Order, heapIndex the sequence's position in the wait queue.

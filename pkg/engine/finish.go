@@ -87,14 +87,22 @@ func (e *Engine) dropFinished() {
 	e.finishing = slices.DeleteFunc(e.finishing, func(s int32) bool { return e.seqs[s].emitted == e.seqs[s].output })
 	for _, s := range e.finished {
 		q := &e.seqs[s]
-		if q.state == waiting { // preempted while its last token was in flight
+		switch q.state {
+		case waiting: // preempted while its last token was in flight
 			e.dequeue(s)
+		case individual: // its overrun is not in a batch
+			i := slices.Index(e.individual, s)
+			e.individual = slices.Delete(e.individual, i, i+1)
 		}
 		e.result.Done = append(e.result.Done, Result{Tag: q.tag, Generated: int(q.output), Gaps: q.gaps})
 		if q.hold {
 			e.endUse(s)
 			q.state = held
 			e.offload.held++
+			continue
+		}
+		if e.offload != nil && q.lastBatch > e.current.number {
+			e.dropLate(s)
 			continue
 		}
 		e.drop(s)

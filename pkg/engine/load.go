@@ -277,6 +277,14 @@ func (e *Engine) keepsBlocks(s int32) bool {
 	return true
 }
 
+// dropLate drops s, which has all its output, when the step formed ahead has ended, since that computes one more token
+// of it. A load could write to its blocks before.
+func (e *Engine) dropLate(s int32) {
+	e.endUse(s)
+	e.seqs[s].tag = noTag // it has left for all others
+	e.offload.late = append(e.offload.late, s)
+}
+
 // isLoading reports whether a transfer to the blocks of s has not ended.
 func (o *offload) isLoading(s int32) bool {
 	is := func(t underWay) bool { return t.seq == s }

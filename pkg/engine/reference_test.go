@@ -292,7 +292,8 @@ func (p *harness) enqueue(i int) {
 	order := map[string]float64{"priority-fcfs": -r.Priority, "reverse-priority": r.Priority,
 		"sjf": float64(r.Predicted)}
 	p.numbers[i] = p.engine.Enqueue(
-		Request{Tag: int32(i), Path: p.paths[i], Input: r.Input, Output: r.Output, Order: order[p.config.Scheduler]})
+		Request{Tag: int32(i), Path: p.paths[i], Input: r.Input, Output: r.Output, Order: order[p.config.Scheduler],
+			EOS: r.EOS && (p.config.MaxModelLen == 0 || r.Input+r.Output < p.config.MaxModelLen)})
 }
 
 func (p *harness) start(now des.Time) {

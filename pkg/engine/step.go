@@ -148,9 +148,9 @@ func (e *Engine) account(now des.Time) {
 }
 
 // remaining returns how many tokens q still has to compute. The last token that it generates is
-// never computed.
+// never computed, unless q overruns.
 func (q *sequence) remaining() int32 {
-	if q.generated == q.output {
+	if q.generated == q.output && !q.overruns {
 		return 0
 	}
 	return q.input + q.generated - q.computed
@@ -223,6 +223,9 @@ func (e *Engine) tick(b *batch) {
 func (e *Engine) extend(b *batch, q *sequence, n int) bool {
 	if n == 0 {
 		return true
+	}
+	if q.onClock { // it overruns, and the blocks that its tokens fill are published
+		e.collect(q)
 	}
 	upto := int(q.computed) + n
 	if !e.cache.Extend(q.kv, upto, q.visible(upto), int(q.computed), e.computing(q)) {
@@ -336,17 +339,22 @@ func (e *Engine) enter(b *batch, q *sequence, s int32, tokens, n, cached int) {
 }
 
 // advance updates the sequences for a finished b: one that has computed all its tokens gets a new
-// one and is decoding or finishing from then on.
+// one and is decoding or finishing from then on, or has one more to compute if it overruns.
 func (e *Engine) advance(b *batch) {
 	for e.decoding.Next() <= e.cache.Ticks() {
 		e.own.ordered = false
 		s := e.decoding.Pop().Slot
 		e.materialize(s)
+		b.finishing = append(b.finishing, s)
+		if q := &e.seqs[s]; q.overruns {
+			q.state = individual
+			e.individual = append(e.individual, s)
+			continue
+		}
 		e.seqs[s].state = finishing
 		e.finishing = append(e.finishing, s)
-		b.finishing = append(b.finishing, s)
 	}
-	kept := e.individual[:0]
+	kept, overrun := e.individual[:0], false
 	for _, s := range e.individual {
 		q := &e.seqs[s]
 		if q.generated < q.output {
@@ -357,17 +365,23 @@ func (e *Engine) advance(b *batch) {
 			b.individual = append(b.individual, s)
 			q.generated++
 		}
-		if q.generated == q.output {
-			q.state = finishing
-			e.finishing = append(e.finishing, s)
-		} else {
+		switch {
+		case q.generated < q.output:
 			e.startDecoding(s)
 			if e.offload != nil {
 				e.startFilling(s, q)
 			}
+		case q.remaining() > 0:
+			overrun = true
+			kept = append(kept, s)
+		default:
+			q.state = finishing
+			e.finishing = append(e.finishing, s)
 		}
 	}
-	e.individual = kept
+	if e.individual = kept; overrun {
+		e.sortByAdmission(e.individual)
+	}
 }
 
 // noProgress returns the error of a replica that makes no progress.

@@ -54,6 +54,12 @@ func withDecorators(g generator, seed uint64, c *Client, at field) generator {
 		}
 		add("multimodal", newMedia(seed, c, at.at("multimodal")).decorate)
 	}
+	if c.Stop != "" {
+		if c.Stop != stream.StopEOS {
+			at.fail("stop", "must be %s, is %q", stream.StopEOS, c.Stop)
+		}
+		add("stop", stop(c.Stop))
+	}
 	if c.PredictedOutput != nil {
 		add("prediction", c.PredictedOutput.decorator(at.at("predicted_output")))
 	}
@@ -83,6 +89,19 @@ func modelCalls(s *stream.Session) iter.Seq[*stream.SessionStep] {
 			if s.Steps[i].Tool == "" && !yield(&s.Steps[i]) {
 				return
 			}
+		}
+	}
+}
+
+// stop gives each request, and each model call of a session, the end of its output.
+func stop(by string) func(*stream.Arrival, *rand.Rand) {
+	return func(a *stream.Arrival, _ *rand.Rand) {
+		if !a.IsSession {
+			a.Request.Stop = by
+			return
+		}
+		for s := range modelCalls(&a.Session) {
+			s.Stop = by
 		}
 	}
 }

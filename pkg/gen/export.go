@@ -68,7 +68,7 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 	w := &exportWriter{exporter: form, blocks: map[blockKey]int64{}}
 	text := bufio.NewWriter(out)
 	text.WriteString(form.head) // an error is repeated by Flush
-	var requests, unsupported, segmented int
+	var requests, unsupported, segmented, stopped int
 	err = forEachArrival(ctx, src, o, func(a *stream.Arrival) error {
 		if !o.inShard(a) {
 			return nil
@@ -85,6 +85,9 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 		if len(r.Prompt) > 0 {
 			segmented++
 		}
+		if r.Stop != "" {
+			stopped++
+		}
 		line, err := form.line(w, r)
 		if err != nil {
 			return err
@@ -99,6 +102,10 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 	if unsupported > 0 {
 		o.warn(fmt.Sprintf("%d of %d requests have a deadline or retries, which files of %s cannot express",
 			unsupported, requests, o.Export))
+	}
+	if stopped > 0 {
+		o.warn(fmt.Sprintf("%d of %d outputs end by an end-of-sequence token, which files of %s cannot express",
+			stopped, requests, o.Export))
 	}
 	if segmented > 0 && !form.prefixes {
 		o.warn(fmt.Sprintf("%d of %d prompts have segments, which files of %s cannot express: no prefixes are shared",

@@ -57,7 +57,7 @@ func firstCall(s *stream.Session) stream.Request {
 		Session: s.ID, DeadlineUS: stream.Never}
 	for step := range modelCalls(s) {
 		r.InputTokens, r.OutputTokens = step.InputTokens, step.OutputTokens
-		r.PredictedOutputTokens = step.PredictedOutputTokens
+		r.PredictedOutputTokens, r.Stop = step.PredictedOutputTokens, step.Stop
 		r.Model = cmp.Or(step.Model, s.Model)
 		break
 	}

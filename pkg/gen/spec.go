@@ -42,6 +42,7 @@ type Client struct {
 	LoadProfile        *dist.Profile `yaml:"load_profile" json:"load_profile,omitempty"`
 	InputDistribution  dist.Spec     `yaml:"input_distribution" json:"input_distribution,omitzero"`
 	OutputDistribution dist.Spec     `yaml:"output_distribution" json:"output_distribution,omitzero"`
+	Stop               string        `yaml:"stop" json:"stop,omitempty"`
 	PrefixSpec         *PrefixSpec   `yaml:"prefix_spec" json:"prefix_spec,omitempty"`
 	Agentic            *Agentic      `yaml:"agentic" json:"agentic,omitempty"`
 	MultiTurn          *MultiTurn    `yaml:"multi_turn" json:"multi_turn,omitempty"`

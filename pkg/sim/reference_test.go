@@ -692,6 +692,9 @@ func workloadOf(requests []reference.Request) []byte {
 		q := stream.Request{ID: r.ID, ArrivalUS: stream.Micros(r.ArrivalUS), InputTokens: int64(r.Input),
 			OutputTokens: int64(r.Output), DeadlineUS: stream.Micros(r.DeadlineUS),
 			PredictedOutputTokens: int64(r.Predicted), Tenant: r.Tenant, SLOClass: className(r), Retry: retryOf(r)}
+		if r.EOS {
+			q.Stop = stream.StopEOS
+		}
 		for _, s := range r.Prompt {
 			q.Prompt = append(q.Prompt, stream.Segment{ID: s.ID, Tokens: int64(s.Tokens)})
 		}
@@ -737,6 +740,9 @@ func sessionOf(requests []reference.Request, at int) *stream.Session {
 			step.InputTokens, step.PredictedOutputTokens, step.TimeoutUS = int64(r.Input), int64(r.Predicted),
 				max(0, r.TimeoutUS)
 			step.Retry = retryOf(r)
+			if r.EOS {
+				step.Stop = stream.StopEOS
+			}
 			for _, p := range r.Prompt {
 				step.Prompt = append(step.Prompt, stream.Segment{ID: p.ID, Tokens: int64(p.Tokens)})
 			}

@@ -18,6 +18,7 @@ type retryPlan struct {
 	*stream.Retry
 	timeout         stream.Micros // from its arrival, stream.Never if none
 	predictedTokens int64
+	stop            string
 }
 
 // newRetryPlan returns nil if the client does not retry.
@@ -25,7 +26,7 @@ func newRetryPlan(in *stream.Request) *retryPlan {
 	if in.Retry == nil {
 		return nil
 	}
-	p := &retryPlan{in.Retry, stream.Never, in.PredictedOutputTokens}
+	p := &retryPlan{in.Retry, stream.Never, in.PredictedOutputTokens, in.Stop}
 	if !in.DeadlineUS.IsZero() {
 		p.timeout = in.DeadlineUS - in.ArrivalUS
 	}
@@ -55,7 +56,7 @@ func (s *simulation) sendAgain(slot int32, at des.Time) {
 	in := stream.Request{ID: retryID(o.Original(), r.attempt()+1), ArrivalUS: stream.Micros(at),
 		InputTokens: o.InputTokens, OutputTokens: o.OutputTokens, Tenant: o.Tenant, SLOClass: o.SLOClass,
 		Model: o.Model, Session: o.Session, Turn: r.turn, DeadlineUS: stream.Never,
-		PredictedOutputTokens: r.retry.predictedTokens, Retry: r.retry.Retry}
+		PredictedOutputTokens: r.retry.predictedTokens, Stop: r.retry.stop, Retry: r.retry.Retry}
 	if t := r.retry.timeout; !t.IsZero() {
 		in.DeadlineUS = in.ArrivalUS + t
 	}

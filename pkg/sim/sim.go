@@ -189,7 +189,9 @@ type request struct {
 	heldBack                      heldBack
 	// preempted: it has lost its batch slot and not yet regained it; until then PreemptedUS is
 	// negative by the time of preemption.
-	preempted   bool
+	preempted bool
+	// eos: an end-of-sequence token ends its output.
+	eos         bool
 	flowTimeout des.Time
 	// queueRead is the number of reads of the replica's queue depth before the request entered the
 	// queue, as flow control counts them.

@@ -56,7 +56,7 @@ func (s *simulation) fill(slot int32, in *stream.Request, position int64) {
 	r.replica, r.engineSeq, r.isFinal, r.sessionSlot = missing, missing, false, missing
 	r.moved, r.handoff, r.heldBack = nil, handoff{leaseEnd: never}, heldBack{since: never}
 	r.inFlowQueue, r.admissionDelayed, r.flowTimeout = false, false, never
-	r.prefillTokens = 0
+	r.prefillTokens, r.eos = 0, in.Stop == stream.StopEOS
 	r.model = s.modelIndex(in.Model)
 	r.out = stream.Outcome{ID: in.ID, ArrivalUS: in.ArrivalUS, AdmittedUS: stream.Never, RoutedUS: stream.Never,
 		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never,

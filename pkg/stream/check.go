@@ -74,8 +74,9 @@ func (t *SessionStep) validate(s *scanner, earlier []SessionStep, identified []i
 	switch {
 	case t.Tool != "" && (t.InputTokens != 0 || len(t.Prompt) > 0 || !t.Extends.IsZero()):
 		s.failf("a tool call has no input_tokens, prompt or extends")
-	case t.Tool != "" && (t.Model != "" || t.TimeoutUS != 0 || t.PredictedOutputTokens != 0 || t.Retry != nil):
-		s.failf("a tool call has no model, timeout_us, predicted_output_tokens or retry")
+	case t.Tool != "" && (t.Model != "" || t.Stop != "" || t.TimeoutUS != 0 || t.PredictedOutputTokens != 0 ||
+		t.Retry != nil):
+		s.failf("a tool call has no model, stop, timeout_us, predicted_output_tokens or retry")
 	case t.Tool != "":
 		return 0
 	case t.LatencyUS != 0:

@@ -190,6 +190,7 @@ var objectRequest = describe[Request]("request", "One model call that a workload
 	Field{Name: "arrival_us", Doc: "When the request arrives, in µs since the workload's origin.", Required: true, Max: maxExact},
 	Field{Name: "input_tokens", Doc: "Length of the prompt.", Required: true, Min: 1, Max: maxTokens},
 	Field{Name: "output_tokens", Doc: "Tokens to generate.", Required: true, Min: 1, Max: maxTokens},
+	Field{Name: "stop", Doc: "What ends the output: eos is an end-of-sequence token. If absent, it ends since it has its maximum length.", OneOf: stops},
 	Field{Name: "prompt", Doc: "The leading tokens of the prompt as segments; the rest of input_tokens is unique to the request."},
 	Field{Name: "tenant", Doc: "Tenant that sent the request."},
 	Field{Name: "slo_class", Doc: "SLO class of the request."},
@@ -541,6 +542,7 @@ var objectSessionStep = describe[SessionStep]("session_step", "A model call or, 
 	Field{Name: "model", Doc: "Called model, if it is not the session's."},
 	Field{Name: "input_tokens", Doc: "Length of the prompt.", Min: 1, Max: maxTokens},
 	Field{Name: "output_tokens", Doc: "Tokens to generate, or that the tool returns.", Min: 1, Max: maxTokens},
+	Field{Name: "stop", Doc: "What ends the output of a model call: eos is an end-of-sequence token. If absent, it ends since it has its maximum length.", OneOf: stops},
 	Field{Name: "extends", Doc: "Index of an earlier model call whose prompt this one begins with.", Max: maxIndex},
 	Field{Name: "keep_tokens", Doc: "Number of leading tokens of that prompt to keep; if absent, all in its segments.", Min: 1, Max: maxTokens},
 	Field{Name: "prompt", Doc: "The tokens that follow, as segments; the rest of input_tokens is unique to the request."},
@@ -1187,6 +1189,9 @@ func appendRequest(b []byte, v *Request, cache *numberCache) []byte {
 	b = appendInt(b, `,"arrival_us":`, int64(v.ArrivalUS))
 	b = appendInt(b, `,"input_tokens":`, v.InputTokens)
 	b = appendInt(b, `,"output_tokens":`, v.OutputTokens)
+	if v.Stop != "" {
+		b = appendString(append(b, `,"stop":`...), v.Stop)
+	}
 	if len(v.Prompt) > 0 {
 		b = append(b, `,"prompt":[`...)
 		for i := range v.Prompt {
@@ -1308,7 +1313,9 @@ func (v *Request) decode(s *scanner) {
 			v.InputTokens = s.integer(f)
 		case 4: // output_tokens
 			v.OutputTokens = s.integer(f)
-		case 5: // prompt
+		case 5: // stop
+			v.Stop = s.choice(f)
+		case 6: // prompt
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
 				v.Prompt[n].decode(s)
@@ -1316,21 +1323,21 @@ func (v *Request) decode(s *scanner) {
 					s.inElement(f, n)
 				}
 			}
-		case 6: // tenant
+		case 7: // tenant
 			v.Tenant = s.internedString(f)
-		case 7: // slo_class
+		case 8: // slo_class
 			v.SLOClass = s.internedString(f)
-		case 8: // model
+		case 9: // model
 			v.Model = s.internedString(f)
-		case 9: // session
+		case 10: // session
 			v.Session = s.internedString(f)
-		case 10: // turn
+		case 11: // turn
 			v.Turn = s.integer(f)
-		case 11: // deadline_us
+		case 12: // deadline_us
 			v.DeadlineUS = Micros(s.integer(f))
-		case 12: // predicted_output_tokens
+		case 13: // predicted_output_tokens
 			v.PredictedOutputTokens = s.integer(f)
-		case 13: // retry
+		case 14: // retry
 			v.Retry = new(Retry)
 			v.Retry.decode(s)
 		}
@@ -2266,6 +2273,9 @@ func appendSessionStep(b []byte, v *SessionStep, cache *numberCache) []byte {
 	if v.OutputTokens != 0 {
 		b = appendInt(b, `,"output_tokens":`, v.OutputTokens)
 	}
+	if v.Stop != "" {
+		b = appendString(append(b, `,"stop":`...), v.Stop)
+	}
 	if !v.Extends.IsZero() {
 		b = appendInt(b, `,"extends":`, int64(v.Extends))
 	}
@@ -2406,11 +2416,13 @@ func (v *SessionStep) decode(s *scanner) {
 			v.InputTokens = s.integer(f)
 		case 9: // output_tokens
 			v.OutputTokens = s.integer(f)
-		case 10: // extends
+		case 10: // stop
+			v.Stop = s.choice(f)
+		case 11: // extends
 			v.Extends = Index(s.integer(f))
-		case 11: // keep_tokens
+		case 12: // keep_tokens
 			v.KeepTokens = s.integer(f)
-		case 12: // prompt
+		case 13: // prompt
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
 				v.Prompt[n].decode(s)
@@ -2418,11 +2430,11 @@ func (v *SessionStep) decode(s *scanner) {
 					s.inElement(f, n)
 				}
 			}
-		case 13: // timeout_us
+		case 14: // timeout_us
 			v.TimeoutUS = s.integer(f)
-		case 14: // predicted_output_tokens
+		case 15: // predicted_output_tokens
 			v.PredictedOutputTokens = s.integer(f)
-		case 15: // retry
+		case 16: // retry
 			v.Retry = new(Retry)
 			v.Retry.decode(s)
 		}

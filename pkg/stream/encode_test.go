@@ -56,6 +56,7 @@ func drawRequest(t *rapid.T) Request {
 		Model:   anyString.Draw(t, "model"),
 		Session: anyString.Draw(t, "session"), Turn: anyInt.Draw(t, "turn"),
 		DeadlineUS: anyTime.Draw(t, "deadline_us"), PredictedOutputTokens: anyInt.Draw(t, "predicted"),
+		Stop: rapid.SampledFrom([]string{"", StopEOS}).Draw(t, "stop"),
 	}
 }
 

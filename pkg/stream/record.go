@@ -105,6 +105,8 @@ type Request struct {
 	InputTokens int64 `json:"input_tokens" wire:"min=1,max=maxTokens"`
 	// Tokens to generate.
 	OutputTokens int64 `json:"output_tokens" wire:"min=1,max=maxTokens"`
+	// What ends the output: eos is an end-of-sequence token. If absent, it ends since it has its maximum length.
+	Stop string `json:"stop,omitempty" wire:"oneof=stops"`
 	// The leading tokens of the prompt as segments; the rest of input_tokens is unique to the request.
 	Prompt []Segment `json:"prompt,omitempty"`
 	// Tenant that sent the request.
@@ -124,6 +126,11 @@ type Request struct {
 	// When the client sends it again; absent if it does not.
 	Retry *Retry `json:"retry,omitempty"`
 }
+
+// StopEOS is the Stop of an output that ends by an end-of-sequence token.
+const StopEOS = "eos"
+
+var stops = []string{StopEOS}
 
 // Preemption is a request that lost its place in a replica's batch, written at trace level full.
 //

@@ -45,7 +45,7 @@ class Case:
         alpha = self.latency["alpha_us"]
         return types.SimpleNamespace(
             position=position, id=record["id"], input_tokens=record["input_tokens"], output_tokens=record["output_tokens"],
-            prompt=record.get("prompt", []), deadline_us=record.get("deadline_us"),
+            prompt=record.get("prompt", []), deadline_us=record.get("deadline_us"), eos=record.get("stop") == "eos",
             priority=classes.get(record.get("slo_class"), 0),
             enqueued_us=record["arrival_us"] + half_up(alpha[0] + alpha[1] * record["input_tokens"]))
 
@@ -85,7 +85,7 @@ class Case:
                 continue
             r.enqueued_us = o[at]
             if pool == "prefill":
-                r.output_tokens = 1
+                r.output_tokens, r.eos = 1, False
                 if "prefilled_us" in o:
                     r.deadline_us = None
                     if "transfer_blocks" not in o:
@@ -129,6 +129,7 @@ REGIMES = {
     "eviction": "prefixes that come back after evictions",
     "reserve": "the admission rules of the version, and the other one where the version has both",
     "watermark": "a watermark where the version has it, with few blocks",
+    "eos": "outputs that end by an end-of-sequence token, in another regime, also those with a connector",
     "offload": "a CPU tier where the version is one whose connector BLIS follows (0.33), in another regime with prefix caching",
     "offload-tight": "the same with few blocks in the tier",
     "nixl": "a prefill and a decode replica with vLLM's NixlConnector (0.33), in another regime",
@@ -151,8 +152,11 @@ OFFLOADED = ("offload", "offload-tight")
 # Regimes with a prefill pool.
 DISAGGREGATED = ("nixl", "nixl-offload")
 
+# Regimes that add something to another one, with or without a connector.
+WRAPPERS = ("eos",)
+
 # The regimes of the scheduler alone.
-ROTATION = [name for name in REGIMES if name not in OFFLOADED + DISAGGREGATED]
+ROTATION = [name for name in REGIMES if name not in OFFLOADED + DISAGGREGATED + WRAPPERS]
 
 # Regimes in which many requests compete for blocks.
 PRESSED = ("tight-blocks", "priority", "victims", "deadlines", "aborts", "eviction", "reserve", "watermark", "prefixes")
@@ -162,11 +166,14 @@ def random_case(regime, seed, index, preset, mode, settings):
     """Case number index of a regime. settings are the optional ones that the version has."""
     rng = random.Random(f"{seed}/{regime}/{index}")
     name, document, model = f"{regime}-{seed}-{index}-{mode}", {}, MODEL
+    eos = 0  # the share of outputs that end by a token
+    if regime == "eos":
+        eos, regime = rng.choice([0.3, 1]), rng.choice([r for r in REGIMES if r not in WRAPPERS])
     if regime in GROUPED:
         model = GROUPED[regime] or MODEL
         if GROUPED[regime] is None:
             document["model_config"] = (models.small_states if regime == "mamba" else models.small)(rng)
-        regime = rng.choice([r for r in REGIMES if r not in GROUPED and r not in OFFLOADED and r not in DISAGGREGATED])
+        regime = rng.choice([r for r in REGIMES if r not in (*GROUPED, *OFFLOADED, *DISAGGREGATED, *WRAPPERS)])
     offloaded = regime if regime in OFFLOADED else None
     disaggregated, both = regime in DISAGGREGATED, regime == "nixl-offload"
     if both:
@@ -197,6 +204,10 @@ def random_case(regime, seed, index, preset, mode, settings):
     if rng.random() < 0.3:
         alpha = [rng.randint(0, 5000), rng.randint(0, 20), rng.randint(0, 500)]
     place(rng, regime, requests, beta, engine)
+    if eos:
+        for r in requests:
+            if rng.random() < eos:
+                r["stop"] = "eos"
     tiers = {}
     if offloaded and version >= (0, 33):
         tiers = random_tiers(rng, engine, offloaded == "offload-tight", beta)

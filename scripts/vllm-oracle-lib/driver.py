@@ -245,10 +245,14 @@ class Run:
         # Real arrival times are never equal. Requests of the same µs arrive in the order of the workload.
         arrival = r.enqueued_us / 1e6 + r.position / 1e9
         extra = {"extra_args": {"kv_transfer_params": nixl.parameters(self.case, r.id)}} if self.case.pool else {}
+        eos, most = None, r.output_tokens
+        if r.eos:  # the last token ends the output before the length of the model does
+            eos, most = self.token(f"{r.id}.out", r.output_tokens - 1), self.case.engine["max_model_len"] - r.input_tokens
+        sampling = self.SamplingParams(max_tokens=most, ignore_eos=not r.eos, **extra)
+        sampling._eos_token_id = eos  # of the request since 0.16
         q = self.requests[r.id] = self.Request(**accepted((self.Request,), dict(
             request_id=r.id, prompt_token_ids=self.prompt(r), arrival_time=arrival, priority=-r.priority,
-            sampling_params=self.SamplingParams(max_tokens=r.output_tokens, ignore_eos=True, **extra), pooling_params=None,
-            eos_token_id=None, block_hasher=self.block_hasher)))
+            sampling_params=sampling, pooling_params=None, eos_token_id=eos, block_hasher=self.block_hasher)))
         self.results[r.id] = result_of(r)
         self.core.scheduler.add_request(q)
 

@@ -155,7 +155,7 @@ func (s *simulation) sendToPrefill(q *request, now int64) {
 	}
 	q.outcome.ExpectedCached = expected
 	short := q.Request
-	short.Input, short.Output = q.visible(), 1
+	short.Input, short.Output, short.EOS = q.visible(), 1, false
 	q.twin = &request{Request: short, sequence: q.sequence, main: q, preemptedAt: Never,
 		firstWay: q.outcome.EnqueuedUS == Never,
 		outcome:  Outcome{ID: q.ID, EnqueuedUS: Never, ScheduledUS: Never, Replica: chosen}}

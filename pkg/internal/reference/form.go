@@ -64,7 +64,7 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 	before := r.selfPreempted
 	for i := 0; i < len(r.running) && b.budget > 0; i++ {
 		q := r.running[i]
-		if q.draining() {
+		if r.draining(q) {
 			continue
 		}
 		n := min(r.capChunk(q.length()-q.computed), b.budget)
@@ -121,7 +121,7 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 func (r *replica) scheduleWaiting(b *batch, now int64) {
 	for len(r.waiting) > 0 && b.budget > 0 {
 		if len(r.running) >= r.config.MaxNumSeqs {
-			if slices.ContainsFunc(r.running, (*request).draining) {
+			if slices.ContainsFunc(r.running, r.draining) {
 				r.async.DrainingSlots++
 			}
 			return
@@ -267,6 +267,9 @@ func (r *replica) schedule(b *batch, q *request, n int) {
 	yields := q.computed == q.length()
 	if yields {
 		q.inFlight++
+		if q.outcome.Generated+q.inFlight > q.Output {
+			r.async.Overruns++
+		}
 		q.host.chunked = false
 	}
 	b.entries = append(b.entries, entry{request: q, tokens: n, isDecode: decodes, computed: past, emitsToken: yields})
@@ -282,7 +285,7 @@ func (r *replica) preempt(b *batch, q *request, now int64) {
 	if q.inFlight > 0 {
 		r.async.PendingVictims++
 	}
-	if q.draining() {
+	if r.draining(q) {
 		r.async.DrainingVictims++
 	}
 	r.leave(q)
@@ -312,7 +315,8 @@ func (r *replica) check(b *batch) {
 	for _, p := range b.entries {
 		tokens += p.tokens
 		q := p.request
-		if p.tokens < 1 || q.final() || q.inFlight > 2 || q.outcome.Generated+q.inFlight > q.Output ||
+		if p.tokens < 1 || q.final() || q.inFlight > 2 ||
+			q.outcome.Generated+q.inFlight > q.Output+r.config.overrun(q) ||
 			len(q.tables[0])*r.config.groups()[0].BlockSize < q.computed {
 			panic("reference: a request computes tokens that it does not have")
 		}

@@ -61,8 +61,10 @@ func checkLaws(t *testing.T, seed uint64, c Config, requests []Request, r Result
 			computed += s.Prefill + s.Decode
 		}
 	}
-	if undisturbed && computed != wanted {
-		t.Errorf("seed %d: %d tokens computed, want %d", seed, computed, wanted)
+	// The last step may not be listed, and with it overruns.
+	if lost := computed - wanted; undisturbed && (lost < 0 || lost > int64(r.Async.Overruns)) {
+		t.Errorf("seed %d: %d tokens computed, want %d and at most %d overruns", seed, computed, wanted,
+			r.Async.Overruns)
 	}
 }
 

@@ -83,6 +83,14 @@ func random(seed uint64, groups, states bool) (Config, []Request) {
 	if c.Scheduler != "" {
 		p.assignPriorities(requests)
 	}
+	// And so do the ends of outputs.
+	e := &generator{Rand: rand.New(rand.NewPCG(seed, 0x656f73))}
+	if e.percent(30) {
+		share := pick(e, 20, 50, 100)
+		for i := range requests {
+			requests[i].EOS = e.percent(share)
+		}
+	}
 	return c, requests
 }
 

@@ -119,6 +119,7 @@ func features() []feature {
 		ofAhead("batches dropped", 3, func(a AsyncCounts) int { return a.DroppedBatches }),
 		ofAhead("batches dropped with victims", 1, func(a AsyncCounts) int { return a.DroppedVictims }),
 		ofAhead("batch slots of draining requests", 5, func(a AsyncCounts) int { return a.DrainingSlots }),
+		ofAhead("overruns", 5, func(a AsyncCounts) int { return a.Overruns }),
 		ofAhead("hashes when tokens arrive", 10, func(a AsyncCounts) int { return a.LateHashes }),
 		ofAhead("lookups before the hash", 0.8, func(a AsyncCounts) int { return a.LateLookups }),
 		ofAhead("abandoned steps", 1, func(a AsyncCounts) int { return a.AbandonedSteps }),

@@ -161,6 +161,8 @@ type Request struct {
 	// A higher Priority runs sooner. Predicted is the output length that schedulers assume.
 	Priority  float64
 	Predicted int
+	// EOS: the last token ends the output before the maximum length of the request.
+	EOS bool
 	// Sheddable requests may be rejected under load.
 	Sheddable bool
 	// Tenant sent it. TTFTTargetMS is the target of its class for the time to the first token, 0 is none.
@@ -294,6 +296,8 @@ type AsyncCounts struct {
 	// DrainingSlots counts batches that admit no request because draining requests hold the batch
 	// slots.
 	DrainingSlots int
+	// Overruns counts tokens scheduled behind the last one of a request.
+	Overruns int
 	// LateHashes counts blocks that got their hash when a token arrived. LateLookups counts lookups
 	// that ended at a block that a running request has computed but for tokens still in flight.
 	LateHashes, LateLookups int
@@ -307,6 +311,7 @@ func (a *AsyncCounts) add(b AsyncCounts) {
 	a.DroppedBatches += b.DroppedBatches
 	a.DroppedVictims += b.DroppedVictims
 	a.DrainingSlots += b.DrainingSlots
+	a.Overruns += b.Overruns
 	a.LateHashes += b.LateHashes
 	a.LateLookups += b.LateLookups
 	a.AbandonedSteps += b.AbandonedSteps

@@ -120,7 +120,7 @@ func (r *replica) start(now int64) {
 	r.askStores(ahead, now)
 	r.victims = ahead.Preempted
 	r.async.DroppedVictims += ahead.Preempted
-	if slices.ContainsFunc(slices.Concat(r.running, r.waiting), func(q *request) bool { return !q.draining() }) {
+	if slices.ContainsFunc(slices.Concat(r.running, r.waiting), func(q *request) bool { return !r.draining(q) }) {
 		r.async.DroppedBatches++
 	}
 }

@@ -83,8 +83,19 @@ func (q *request) visible() int { return q.Input + q.outcome.Generated }
 // length is the number of tokens to compute, those in flight included.
 func (q *request) length() int { return q.visible() + q.inFlight }
 
-// draining reports whether the last token is in flight, so that nothing is left to compute.
-func (q *request) draining() bool { return q.outcome.Generated+q.inFlight == q.Output }
+// draining reports whether the last token of a request is in flight, so that nothing is left to compute.
+func (r *replica) draining(q *request) bool {
+	return q.outcome.Generated+q.inFlight == q.Output+r.config.overrun(q)
+}
+
+// overrun is the number of tokens that are scheduled behind the last one of a request, since it is not known to be the
+// last before it is there. The length of the model ends all outputs.
+func (c *Config) overrun(q *request) int {
+	if c.Async && q.EOS && (c.MaxModelLen == 0 || q.Input+q.Output < c.MaxModelLen) {
+		return 1
+	}
+	return 0
+}
 
 func (q *request) final() bool { return q.outcome.State != "" }
 

@@ -30,8 +30,8 @@ import (
 // routing_latency=0 (µs), routing=round-robin, scorers=prefix-affinity:3,queue-depth:2
 // (default none), shadow=31250 and horizon=… (µs, default none). Those of scale are in story_scaling.go, those of
 // failures and fail in story_failures.go. Of arrive,
-// prompt, deadline, priority=0, predicted=0, ttft (a target in ms), retry_on=timed_out,failed and backoff=100,200 (µs)
-// are optional.
+// prompt, deadline, stop=eos (see Request.EOS), priority=0, predicted=0, ttft (a target in ms),
+// retry_on=timed_out,failed and backoff=100,200 (µs) are optional.
 //
 // A story in a file is one datadriven directive, run, whose input is this text
 // and whose output is that of Result.Text:
@@ -271,6 +271,8 @@ func (r *Request) set(key, value string) (err error) {
 			}
 			r.Prompt = append(r.Prompt, s)
 		}
+	case "stop":
+		r.EOS, err = true, oneOf(value, "eos")
 	case "priority":
 		r.Priority, err = strconv.ParseFloat(value, 64)
 	case "predicted":

@@ -30,6 +30,7 @@ func TestAsyncIsInvisibleAlone(t *testing.T) {
 		c.HorizonUS = Never
 		for i := range requests {
 			requests[i].ArrivalUS, requests[i].DeadlineUS = int64(i)*interval, Never
+			requests[i].EOS = false
 		}
 		c.Groups = nil // a window can leave a block before its last token is known, and with it its hash
 		c.Async = false

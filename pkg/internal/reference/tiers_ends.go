@@ -51,13 +51,20 @@ func (r *replica) finishWithHost(done []*request, now int64) (left []*request) {
 	r.aborted = nil
 	for _, q := range late {
 		r.free(q)
-		left = append(left, q)
+		if q.outcome.State != Completed {
+			left = append(left, q)
+		}
 	}
 	for _, q := range done {
 		r.leaveHost(q)
-		if q.main != nil {
+		switch {
+		case q.main != nil:
 			r.keep(q)
-		} else {
+		case r.ahead.contains(q): // it keeps its blocks until that step has ended
+			r.host.counts.Late++
+			r.running = slices.DeleteFunc(r.running, func(x *request) bool { return x == q })
+			r.host.late = append(r.host.late, q)
+		default:
 			r.leave(q)
 		}
 		left = append(left, q)
@@ -84,7 +91,7 @@ func (r *replica) leaving() []*request {
 	if r.host != nil {
 		all = append(all, r.host.late...)
 	}
-	return all
+	return slices.DeleteFunc(all, func(q *request) bool { return q.outcome.State == Completed })
 }
 
 // freeOrphans frees the blocks of aborted requests whose loads have ended, and returns them.
