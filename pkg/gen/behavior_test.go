@@ -44,6 +44,7 @@ func TestOptionsDoNotAffectOtherFields(t *testing.T) {
 		{"deadline: {type: exponential, params: {mean: 1000000}}, ",
 			func(r *stream.Request) { r.DeadlineUS = stream.Never }},
 		{"predicted_output: {error: 0.5}, ", func(r *stream.Request) { r.PredictedOutputTokens = 0 }},
+		{"stop: eos, ", func(r *stream.Request) { r.Stop = "" }},
 		{"archetype: {typical_prompt_size: elephant, prefix_reuse_affinity: 1}, ", func(*stream.Request) {}},
 	} {
 		list := withNeighbor(t, "", c.fields)
@@ -264,7 +265,7 @@ func TestInvalidBehaviors(t *testing.T) {
 		"{value: 5}}}}, "
 	const others = "deadline: {type: constant, params: {value: 5}}, predicted_output: {error: 0.5, bias: 2}, " +
 		"multimodal: {image_tokens: {type: constant, params: {value: 5}}, images_per_request: {type: constant, " +
-		"params: {value: 5}}}, "
+		"params: {value: 5}}}, stop: eos, "
 	const correlations = "correlations: {intra_tenant_prefix_correlation: 0.5, burst_size_correlation: 0.5}\n"
 	good := specText("aggregate_rate: 1\nrequests: 9\n"+correlations,
 		clientText("a", plainText+archetype+bursty+others+lengthsText), clientText("b", plainText+lengthsText))
@@ -304,6 +305,7 @@ func TestInvalidBehaviors(t *testing.T) {
 			"correlations.burst_size_correlation: must be between 0 and 1, is -1"},
 		{"error: 0.5", "error: -1", "clients[0].predicted_output.error: must be between 0 and 100, is -1"},
 		{"bias: 2", "bias: 0", "clients[0].predicted_output.bias: must be above 0 and at most 1000, is 0"},
+		{"stop: eos", "stop: length", `clients[0].stop: must be eos, is "length"`},
 		{"deadline: {type: constant, params: {value: 5}}", "deadline: {type: constant, params: {value: -5}}",
 			"clients[0].deadline.params.value: must be between 0 and"},
 		{"deadline: {type: constant", "deadlines: {type: constant",

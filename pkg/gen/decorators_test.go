@@ -8,8 +8,8 @@ import (
 	"blis/pkg/stream"
 )
 
-// Deadlines and predictions follow the configured distributions.
-func TestDeadlinesAndPredictions(t *testing.T) {
+// Deadlines and predictions follow the configured distributions, and outputs end as configured.
+func TestDeadlinesPredictionsAndStops(t *testing.T) {
 	list := withNeighbor(t, "", "deadline: {type: exponential, params: {mean: 3000000}}, predicted_output: {error: "+
 		"0.5, bias: 2}, ")
 	n := float64(len(list))
@@ -30,6 +30,11 @@ func TestDeadlinesAndPredictions(t *testing.T) {
 	ratio /= long
 	if cv := math.Sqrt(square/long-ratio*ratio) / ratio; math.Abs(ratio/2-1) > 0.03 || math.Abs(cv-0.5) > 0.03 {
 		t.Errorf("predictions are %g times the outputs, with cv %g; want 2 and 0.5", ratio, cv)
+	}
+	for _, r := range withNeighbor(t, "", "stop: eos, ") {
+		if r.Stop != stream.StopEOS {
+			t.Fatalf("%+v does not end by an end-of-sequence token", r)
+		}
 	}
 	for _, r := range withNeighbor(t, "", "predicted_output: {error: 0}, ") {
 		if r.PredictedOutputTokens != r.OutputTokens {
@@ -63,14 +68,15 @@ func TestMultimodal(t *testing.T) {
 	}
 }
 
-// In sessions every model call has a deadline and a prediction, and the session has an end. Bursts
-// consist of sessions with distinct ids.
+// In sessions every model call has a deadline, a prediction and the end of its output, and the session has an end.
+// Bursts consist of sessions with distinct ids.
 func TestDecoratorsOfSessions(t *testing.T) {
 	const client = `  - id: a
     rate_fraction: 1
     arrival: {process: poisson}
     deadline: {type: constant, params: {value: 50}}
     predicted_output: {error: 0, bias: 2}
+    stop: eos
     archetype: {session_length: {type: constant, params: {value: 900}}}
     behavior:
       type: bursty
@@ -103,7 +109,7 @@ func TestDecoratorsOfSessions(t *testing.T) {
 		}
 		ask, act := s.Steps[0], s.Steps[1]
 		if s.UntilUS != s.ArrivalUS+900 || ask.TimeoutUS != 50 || ask.PredictedOutputTokens != 14 ||
-			act.TimeoutUS != 0 || act.PredictedOutputTokens != 0 {
+			ask.Stop != stream.StopEOS || act.TimeoutUS != 0 || act.PredictedOutputTokens != 0 || act.Stop != "" {
 			t.Fatalf("%+v", s)
 		}
 		if ids[s.ID] {

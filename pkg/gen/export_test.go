@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -150,6 +151,34 @@ func TestExportIsReadBack(t *testing.T) {
 			if r.InputTokens != w.InputTokens || r.OutputTokens != w.OutputTokens || r.ArrivalUS-w.ArrivalUS != start {
 				t.Fatalf("%s: %+v is %+v", name, w, r)
 			}
+		}
+	}
+}
+
+// What a format cannot express is counted in a warning.
+func TestExportWarnsOfStops(t *testing.T) {
+	stops := clientText("a", plainText+"stop: eos, "+lengthsText)
+	spec := specText("aggregate_rate: 10\nrequests: 40", stops, clientText("b", plainText+lengthsText))
+	n := 0
+	_, list := requests(t, spec, Options{Spec: "-"})
+	for _, r := range list {
+		if r.Stop != "" {
+			n++
+		}
+	}
+	if n == 0 || n == 40 {
+		t.Fatalf("%d of 40 requests have a stop", n)
+	}
+	for _, name := range []string{"mooncake", "inference-perf"} {
+		var warned []string
+		o := Options{Spec: "-", Export: name, Warn: func(w string) { warned = append(warned, w) }}
+		if _, err := generate(spec, o); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("%d of 40 outputs end by an end-of-sequence token, which files of %s cannot express", n,
+			name)
+		if !slices.Contains(warned, want) {
+			t.Errorf("%s: %q, want %q", name, warned, want)
 		}
 	}
 }

@@ -190,7 +190,7 @@ var objectRequest = describe[Request]("request", "One model call that a workload
 	Field{Name: "arrival_us", Doc: "When the request arrives, in µs since the workload's origin.", Required: true, Max: maxExact},
 	Field{Name: "input_tokens", Doc: "Length of the prompt.", Required: true, Min: 1, Max: maxTokens},
 	Field{Name: "output_tokens", Doc: "Tokens to generate.", Required: true, Min: 1, Max: maxTokens},
-	Field{Name: "stop", Doc: "What ends the output: eos is an end-of-sequence token. If absent, it ends since it has its maximum length.", OneOf: stops},
+	Field{Name: "stop", Doc: "What ends the output: eos is an end-of-sequence token. If absent, it ends at its maximum length.", OneOf: stops},
 	Field{Name: "prompt", Doc: "The leading tokens of the prompt as segments; the rest of input_tokens is unique to the request."},
 	Field{Name: "tenant", Doc: "Tenant that sent the request."},
 	Field{Name: "slo_class", Doc: "SLO class of the request."},
@@ -542,7 +542,7 @@ var objectSessionStep = describe[SessionStep]("session_step", "A model call or, 
 	Field{Name: "model", Doc: "Called model, if it is not the session's."},
 	Field{Name: "input_tokens", Doc: "Length of the prompt.", Min: 1, Max: maxTokens},
 	Field{Name: "output_tokens", Doc: "Tokens to generate, or that the tool returns.", Min: 1, Max: maxTokens},
-	Field{Name: "stop", Doc: "What ends the output of a model call: eos is an end-of-sequence token. If absent, it ends since it has its maximum length.", OneOf: stops},
+	Field{Name: "stop", Doc: "What ends the output of a model call: eos is an end-of-sequence token. If absent, it ends at its maximum length.", OneOf: stops},
 	Field{Name: "extends", Doc: "Index of an earlier model call whose prompt this one begins with.", Max: maxIndex},
 	Field{Name: "keep_tokens", Doc: "Number of leading tokens of that prompt to keep; if absent, all in its segments.", Min: 1, Max: maxTokens},
 	Field{Name: "prompt", Doc: "The tokens that follow, as segments; the rest of input_tokens is unique to the request."},
@@ -1255,8 +1255,12 @@ func (v *Request) decode(s *scanner) {
 		f := it.begin(4)
 		v.OutputTokens = s.integer(f)
 	}
-	if s.atKey(`,"prompt":`) {
+	if s.atKey(`,"stop":`) {
 		f := it.begin(5)
+		v.Stop = s.choice(f)
+	}
+	if s.atKey(`,"prompt":`) {
+		f := it.begin(6)
 		for n := 0; s.nextElement(f, n); n++ {
 			v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
 			v.Prompt[n].decode(s)
@@ -1266,35 +1270,35 @@ func (v *Request) decode(s *scanner) {
 		}
 	}
 	if s.atKey(`,"tenant":`) {
-		f := it.begin(6)
+		f := it.begin(7)
 		v.Tenant = s.internedString(f)
 	}
 	if s.atKey(`,"slo_class":`) {
-		f := it.begin(7)
+		f := it.begin(8)
 		v.SLOClass = s.internedString(f)
 	}
 	if s.atKey(`,"model":`) {
-		f := it.begin(8)
+		f := it.begin(9)
 		v.Model = s.internedString(f)
 	}
 	if s.atKey(`,"session":`) {
-		f := it.begin(9)
+		f := it.begin(10)
 		v.Session = s.internedString(f)
 	}
 	if s.atKey(`,"turn":`) {
-		f := it.begin(10)
+		f := it.begin(11)
 		v.Turn = s.integer(f)
 	}
 	if s.atKey(`,"deadline_us":`) {
-		f := it.begin(11)
+		f := it.begin(12)
 		v.DeadlineUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"predicted_output_tokens":`) {
-		f := it.begin(12)
+		f := it.begin(13)
 		v.PredictedOutputTokens = s.integer(f)
 	}
 	if s.atKey(`,"retry":`) {
-		it.begin(13)
+		it.begin(14)
 		v.Retry = new(Retry)
 		v.Retry.decode(s)
 	}
@@ -2355,16 +2359,20 @@ func (v *SessionStep) decode(s *scanner) {
 		f := it.begin(9)
 		v.OutputTokens = s.integer(f)
 	}
-	if s.atKey(`,"extends":`) {
+	if s.atKey(`,"stop":`) {
 		f := it.begin(10)
+		v.Stop = s.choice(f)
+	}
+	if s.atKey(`,"extends":`) {
+		f := it.begin(11)
 		v.Extends = Index(s.integer(f))
 	}
 	if s.atKey(`,"keep_tokens":`) {
-		f := it.begin(11)
+		f := it.begin(12)
 		v.KeepTokens = s.integer(f)
 	}
 	if s.atKey(`,"prompt":`) {
-		f := it.begin(12)
+		f := it.begin(13)
 		for n := 0; s.nextElement(f, n); n++ {
 			v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
 			v.Prompt[n].decode(s)
@@ -2374,15 +2382,15 @@ func (v *SessionStep) decode(s *scanner) {
 		}
 	}
 	if s.atKey(`,"timeout_us":`) {
-		f := it.begin(13)
+		f := it.begin(14)
 		v.TimeoutUS = s.integer(f)
 	}
 	if s.atKey(`,"predicted_output_tokens":`) {
-		f := it.begin(14)
+		f := it.begin(15)
 		v.PredictedOutputTokens = s.integer(f)
 	}
 	if s.atKey(`,"retry":`) {
-		it.begin(15)
+		it.begin(16)
 		v.Retry = new(Retry)
 		v.Retry.decode(s)
 	}

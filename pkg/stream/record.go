@@ -105,7 +105,7 @@ type Request struct {
 	InputTokens int64 `json:"input_tokens" wire:"min=1,max=maxTokens"`
 	// Tokens to generate.
 	OutputTokens int64 `json:"output_tokens" wire:"min=1,max=maxTokens"`
-	// What ends the output: eos is an end-of-sequence token. If absent, it ends since it has its maximum length.
+	// What ends the output: eos is an end-of-sequence token. If absent, it ends at its maximum length.
 	Stop string `json:"stop,omitempty" wire:"oneof=stops"`
 	// The leading tokens of the prompt as segments; the rest of input_tokens is unique to the request.
 	Prompt []Segment `json:"prompt,omitempty"`

@@ -55,8 +55,7 @@ type SessionStep struct {
 	InputTokens int64 `json:"input_tokens,omitempty" wire:"min=1,max=maxTokens"`
 	// Tokens to generate, or that the tool returns.
 	OutputTokens int64 `json:"output_tokens,omitempty" wire:"min=1,max=maxTokens"`
-	// What ends the output of a model call: eos is an end-of-sequence token. If absent, it ends since it has its
-	// maximum length.
+	// What ends the output of a model call: eos is an end-of-sequence token. If absent, it ends at its maximum length.
 	Stop string `json:"stop,omitempty" wire:"oneof=stops"`
 	// Index of an earlier model call whose prompt this one begins with.
 	Extends Index `json:"extends,omitzero"`
