@@ -6,8 +6,7 @@ import (
 	"testing"
 
 	"blis/pkg/model"
-
-	"github.com/goccy/go-yaml"
+	"blis/pkg/strictyaml"
 )
 
 // TestSmallestAndLargestValues: the values at the ends of a range are allowed, those beyond it are errors.
@@ -95,17 +94,27 @@ func TestSnapshotDefaults(t *testing.T) {
 	}
 }
 
+// decode reads YAML into v.
+func decode(t *testing.T, text string, v any) error {
+	t.Helper()
+	doc, err := strictyaml.Parse("test.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc.Decode(v)
+}
+
 // TestUsedShare: an eager store waits for nothing, one with a threshold for that share of the blocks.
 func TestUsedShare(t *testing.T) {
 	for text, want := range map[string]float64{"{}": 0, "{policy: eager, threshold: 0.5}": 0,
 		"{policy: threshold}": 0.9, "{policy: threshold, threshold: 0.5}": 0.5} {
 		var o KVOffload
-		if err := yaml.Unmarshal([]byte(text), &o); err != nil || o.UsedShare() != want {
+		if err := decode(t, text, &o); err != nil || o.UsedShare() != want {
 			t.Errorf("%s: %v %v, want %v", text, o.UsedShare(), err, want)
 		}
 	}
 	var b Backpressure
-	if err := yaml.Unmarshal([]byte("{}"), &b); err != nil || b.MaxWaiting != 8 {
+	if err := decode(t, "{}", &b); err != nil || b.MaxWaiting != 8 {
 		t.Errorf("%d requests wait by default, want 8: %v", b.MaxWaiting, err)
 	}
 }
