@@ -20,6 +20,7 @@ import (
 	"strings"
 	"syscall"
 
+	"blis/pkg/cluster"
 	"blis/pkg/gen"
 	"blis/pkg/limits"
 	"blis/pkg/summarize"
@@ -63,6 +64,8 @@ type Tool struct {
 	examples []usageExample
 	// settings are the paths for --set of settings that are no flags, by the names that callers try as flags.
 	settings map[string]string
+	// advice says what to do instead of some other flags that callers try.
+	advice map[string]string
 	// source is the text of its main.go, whose package comment is the manual page.
 	source string
 	// command returns an empty command line: a pointer to a struct with kong tags that
@@ -207,13 +210,27 @@ func (t Tool) parse(cmd command, args []string, std standardStreams) error {
 		}
 		if rest, ok := strings.CutPrefix(err.Error(), "unknown flag --"); ok {
 			name, _, _ := strings.Cut(rest, ",")
-			if path := t.settings[name]; path != "" {
+			if path := t.settingOf(name); path != "" {
 				err = fmt.Errorf("unknown flag --%s; --set %s=VALUE sets it", name, path)
+			} else if advice := t.advice[name]; advice != "" {
+				err = fmt.Errorf("unknown flag --%s; %s", name, advice)
 			}
 		}
 		return usageError{fmt.Sprintf("%s; see %s --help", err, t.name)}
 	}
 	return err
+}
+
+// settingOf is the path for --set of the setting that a caller tries as a flag: one of t.settings or, of the simulator,
+// an argument of vllm serve. It is empty if there is none.
+func (t Tool) settingOf(flag string) string {
+	if path := t.settings[flag]; path != "" || t.settings == nil {
+		return path
+	}
+	if field := strings.ReplaceAll(flag, "-", "_"); slices.Contains(cluster.EngineFields(), field) {
+		return "deployments.main.engine." + field
+	}
+	return ""
 }
 
 // flagsOf lists the flags of a call. A flag with one value that is given twice is an
@@ -293,6 +310,7 @@ func (t Tool) do(ctx context.Context, cmd command, std standardStreams) (err err
 	if err != nil && err != errDiffers && !reported && !failed {
 		// What failed comes before a failure to end the output, such as a closed stdout.
 		show.clear()
+		t.describeMistaken(err)
 		shown := reportedError{t.report(ctx, err, std.Err)}
 		if aborting := out.abort(t, err); aborting != nil {
 			t.report(ctx, aborting, std.Err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,10 +17,18 @@ import (
 // TestMistakesOfNewUsers: what new users tried first is answered by what they need.
 func TestMistakesOfNewUsers(t *testing.T) {
 	workload := piped(t, Gen, nil, 0, "--scenario", "documents", "--requests", "150")
-	path := filepath.Join(t.TempDir(), "workload.jsonl.zst")
-	if err := os.WriteFile(path, workload, 0o666); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	write := func(name string, data []byte) string {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(dir, name)
 	}
+	path := write("workload.jsonl.zst", workload)
+	const deployment = "version: 1\ndeployments: [{id: main, model: Qwen/Qwen3-8B, gpu: H100, %s: 4}]\n"
+	tp, seqs := write("tp.yaml", fmt.Appendf(nil, deployment, "tp")), write("seqs.yaml", fmt.Appendf(nil, deployment, "max_num_seqs"))
+	table := write("trace.csv", []byte("TIMESTAMP,ContextTokens\n1,2\n"))
 	run := piped(t, Sim, workload, 0, "--plain")
 	for _, c := range []struct {
 		tool  Tool
@@ -37,6 +46,18 @@ func TestMistakesOfNewUsers(t *testing.T) {
 			"--set replicas=3: unknown field \"replicas\"; did you mean \"deployments.main.replicas\"?\n"},
 		{Sim, workload, []string{"--set", "deployments.main.tensor_parallel_size=2"},
 			"; did you mean \"deployments.main.engine.tensor_parallel_size\"?\n"},
+		{Sim, workload, []string{"--set", "routing=round_robin"}, "did you mean \"round-robin\"?"},
+		{Sim, workload, []string{"--max-num-seqs", "8"},
+			"unknown flag --max-num-seqs; --set deployments.main.engine.max_num_seqs=VALUE sets it"},
+		{Sim, workload, []string{"--policy", "x.yaml"}, "unknown flag --policy; -p (--policies) names a policy bundle"},
+		{Sim, workload, []string{"--rate", "8"}, "blis-gen --import blis:FILE --rate R changes it"},
+		{Sim, workload, []string{"-c", tp}, "unknown field \"tp\": write engine: {tensor_parallel_size: VALUE}"},
+		{Sim, workload, []string{"-c", seqs}, "unknown field \"max_num_seqs\": write engine: {max_num_seqs: VALUE}"},
+		{Sim, workload, []string{"-c", path}, "; it is a workload\n"},
+		{Sim, workload, []string{tp, path}, "looks like a cluster file: give it with -c"},
+		{Gen, nil, []string{"--rate", "8", path}, "; it is a workload: --import blis:" +
+			path + " reads it, and --rate R changes its load"},
+		{Gen, nil, []string{table}, "; it is a table: --import FORMAT:" + table + " reads traces"},
 		{Summarize, []byte("TIMESTAMP,ContextTokens\n"), nil, "a trace is no recording: blis-gen --import converts it"},
 		{Sim, []byte("TIMESTAMP,ContextTokens\n"), nil, "blis-gen --import FORMAT:FILE converts traces"},
 		{Sim, workload, []string{"--plan", path}, "is not text, and must be YAML or JSON"},

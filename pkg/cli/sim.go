@@ -27,6 +27,8 @@ var Sim = Tool{
 		"scheduler": "scheduler", "autoscale": "autoscale", "model": "deployments.main.model",
 		"gpu": "deployments.main.gpu", "replicas": "deployments.main.replicas",
 		"tp": "deployments.main.engine.tensor_parallel_size"},
+	advice: map[string]string{"load": changeLoad, "rate": changeLoad, "time-scale": changeLoad,
+		"policy": "-p (--policies) names a policy bundle, --set routing=VALUE the router"},
 	examples: []usageExample{
 		{"Two replicas, with invariants checked",
 			"blis-sim --set deployments.main.replicas=2 --check workload.jsonl.zst -o run.jsonl.zst"},
@@ -34,6 +36,8 @@ var Sim = Tool{
 	},
 	command: func() command { return &simCommand{} },
 }
+
+const changeLoad = "the load is that of the workload: blis-gen --import blis:FILE --rate R changes it"
 
 type simCommand struct {
 	sim.Options

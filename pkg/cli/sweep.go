@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -61,6 +62,11 @@ func (c *simCommand) validateSweep() error {
 		}
 	}
 	if len(c.Others) > 0 {
+		for _, name := range append([]string{c.Workload}, c.Others...) {
+			if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
+				return fmt.Errorf("%s looks like a cluster file: give it with -c", name)
+			}
+		}
 		return fmt.Errorf("unexpected argument %s: several workloads need --sweep", c.Others[0])
 	}
 	return nil

@@ -1,10 +1,42 @@
 package cluster
 
-import "strings"
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// EngineFields are the names of the fields of an engine, most of which are arguments of vllm serve.
+func EngineFields() (names []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Engine]()) {
+		if name, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// shortNames are usual short names of fields of an engine.
+var shortNames = map[string]string{"tp": "tensor_parallel_size", "pp": "pipeline_parallel_size",
+	"dp": "data_parallel_size", "ep": "enable_expert_parallel"}
+
+// UnknownField says where a deployment has what callers try as a field of it.
+func (d *Deployment) UnknownField(name string) string {
+	if field := shortNames[name]; field != "" {
+		name = field
+	}
+	if slices.Contains(EngineFields(), name) {
+		return "write engine: {" + name + ": VALUE}"
+	}
+	return ""
+}
 
 // UnknownField says what to do with arguments of vllm serve that an engine does not have: "" of names
 // that are none.
 func (e *Engine) UnknownField(name string) string {
+	if field := shortNames[name]; field != "" {
+		return "write " + field
+	}
 	plain := strings.ReplaceAll(strings.TrimLeft(name, "-"), "-", "_")
 	for _, a := range otherArguments {
 		for _, of := range strings.Fields(a.names) {
@@ -38,7 +70,7 @@ var otherArguments = []struct{ names, advice string }{
 	{"speculative_config num_speculative_tokens speculative_model spec_method",
 		"speculative decoding is not simulated"},
 	{"kv_transfer_config cpu_offload_gb kv_offloading_size kv_offloading_backend offload_backend",
-		"offloading and transfer of the KV cache are not simulated"},
+		"set kv_tiers and kv_offload, or prefill, decode and transfer, of the deployment"},
 	{"decode_context_parallel_size prefill_context_parallel_size enable_dbo enable_eplb enable_lora max_loras " +
 		"lora_modules kv_sharing_fast_prefill mamba_cache_mode enable_sleep_mode scheduler_cls " +
 		"prefill_schedule_interval enable_elastic_ep", "it is not simulated"},

@@ -53,7 +53,7 @@ func fullPath(path string) string {
 func isStage(name string) bool { return name == "autoscale" || new(policy.Bundle).Stage(name) != nil }
 
 // typeName matches the type of a policy, which may stand for the policy with its default parameters.
-var typeName = regexp.MustCompile(`^"?[a-z]+(?:-[a-z0-9]+)*"?$`)
+var typeName = regexp.MustCompile(`^"?[a-z]+(?:[-_][a-z0-9]+)*"?$`)
 
 // namesType reports whether a value is the type of a policy.
 func namesType(value string) bool { return value != "null" && typeName.MatchString(value) }
