@@ -9,6 +9,7 @@ import (
 	"blis/pkg/expr"
 	"blis/pkg/metrics"
 	"blis/pkg/registry"
+	"blis/pkg/stream"
 )
 
 // Gate is a condition on the difference that must not be true.
@@ -20,9 +21,9 @@ type Gate struct {
 
 func (g *Gate) text() string {
 	if g.Failed {
-		return "FAILED"
+		return fmt.Sprintf("failed (%s is true)", stream.Printable(g.Expr))
 	}
-	return "passed"
+	return fmt.Sprintf("passed (%s is not true)", stream.Printable(g.Expr))
 }
 
 // gate is a compiled Gate.

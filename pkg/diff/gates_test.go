@@ -87,6 +87,16 @@ func TestGateErrorsHavePositions(t *testing.T) {
 	}
 }
 
+// TestGateTextStatesTheCondition: a reader cannot take a false condition for a failed gate.
+func TestGateTextStatesTheCondition(t *testing.T) {
+	for want, g := range map[string]Gate{"passed (false is not true)": {Expr: "false"},
+		"failed (a.e2e.max > 1 is true)": {Expr: "a.e2e.max > 1", Failed: true}} {
+		if got := g.text(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func FuzzGate(f *testing.F) {
 	for _, src := range []string{"d.ttft.p99.relative_diff > 0.05", `a.cls["x"].ttft.p99 < 1 ? true : b.e2e.max > 1`,
 		"!(abs(-1) == 1)", "d.", `"`, "[1][0] > 1"} {

@@ -28,7 +28,7 @@ func (d *Document) text() []byte {
 		if i == 0 {
 			b = append(b, '\n')
 		}
-		b = appendLine(b, "gate", "%s: %s", g.text(), stream.Printable(g.Expr))
+		b = appendLine(b, "gate", "%s", g.text())
 	}
 	return appendWarnings(b, d.Warnings)
 }
