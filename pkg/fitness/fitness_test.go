@@ -195,6 +195,23 @@ func loadText(t *testing.T, text string) (*Fitness, error) {
 	return f, err
 }
 
+// TestGateTextHasEachConditionOnce: with the number that decides it.
+func TestGateTextHasEachConditionOnce(t *testing.T) {
+	for want, g := range map[string]Gate{
+		"m.ttft.p99 < 2000 (is 9239.47)":   {Expr: "m.ttft.p99 < 2000", Detail: "m.ttft.p99 (9239.47) < 2000"},
+		"max(m.a, m.b) < 2 (is 9)":         {Expr: "max(m.a, m.b) < 2", Detail: "max(m.a, m.b) (9) < 2"},
+		"2000 > m.ttft.p99 (is 9239.47)":   {Expr: "2000 > m.ttft.p99", Detail: "2000 > m.ttft.p99 (9239.47)"},
+		"m.a < m.b (m.a (2) < m.b (1))":    {Expr: "m.a < m.b", Detail: "m.a (2) < m.b (1)"},
+		"m.a < 1 || m.b < 1 (m.b (3) < 1)": {Expr: "m.a < 1 || m.b < 1", Detail: "m.b (3) < 1"},
+		"m.a < 1 (m.a is missing)":         {Expr: "m.a < 1", Detail: "m.a is missing"},
+		"false":                            {Expr: "false", Detail: "false"},
+	} {
+		if got := g.Text(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // Distances of gates by hand, and the resulting scores.
 func TestGates(t *testing.T) {
 	for _, c := range []struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"blis/pkg/expr"
 )
@@ -115,6 +116,21 @@ func distance(a, b float64) float64 {
 
 // formatNumber is x with six digits, without an exponent where possible.
 func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+
+// Text is the expression of the gate with the compared numbers: m.ttft.p99 < 2000 (is 9239.47).
+func (g *Gate) Text() string {
+	if g.Detail == "" || g.Detail == g.Expr {
+		return g.Expr
+	}
+	// Detail repeats a single comparison, with the number in parentheses.
+	if at := strings.LastIndex(g.Detail, " ("); at >= 0 {
+		value, rest, _ := strings.Cut(g.Detail[at+2:], ")")
+		if g.Detail[:at]+rest == g.Expr {
+			return g.Expr + " (is " + value + ")"
+		}
+	}
+	return g.Expr + " (" + g.Detail + ")"
+}
 
 // gate evaluates a gate.
 func (e *evaluator) gate(g expression) Gate {

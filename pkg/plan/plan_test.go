@@ -145,7 +145,7 @@ func TestInfeasible(t *testing.T) {
 		t.Fatalf("the largest fleets are %+v and %+v", largest, a.Options[1].Largest)
 	}
 	for _, want := range []string{"answer      no fleet is feasible\n",
-		"A100, tensor_parallel_size 1: with 3 replicas (3 GPUs, max_gpus), m.ttft.p99 < 20 (m.ttft.p99 (",
+		"A100, tensor_parallel_size 1: with 3 replicas (3 GPUs, max_gpus), m.ttft.p99 < 20 (is ",
 		"A100, tensor_parallel_size 4: a replica has 4 GPUs: more than max_gpus, 3\n"} {
 		if text := a.Text(); !strings.Contains(text, want) {
 			t.Errorf("the text has no %q:\n%s", want, text)

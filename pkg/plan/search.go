@@ -120,7 +120,7 @@ func fleetOf(t trial, r *sweep.Result) (*Fleet, error) {
 	}
 	for _, g := range r.Fitness.Gates {
 		if !g.Passed {
-			f.Feasible, f.Failed = false, append(f.Failed, describe(g))
+			f.Feasible, f.Failed = false, append(f.Failed, g.Text())
 		}
 	}
 	f.MaxSlotUse = peakBatch(values) / float64(max(t.option.slots, 1))
@@ -169,13 +169,6 @@ func (f *Fleet) limits(gates []fitness.Gate) (all []string) {
 		add("slots")
 	}
 	return all
-}
-
-func describe(g fitness.Gate) string {
-	if g.Detail == "" {
-		return g.Expr
-	}
-	return g.Expr + " (" + g.Detail + ")"
 }
 
 // bracket is the search of the smallest feasible number of replicas: below is the largest one known to fail, 0 none,

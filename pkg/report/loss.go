@@ -25,7 +25,7 @@ var score = section{name: "SCORE", write: func(w *writer) {
 		if g.Passed {
 			w.line("gate %s passed: %s", name(g.Name), short(g.Expr, 80))
 		} else {
-			w.line("gate %s FAILED by %.4f: %s; %s", name(g.Name), g.Distance, short(g.Expr, 80), short(g.Detail, 80))
+			w.line("gate %s FAILED by %.4f: %s", name(g.Name), g.Distance, short(g.Text(), 160))
 		}
 	}
 	for _, warning := range f.Warnings {
