@@ -118,7 +118,7 @@ func serve(o *stream.Outcome, deployment string, i int, upTo func(int) stream.Mi
 
 func drawOptions(t *rapid.T) *Options {
 	o := &Options{Strategy: rapid.SampledFrom(append(Strategies.Names(), "")).Draw(t, "strategy"),
-		MaxTokens: rapid.SampledFrom([]int{0, minTokens, 400, maxTokens}).Draw(t, "tokens"),
+		MaxTokens: rapid.SampledFrom([]int{0, minTokens, 400, 1500, maxTokens}).Draw(t, "tokens"),
 		Examples:  rapid.IntRange(0, maxExamples).Draw(t, "examples"),
 		Component: rapid.SampledFrom(append(attribution.Components().Names(), "")).Draw(t, "component"),
 		Focus:     rapid.SliceOfN(rapid.SampledFrom(attribution.Parts().Names()), 0, 2).Draw(t, "focus"),

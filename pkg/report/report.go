@@ -47,7 +47,7 @@ const (
 	beginningLength = 480
 	defaultTokens   = 900
 	minTokens       = 300
-	maxTokens       = 1500
+	maxTokens       = 20_000
 	maxExamples     = 5
 	defaultExamples = 3
 )
@@ -112,7 +112,7 @@ type Options struct {
 	Component string `rare:"" group:"Explanation:" choices:"components" placeholder:"NAME" help:"Describe only this component: ${components}."`
 	// MaxTokens is the estimated length of the text, Examples the maximum number of decisions
 	// shown; 0 is the default.
-	MaxTokens int  `rare:"" group:"Explanation:" default:"900" placeholder:"N" help:"Maximum length of the text in tokens, estimated (300 to 1500; default 900)."`
+	MaxTokens int  `rare:"" group:"Explanation:" default:"900" placeholder:"N" help:"Maximum length of the text in tokens, estimated (300 to 20000; default 900)."`
 	Examples  int  `rare:"" group:"Explanation:" default:"3" placeholder:"N" help:"Maximum number of decisions in the text (1 to 5; default 3)."`
 	Hints     bool `group:"Explanation:" help:"Add advice to the text."`
 

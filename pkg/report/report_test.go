@@ -223,7 +223,9 @@ func TestOptions(t *testing.T) {
 		{Options{Component: "router"}, `unknown --component "router"`},
 		{Options{Component: "routing", Strategy: "counterfactual"},
 			"--component is a text of its own; it does not go with --strategy counterfactual"},
-		{Options{MaxTokens: 100}, "--max-tokens must be from 300 to 1500, is 100"},
+		{Options{MaxTokens: 100}, "--max-tokens must be from 300 to 20000, is 100"},
+		{Options{MaxTokens: 20000}, ""},
+		{Options{MaxTokens: 20001}, "--max-tokens must be from 300 to 20000, is 20001"},
 		{Options{Examples: 6}, "--examples must be from 1 to 5, is 6"},
 	} {
 		if err := c.o.Validate(); (err == nil) != (c.want == "") || err != nil &&
