@@ -120,7 +120,8 @@
 //	--component NAME  one component only (routing, admission), with definitions of its conditions
 //	--focus PART,...  first the patterns with losses in these parts of the latency (queue, decode)
 //	--max-tokens N    omits sections from the end to fit N tokens; --examples N: at most N decisions
-//	--explain WHAT    one decision (dec-000913), one request (its id), or a time window (11.8s:14.2s)
+//	--explain WHAT    one decision (dec-000913), one request (its id), the request at a
+//	                  percentile of TTFT (p99), or a time window (11.8s:14.2s)
 //
 // # Report and timeline
 //

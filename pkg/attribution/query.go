@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,17 +19,19 @@ type Query struct {
 	// Decision or Request is an id, or the beginning of one with llmtext.CutMark at the end.
 	Decision, Request string
 	FromUS, UntilUS   stream.Micros
-	text              string
-	request           string // the id of the request, once it is known
-	ambiguous         bool
-	// Records about the request.
+	// percentile asks about the request at this percentile of TTFT, 0 if q does not.
+	percentile float64
+	text       string
+	request    string // the id of the request, once it is known
+	ambiguous  bool
+	// Records about the request; with a percentile, about all requests: it is known only at the end.
 	decisions []stream.Decision
 	regrets   []stream.Regret
-	preempted []stream.Micros
+	preempted []stream.Preemption
 }
 
 // UnmarshalText reads the id of a decision (dec-000913), two times since the workload's origin
-// (11.8s:14.2s), or else the id of a request.
+// (11.8s:14.2s), a percentile of TTFT (p99), or else the id of a request.
 func (q *Query) UnmarshalText(text []byte) error {
 	*q = Query{text: string(text)}
 	from, until, isWindow := strings.Cut(q.text, ":")
@@ -36,7 +39,8 @@ func (q *Query) UnmarshalText(text []byte) error {
 	end, endErr := time.ParseDuration(until)
 	switch {
 	case q.text == "":
-		return errors.New("must be a decision (dec-000913), a request (req-000042) or a time (11.8s:14.2s)")
+		return errors.New("must be a decision (dec-000913), a request (req-000042), a time (11.8s:14.2s) or " +
+			"a percentile of TTFT (p99)")
 	case isWindow && beginErr == nil && endErr == nil:
 		if begin < 0 || end <= begin {
 			return fmt.Errorf("must be a time window from 0s or later that ends after it begins, is %s", q.text)
@@ -46,8 +50,22 @@ func (q *Query) UnmarshalText(text []byte) error {
 		q.Decision = q.text
 	default:
 		q.Request = q.text
+		q.percentile = percentileOf(q.text)
 	}
 	return nil
+}
+
+// percentileOf is the number of a percentile such as p99 or p99.9, 0 if text is none.
+func percentileOf(text string) float64 {
+	digits, ok := strings.CutPrefix(text, "p")
+	if !ok || strings.Trim(digits, "0123456789.") != "" {
+		return 0
+	}
+	p, err := strconv.ParseFloat(digits, 64)
+	if err != nil || p > 100 {
+		return 0
+	}
+	return p
 }
 
 // IsSet reports whether q asks anything. q may be nil.
@@ -76,7 +94,7 @@ func (q *Query) collect(d *stream.Decision) {
 		q.request = strings.Clone(d.Request)
 	}
 	switch {
-	case q.request == d.Request:
+	case q.wants(d.Request):
 		k := *d
 		k.Scorers, k.Considered = slices.Clone(d.Scorers), slices.Clone(d.Considered)
 		for i := range k.Considered {
@@ -88,10 +106,22 @@ func (q *Query) collect(d *stream.Decision) {
 	}
 }
 
+// wants reports whether records about a request are kept. q may be nil.
+func (q *Query) wants(request string) bool {
+	return q.IsSet() && (q.percentile > 0 || q.request != "" && request == q.request)
+}
+
+// keepOnly drops the records about other requests.
+func (q *Query) keepOnly(request string) {
+	q.decisions = slices.DeleteFunc(q.decisions, func(d stream.Decision) bool { return d.Request != request })
+	q.regrets = slices.DeleteFunc(q.regrets, func(g stream.Regret) bool { return g.Request != request })
+	q.preempted = slices.DeleteFunc(q.preempted, func(p stream.Preemption) bool { return p.Request != request })
+}
+
 // Preemption takes the preemption of a request; only full traces have it.
 func (a *Analyzer) Preemption(p *stream.Preemption) {
-	if q := a.query; q.IsSet() && q.request != "" && p.Request == q.request {
-		q.preempted = append(q.preempted, p.AtUS)
+	if q := a.query; q.wants(p.Request) {
+		q.preempted = append(q.preempted, *p)
 	}
 }
 
@@ -141,9 +171,13 @@ func (a *Analyzer) Detail() (*RequestDetail, error) {
 		return nil, err
 	}
 	r := a.requests[at]
+	q.keepOnly(r.id)
 	d := &RequestDetail{Example: a.example(r), Decisions: q.decisions, Regrets: q.regrets,
-		Preempted: q.preempted, Admitted: r.times.admitted, Routed: r.times.routed, Enqueued: r.times.enqueued,
+		Admitted: r.times.admitted, Routed: r.times.routed, Enqueued: r.times.enqueued,
 		Scheduled: r.times.scheduled, FirstToken: r.times.firstToken, Ended: r.times.ended}
+	for i := range q.preempted {
+		d.Preempted = append(d.Preempted, q.preempted[i].AtUS)
+	}
 	for k := range q.decisions {
 		if x := &q.decisions[k]; x.Stage == stream.StageRouting {
 			d.ActualQueues = nil
@@ -173,13 +207,16 @@ func (a *Analyzer) findQueried() (at int, err error) {
 			}
 		}
 	}
+	if at < 0 && q.percentile > 0 {
+		at = a.atPercentile(q.percentile)
+	}
 	switch {
 	case at < 0 && q.Decision != "":
 		return 0, fmt.Errorf("--explain: this run has no decision %s; it has %s", q.Decision,
 			a.idRange(func(r *request) string { return r.decision }))
 	case at < 0:
 		return 0, fmt.Errorf("--explain: this run has no request %s; it has %s%s%s", q.Request,
-			a.idRange(func(r *request) string { return r.id }), a.atP99(), withUnits(q.Request))
+			a.idRange(func(r *request) string { return r.id }), a.p99Hint(), withUnits(q.Request))
 	case found > 1 || q.ambiguous:
 		return 0, fmt.Errorf("--explain: %s is the beginning of several ids; give the whole id", q.text)
 	}
@@ -198,21 +235,30 @@ func (a *Analyzer) idRange(id func(*request) string) string {
 	return first + " to " + last
 }
 
-// atP99 names the request with the p99 of TTFT, "" without first tokens: it is what most want to have explained.
-func (a *Analyzer) atP99() string {
-	var started []*request
-	for _, r := range a.requests {
-		if r.times.firstToken != never {
-			started = append(started, r)
+// p99Hint is how to ask for the p99 of TTFT, which most want to have explained; "" without first tokens.
+func (a *Analyzer) p99Hint() string {
+	at := a.atPercentile(99)
+	if at < 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and the p99 of TTFT (--explain p99) is that of %s", a.requests[at].id)
+}
+
+// atPercentile is the request at this percentile of TTFT, -1 without first tokens.
+func (a *Analyzer) atPercentile(percentile float64) int {
+	var started []int
+	for i, r := range a.requests {
+		if r.times.firstToken != never && !r.verdict.excluded {
+			started = append(started, i)
 		}
 	}
 	if started == nil {
-		return ""
+		return -1
 	}
-	slices.SortStableFunc(started, func(r, o *request) int {
-		return cmp.Compare(r.times.firstToken-r.times.arrival, o.times.firstToken-o.times.arrival)
-	})
-	return fmt.Sprintf(", and the p99 of TTFT is that of %s", started[(99*len(started)+99)/100-1].id)
+	ttft := func(i int) stream.Micros { return a.requests[i].times.firstToken - a.requests[i].times.arrival }
+	slices.SortStableFunc(started, func(i, k int) int { return cmp.Compare(ttft(i), ttft(k)) })
+	rank := math.Ceil(float64(percentile*float64(len(started))) / 100)
+	return started[max(1, int(rank))-1]
 }
 
 // withUnits is the time window that a name without units may mean, "" if it is none.

@@ -223,7 +223,7 @@ func (a *Analyzer) request(id string) *request {
 
 // Regret takes the counterfactuals of a decision.
 func (a *Analyzer) Regret(g *stream.Regret) {
-	if q := a.query; q.IsSet() && q.request != "" && g.Request == q.request {
+	if q := a.query; q.wants(g.Request) {
 		q.regrets = append(q.regrets, *g)
 	}
 	if g.Method == stream.MethodExact {

@@ -101,6 +101,40 @@ func TestShortenedIDs(t *testing.T) {
 	}
 }
 
+// TestQueryOfAPercentile: p90 of ten requests is the second slowest, with its records only. An id of that name wins.
+func TestQueryOfAPercentile(t *testing.T) {
+	for asked, want := range map[string]string{"p90": "b", "p100": "a", "p50": "f", "p0.1": "j", "p99": "p99"} {
+		a, q := New(header(1)), new(Query)
+		if err := q.UnmarshalText([]byte(asked)); err != nil {
+			t.Fatal(err)
+		}
+		a.SetQuery(q)
+		for i, id := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "p99"} {
+			if id == "p99" && asked != id {
+				break
+			}
+			a.Decision(&stream.Decision{ID: "dec-" + id, Stage: stream.StageRouting, Request: id,
+				Replica: stream.NoIndex})
+			a.Regret(&stream.Regret{Decision: "dec-" + id, Request: id})
+			a.Preemption(&stream.Preemption{Request: id})
+			o := served(id, 0, 0, 0)
+			o.FirstTokenUS = o.ArrivalUS + stream.Micros(1000-i)
+			a.Outcome(&o, false)
+		}
+		a.Find()
+		d, err := a.Detail()
+		if err != nil || d.Request != want || len(d.Decisions) != 1 || d.Decisions[0].Request != want ||
+			len(d.Regrets) != 1 || d.Regrets[0].Request != want || len(d.Preempted) != 1 {
+			t.Errorf("%s: %+v, %v, want %s", asked, d, err, want)
+		}
+	}
+	for text, want := range map[string]float64{"p99.9": 99.9, "p101": 0, "p-1": 0, "p1e1": 0, "p": 0, "99": 0} {
+		if got := percentileOf(text); got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
 // TestHalfCachedCounts: prompts of which half was found in the cache count as cached, and help if the others lose more.
 func TestHalfCachedCounts(t *testing.T) {
 	a := New(header(1))
