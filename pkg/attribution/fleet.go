@@ -66,6 +66,14 @@ func (f *fleet) serves(n int32) bool {
 	return len(f.changes) == 0 || f.states[n] == stream.ReplicaReady || f.states[n] == stream.ReplicaWarming
 }
 
+// AlwaysUp reports whether a replica of the configuration was ready from the beginning to the end of the run.
+func (a *Analyzer) AlwaysUp(deployment string, index stream.Index) bool {
+	return !index.IsZero() && int(index) < a.topology.deploymentNamed(deployment).Replicas &&
+		!slices.ContainsFunc(a.fleet.changes, func(c stateChange) bool {
+			return a.topology.replicas[c.replica] == replicaID{deployment, index}
+		})
+}
+
 // count counts the replicas with these numbers.
 func (f *fleet) count(replicas []int32) (c fleetCounts) {
 	for _, n := range replicas {

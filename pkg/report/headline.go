@@ -22,6 +22,7 @@ var headline = section{name: "HEADLINE", write: func(w *writer) {
 	}
 	w.fitness()
 	w.line("requests: %s%s.", outcomes(&m.Requests), w.latencies())
+	w.idleReplicas()
 	if f != nil && f.Regret != nil && f.Regret.Decisions > 0 {
 		w.regret(f.Regret)
 	}

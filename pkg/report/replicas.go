@@ -2,6 +2,9 @@ package report
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"blis/pkg/attribution"
 	"blis/pkg/metrics"
@@ -55,6 +58,48 @@ func (w *writer) replicaTable(rows []attribution.ReplicaRow) {
 	}
 	w.table(t)
 	w.omitted(len(rows)-maxReplicaRows, "with no more losses")
+}
+
+// maxIdleNames is how many replicas without requests are named.
+const maxIdleNames = 8
+
+// idleReplicas says of each deployment whether at least a quarter of the replicas that were always up got no request,
+// although there were at least 10 requests a replica.
+func (w *writer) idleReplicas() {
+	type requests struct {
+		replicas, all, most int64
+		idle                []string
+	}
+	byDeployment := map[string]*requests{}
+	for i := range w.Metrics.Replicas {
+		m := &w.Metrics.Replicas[i]
+		d := byDeployment[m.Deployment]
+		if d == nil {
+			d = new(requests)
+			byDeployment[m.Deployment] = d
+		}
+		d.all += m.Requests
+		d.most = max(d.most, m.Requests)
+		if w.Analyzer.AlwaysUp(m.Deployment, m.Index) {
+			d.replicas++
+			if m.Requests == 0 {
+				d.idle = append(d.idle, fmt.Sprint(m.Index))
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(byDeployment)) {
+		d := byDeployment[id]
+		idle := int64(len(d.idle))
+		if idle == 0 || 4*idle < d.replicas || d.all < 10*d.replicas {
+			continue
+		}
+		text := strings.Join(d.idle[:min(idle, maxIdleNames)], ", ")
+		if idle > maxIdleNames {
+			text += fmt.Sprintf(" and %d more", idle-maxIdleNames)
+		}
+		w.line("replicas: %d of %d got no request (%s/%s); the busiest got %s.", idle, d.replicas, name(id), text,
+			percent(float64(d.most)/float64(d.all)))
+	}
 }
 
 // sessions says where the time of sessions went.
