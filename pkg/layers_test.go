@@ -95,7 +95,7 @@ var layers = []struct{ pkg, may string }{
 		"pkg/recording pkg/registry pkg/sim pkg/stat pkg/stream pkg/strictyaml pkg/textio"},
 	{"pkg/cli", "pkg/calibrate pkg/figures pkg/limits pkg/strictyaml pkg/deploy pkg/diff pkg/report pkg/gen " +
 		"pkg/attribution pkg/stream pkg/recording pkg/plan pkg/sim pkg/summarize pkg/sweep pkg/parquet " +
-		"pkg/metrics pkg/model pkg/hardware pkg/registry pkg/trace"},
+		"pkg/metrics pkg/model pkg/hardware pkg/registry pkg/trace pkg/cluster pkg/textio"},
 	{"cmd/blis-gen", "pkg/cli"},
 	{"cmd/blis-sim", "pkg/cli"},
 	{"cmd/blis-summarize", "pkg/cli"},

@@ -27,7 +27,8 @@ func TestMistakesOfNewUsers(t *testing.T) {
 	}
 	path := write("workload.jsonl.zst", workload)
 	const deployment = "version: 1\ndeployments: [{id: main, model: Qwen/Qwen3-8B, gpu: H100, %s: 4}]\n"
-	tp, seqs := write("tp.yaml", fmt.Appendf(nil, deployment, "tp")), write("seqs.yaml", fmt.Appendf(nil, deployment, "max_num_seqs"))
+	tp := write("tp.yaml", fmt.Appendf(nil, deployment, "tp"))
+	seqs := write("seqs.yaml", fmt.Appendf(nil, deployment, "max_num_seqs"))
 	table := write("trace.csv", []byte("TIMESTAMP,ContextTokens\n1,2\n"))
 	run := piped(t, Sim, workload, 0, "--plain")
 	for _, c := range []struct {
@@ -61,7 +62,8 @@ func TestMistakesOfNewUsers(t *testing.T) {
 		{Summarize, []byte("TIMESTAMP,ContextTokens\n"), nil, "a trace is no recording: blis-gen --import converts it"},
 		{Sim, []byte("TIMESTAMP,ContextTokens\n"), nil, "blis-gen --import FORMAT:FILE converts traces"},
 		{Sim, workload, []string{"--plan", path}, "is not text, and must be YAML or JSON"},
-		{Summarize, run, []string{"--explain", "no"}, "and the p99 of TTFT (--explain p99) is that of " + atP99(t, run)},
+		{Summarize, run, []string{"--explain", "no"},
+			"and the p99 of TTFT (--explain p99) is that of " + atP99(t, run)},
 		{Summarize, run, []string{"--plot", "ttft", "-o", "x.svg"}, "write a figure with --plot FIGURE --svg x.svg"},
 		{Summarize, run, []string{"-o", "x.html"}, "write the report with --html x.html"},
 		{Summarize, run, []string{"--explain", "2:3.5"}, "; times have units, such as 2s:3.5s"},
