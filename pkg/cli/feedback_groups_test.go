@@ -25,6 +25,24 @@ func (c *plainCheck) replicaRow(line string) string {
 	return aligned(line, fields)
 }
 
+// idleReplicas names those without a request; the number of all is that of the line.
+func (c *plainCheck) idleReplicas(line string) string {
+	var all int
+	fmt.Sscanf(line[strings.Index(line, " of "):], " of %d", &all)
+	counts := make([]int, all)
+	for _, r := range c.requests {
+		counts[r.Replica]++
+	}
+	var idle []string
+	for i, n := range counts {
+		if n == 0 {
+			idle = append(idle, fmt.Sprint(i))
+		}
+	}
+	return fmt.Sprintf("replicas: %d of %d got no request (main/%s); the busiest got %.1f %%.", len(idle), all,
+		strings.Join(idle, ", "), 100*float64(slices.Max(counts))/float64(len(c.requests)))
+}
+
 func dashUnless(known bool, x float64) string {
 	if !known {
 		return "-"

@@ -56,6 +56,7 @@ func (c *plainCheck) writers() []lineWriter {
 		{"state: ", c.state}, {"where: ", c.mainLoss}, {"when: ", c.lossWindow},
 		{"top cause: ", c.topCause}, {"change: ", c.change}, {"fitness: ", c.fitness},
 		{"requests: ", c.requestsLine}, {"regret (", c.regretLine}, {"run: ", c.runLine},
+		{"replicas: ", c.idleReplicas},
 		{"mean ms ", nil}, {"missed  ", c.lossRow}, {"met  ", c.lossRow}, {"misses by the part", c.dominant},
 		{"name ", nil}, {"P", c.patternLine}, {"NEVER fired", c.neverFired}, {"admission tree NEVER", c.neverRejected},
 		{"lift: ", nil}, {"W", c.exampleLine}, {"   chose ", c.chose}, {"   next best ", c.nextBest},
