@@ -29,6 +29,7 @@ func TestMistakesOfNewUsers(t *testing.T) {
 	const deployment = "version: 1\ndeployments: [{id: main, model: Qwen/Qwen3-8B, gpu: H100, %s: 4}]\n"
 	tp := write("tp.yaml", fmt.Appendf(nil, deployment, "tp"))
 	seqs := write("seqs.yaml", fmt.Appendf(nil, deployment, "max_num_seqs"))
+	bundle := write("bundle.yaml", []byte("policies: {routing: {type: random}}\n"))
 	table := write("trace.csv", []byte("TIMESTAMP,ContextTokens\n1,2\n"))
 	run := piped(t, Sim, workload, 0, "--plain")
 	for _, c := range []struct {
@@ -58,6 +59,9 @@ func TestMistakesOfNewUsers(t *testing.T) {
 		{Sim, workload, []string{tp, path}, "looks like a cluster file: give it with -c"},
 		{Gen, nil, []string{"--rate", "8", path}, "; it is a workload: --import blis:" +
 			path + " reads it, and --rate R changes its load"},
+		{Sim, workload, []string{"-p", bundle}, "unknown field \"policies\": a bundle has the stages"},
+		{Sim, nil, []string{"--plan", tp, path}, "unknown field \"deployments\": it belongs in a cluster file"},
+		{Diff, nil, []string{"a", "b", "c"}, "got 3; blis-summarize --html FILE and --format table compare more"},
 		{Gen, nil, []string{table}, "; it is a table: --import FORMAT:" + table + " reads traces"},
 		{Summarize, []byte("TIMESTAMP,ContextTokens\n"), nil, "a trace is no recording: blis-gen --import converts it"},
 		{Sim, []byte("TIMESTAMP,ContextTokens\n"), nil, "blis-gen --import FORMAT:FILE converts traces"},

@@ -37,7 +37,11 @@ func (o *Options) Validate() (err error) {
 	case o.Rank && (o.Where != "" || len(o.FailIf) > 0):
 		return fmt.Errorf("--where and --fail-if have no effect with --rank")
 	case !o.Rank && n != 2:
-		return fmt.Errorf("expected two streams, got %d", n)
+		more := ""
+		if n > 2 {
+			more = "; blis-summarize --html FILE and --format table compare more"
+		}
+		return fmt.Errorf("expected two streams, got %d%s", n, more)
 	}
 	if o.Rank {
 		if err := o.checkDuplicatePairs(); err != nil {

@@ -35,6 +35,14 @@ type File struct {
 	Seeds []uint64 `yaml:"seeds" json:"seeds"`
 }
 
+// UnknownField says where to write what callers try as a field of a plan.
+func (f *File) UnknownField(name string) string {
+	if name == "deployments" || name == "policies" {
+		return "it belongs in a cluster file, which -c names"
+	}
+	return ""
+}
+
 // served is the condition that all plans have: otherwise fleets that serve less would be the cheapest.
 const served = "m.requests.completed >= m.requests.offered + m.requests.not_issued"
 

@@ -5,6 +5,14 @@ import (
 	"fmt"
 )
 
+// UnknownField says what a bundle has instead of a field.
+func (b *Bundle) UnknownField(name string) string {
+	if name == "policies" {
+		return "a bundle has the stages (routing, admission, ...) at its top level"
+	}
+	return ""
+}
+
 // Bundle is the set of policies of all stages, as files define it. A policy without a type is the
 // stage's default.
 type Bundle struct {
