@@ -37,6 +37,7 @@ var Sim = Tool{
 	command: func() command { return &simCommand{} },
 }
 
+// changeLoad answers flags of blis-gen: a simulation takes its arrivals as they are.
 const changeLoad = "the load is that of the workload: blis-gen --import blis:FILE --rate R changes it"
 
 type simCommand struct {

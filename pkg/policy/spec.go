@@ -5,14 +5,6 @@ import (
 	"fmt"
 )
 
-// UnknownField says what a bundle has instead of a field.
-func (b *Bundle) UnknownField(name string) string {
-	if name == "policies" {
-		return "a bundle has the stages (routing, admission, ...) at its top level"
-	}
-	return ""
-}
-
 // Bundle is the set of policies of all stages, as files define it. A policy without a type is the
 // stage's default.
 type Bundle struct {
@@ -27,6 +19,14 @@ type Bundle struct {
 	// Autoscale changes the number of replicas of deployments that have a max_replicas; nil changes none.
 	Autoscale *Autoscale `yaml:"autoscale"  json:"autoscale,omitempty"`
 	Lineage   `     yaml:",inline"`
+}
+
+// UnknownField says what a bundle has instead of a field.
+func (b *Bundle) UnknownField(name string) string {
+	if name == "policies" {
+		return "a bundle has the stages (routing, admission, ...) at its top level"
+	}
+	return ""
 }
 
 // prefillRouting returns the policy that chooses the replica of a prompt.
