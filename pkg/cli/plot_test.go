@@ -142,6 +142,14 @@ func TestPlotsEqualRecords(t *testing.T) {
 			t.Errorf("%s has lines %v", latency, plots[latency])
 		}
 	}
+	// The largest percentile of an interval is at least that of the run. The figures' intervals are those of the report.
+	for _, latency := range []string{"ttft", "tpot", "e2e"} {
+		overTime := plots[latency+"-time"]
+		if p50, p99 := overTime["p50"]["max"], overTime["p99"]["max"]; !(p50 >= 0.99*values[latency+".p50"] && p50 < p99 &&
+			p99 >= 0.99*values[latency+".p99"] && p99 <= 1.01*values[latency+".max"]) {
+			t.Errorf("%s over time: %v", latency, overTime)
+		}
+	}
 	near("arrivals", plots["rate"]["arrivals"]["mean"]*one.durationS, values["requests.offered"])
 	near("completions", plots["rate"]["completions"]["mean"]*one.durationS, values["requests.completed"])
 	near("misses", plots["rate"]["missed targets"]["mean"]*one.durationS,

@@ -19,6 +19,9 @@ var Charts = registry.Table[func(runs []*Run) (*chart.Chart, error)]{
 	{Name: "e2e", Doc: "cumulative distribution of E2E", Value: cumulative("e2e", "E2E")},
 	{Name: "queue", Doc: "cumulative distribution of the time before the first batch",
 		Value: cumulative("queue", "time in queue")},
+	{Name: "ttft-time", Doc: "p50 and p99 of TTFT over the time of arrival", Value: percentilesOverTime("ttft", "TTFT")},
+	{Name: "tpot-time", Doc: "p50 and p99 of TPOT over the time of arrival", Value: percentilesOverTime("tpot", "TPOT")},
+	{Name: "e2e-time", Doc: "p50 and p99 of E2E over the time of arrival", Value: percentilesOverTime("e2e", "E2E")},
 	{Name: "rate", Doc: "arrivals, completions and missed SLO targets over time", Value: rates},
 	{Name: "load", Doc: "requests in queues and in batches over time", Value: load},
 	{Name: "waiting", Doc: "requests in the queue of each replica over time",
@@ -150,6 +153,39 @@ func pointers(values []float64) []*float64 {
 		all[i] = &values[i]
 	}
 	return all
+}
+
+// percentilesOverTime returns a chart of the p50 and p99 of a latency by time of arrival; of several runs, the p99.
+func percentilesOverTime(latency, name string) func(runs []*Run) (*chart.Chart, error) {
+	return func(runs []*Run) (*chart.Chart, error) {
+		what := name + " by time of arrival"
+		if len(runs) > 1 {
+			what = "p99 of " + what
+		}
+		c := overTime(what, name+", ms", runs)
+		c.Columns = []string{"max"}
+		add := func(r *Run, line string, values []*float64) {
+			l := steps(line, values, r.Time.WidthS, r.UntilS)
+			l.Numbers = l.Numbers[1:]
+			c.Lines = append(c.Lines, l)
+		}
+		for _, r := range runs {
+			for _, p := range r.Time.Percentiles {
+				switch {
+				case p.Latency != latency:
+				case len(runs) > 1:
+					add(r, r.Name, p.P99)
+				default:
+					add(r, "p50", p.P50)
+					add(r, "p99", p.P99)
+				}
+			}
+		}
+		if len(c.Lines) == 0 {
+			return nil, fmt.Errorf("no request has a %s", name)
+		}
+		return c, nil
+	}
 }
 
 func rates(runs []*Run) (*chart.Chart, error) {

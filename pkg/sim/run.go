@@ -23,7 +23,7 @@ import (
 
 // Options are the options of blis-sim.
 type Options struct {
-	Workload string   `arg:"" optional:"" default:"-" help:"Workload stream, zstd or plain; - is stdin."`
+	Workload string   `arg:"" optional:"" default:"-" help:"Workload stream, plain, zstd or gzip; - is stdin."`
 	Cluster  string   `group:"Cluster:" short:"c" placeholder:"FILE" help:"Cluster file. Default: four H100 replicas of an 8B model."`
 	Policies string   `group:"Cluster:" short:"p" placeholder:"FILE" help:"Policy bundle; replaces the policies of the cluster file."`
 	Set      []string `group:"Cluster:" sep:"none" placeholder:"PATH=VALUE" help:"Override one value, or all values in @FILE. Repeatable."`

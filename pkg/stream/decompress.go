@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -13,7 +14,8 @@ import (
 // that the zstd program reads by default.
 const maxWindow = 128 << 20
 
-var magic = []byte{0x28, 0xb5, 0x2f, 0xfd} // begins a zstd frame
+// zstdMagic begins a zstd frame, and gzipMagic a gzip member.
+var zstdMagic, gzipMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}, []byte{0x1f, 0x8b}
 
 var errTruncated = errors.New("the compressed data are cut off")
 
@@ -22,16 +24,19 @@ type corruptError struct{ decoder error }
 
 func (e corruptError) Error() string { return "the compressed data are corrupt: " + e.decoder.Error() }
 
-// Decompress returns a reader of r, decompressed if r is zstd, and a function that
+// Decompress returns a reader of r, decompressed if r is zstd or gzip, and a function that
 // releases it. Read returns an error that says so if the compressed data are
 // truncated or corrupt.
 func Decompress(r io.Reader) (io.Reader, func()) {
 	below := &stickyReader{r: r}
-	head := make([]byte, len(magic))
+	head := make([]byte, len(zstdMagic))
 	n, _ := io.ReadFull(below, head) // a stickyReader returns its error again
 	head = head[:n]
 	complete := io.MultiReader(bytes.NewReader(head), below)
-	if n == 0 || !bytes.HasPrefix(magic, head) {
+	if bytes.HasPrefix(head, gzipMagic) {
+		return &packedReader{&stickyReader{r: &gzipReader{source: complete}}, below}, func() {}
+	}
+	if n == 0 || !bytes.HasPrefix(zstdMagic, head) {
 		return complete, func() {}
 	}
 	dec := decoders.Get().(*zstd.Decoder)
@@ -39,7 +44,7 @@ func Decompress(r io.Reader) (io.Reader, func()) {
 		panic("stream: " + err.Error()) // only a closed decoder causes it
 	}
 	var once sync.Once
-	return &zstdReader{dec, below}, func() {
+	return &packedReader{dec, below}, func() {
 		once.Do(func() {
 			_ = dec.Reset(nil) // drops the reader
 			decoders.Put(dec)
@@ -69,15 +74,30 @@ func (s *stickyReader) Read(p []byte) (n int, err error) {
 	return n, s.err
 }
 
-// zstdReader decompresses and distinguishes errors of its source from corrupt or
-// truncated data.
-type zstdReader struct {
-	dec    *zstd.Decoder
-	source *stickyReader
+// gzipReader decompresses gzip. It reads its source only when it is read.
+type gzipReader struct {
+	source io.Reader
+	*gzip.Reader
 }
 
-func (u *zstdReader) Read(p []byte) (int, error) {
-	n, err := u.dec.Read(p)
+func (g *gzipReader) Read(p []byte) (n int, err error) {
+	if g.Reader == nil {
+		if g.Reader, err = gzip.NewReader(g.source); err != nil {
+			return 0, err
+		}
+	}
+	return g.Reader.Read(p)
+}
+
+// packedReader distinguishes errors of the source of compressed data from corrupt or
+// truncated data.
+type packedReader struct {
+	decoder io.Reader
+	source  *stickyReader
+}
+
+func (u *packedReader) Read(p []byte) (int, error) {
+	n, err := u.decoder.Read(p)
 	switch {
 	case err == nil || err == io.EOF:
 	case u.source.err != nil && u.source.err != io.EOF:

@@ -2,18 +2,47 @@ package stream
 
 import (
 	"bytes"
+	"compress/gzip"
 	"io"
+	"strings"
 	"testing"
 )
 
 func TestDecompressReadsPlainAndCompressed(t *testing.T) {
 	const text = "a,b\n1,2\n"
-	for name, data := range map[string][]byte{"plain": []byte(text), "zstd": compress(t, text)} {
+	for name, data := range map[string][]byte{"plain": []byte(text), "zstd": compress(t, text),
+		"gzip": gzipped(text), "two gzip members": append(gzipped(text[:4]), gzipped(text[4:])...)} {
 		r, release := Decompress(bytes.NewReader(data))
 		if got, err := io.ReadAll(r); string(got) != text || err != nil {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 		release()
+	}
+}
+
+// gzipped compresses with another implementation of gzip than that of the readers.
+func gzipped(text string) []byte {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	z.Write([]byte(text))
+	z.Close()
+	return packed.Bytes()
+}
+
+// TestStreamInGzip: a stream is read from gzip; cut and corrupt data are errors.
+func TestStreamInGzip(t *testing.T) {
+	text := `{"kind":"request","id":"a","arrival_us":0,"input_tokens":1,"output_tokens":1}` + "\n"
+	packed := gzipped(text)
+	flipped := bytes.Clone(packed)
+	flipped[len(flipped)-6] ^= 1 // of the checksum
+	for want, data := range map[string][]byte{"": packed, "the compressed data ends early": packed[:len(packed)-9],
+		"ends early": packed[:5], "are corrupt after line 1: gzip: invalid checksum": flipped} {
+		r := NewReader(bytes.NewReader(data))
+		for r.Next() {
+		}
+		if err := r.Err(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
 

@@ -126,7 +126,7 @@ func (r *Reader) endError(err error) error {
 	case errors.Is(err, errTruncated):
 		return r.truncated("the compressed data ends early")
 	case errors.As(err, &corrupt):
-		msg := fmt.Sprintf("the zstd data are corrupt after line %d: %v", r.lines, corrupt.decoder)
+		msg := fmt.Sprintf("the compressed data are corrupt after line %d: %v", r.lines, corrupt.decoder)
 		return &SyntaxError{r.name, 0, msg}
 	case errors.Is(err, errLineTooLong):
 		r.lines++

@@ -28,7 +28,7 @@ func NewStored(w io.Writer) *Stored { return &Stored{w: w} }
 func (s *Stored) Write(p []byte) (int, error) {
 	s.frame = s.frame[:0]
 	if !s.begun && len(p) > 0 {
-		s.begun, s.frame = true, append(append(s.frame, magic...), 0, storedWindow)
+		s.begun, s.frame = true, append(append(s.frame, zstdMagic...), 0, storedWindow)
 	}
 	for block := range slices.Chunk(p, storedBlock) {
 		s.frame = append(appendBlockHeader(s.frame, len(block), 0), block...)

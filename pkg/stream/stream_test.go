@@ -191,7 +191,7 @@ func TestReaderErrors(t *testing.T) {
 			`"message":"unknown field"}` + "\n", "blis-gen: spec.yaml:3:5: unknown field"},
 		{`{"kind":"error","tool":"blis-gen","message":"no"}` + "\n", "blis-gen: no"},
 		{string(compress(t, header+end)) + "{}{}{}",
-			"stream: the zstd data are corrupt after line 2: invalid input: magic number mismatch"},
+			"stream: the compressed data are corrupt after line 2: invalid input: magic number mismatch"},
 		{string(compress(t, header+end)) + string(compress(t, request)),
 			"stream:3: unexpected data after the end record"},
 	} {
@@ -384,7 +384,7 @@ func FuzzReader(f *testing.F) {
 		if diff := cmp.Diff(expected, pieces); diff != "" {
 			t.Fatalf("at once and byte by byte differ: %s", diff)
 		}
-		if expected.Err != "" || bytes.HasPrefix(stream, magic) {
+		if expected.Err != "" || bytes.HasPrefix(stream, zstdMagic) {
 			return
 		}
 		compressed := read(bytes.NewReader(compress(t, string(stream))))

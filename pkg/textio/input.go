@@ -4,8 +4,6 @@ package textio
 
 import (
 	"bufio"
-	"compress/gzip"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -41,14 +39,6 @@ func (in Input) Open() (*Text, error) {
 	plain, done := stream.Decompress(below)
 	t.closers = append(t.closers, done)
 	b := bufio.NewReaderSize(plain, 64<<10)
-	if magic, _ := b.Peek(2); string(magic) == "\x1f\x8b" {
-		z, err := gzip.NewReader(b)
-		if err != nil {
-			t.Close()
-			return nil, &stream.SyntaxError{File: in.Name, Msg: "the compressed data are corrupt: " + err.Error()}
-		}
-		b = bufio.NewReaderSize(&gzipReader{z}, 64<<10)
-	}
 	if mark, _ := b.Peek(3); string(mark) == "\ufeff" {
 		b.Discard(3)
 	}
@@ -73,20 +63,6 @@ func (t *Text) Close() error {
 	}
 	t.closers = nil
 	return nil
-}
-
-// gzipReader makes errors of decompression descriptive.
-type gzipReader struct{ z *gzip.Reader }
-
-func (g *gzipReader) Read(p []byte) (int, error) {
-	n, err := g.z.Read(p)
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		err = errors.New("the compressed data are cut off")
-	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader):
-		err = fmt.Errorf("the compressed data are corrupt: %w", err)
-	}
-	return n, err
 }
 
 // Position is the position of a reader in its input, with its warnings. Readers embed it.

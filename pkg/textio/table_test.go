@@ -130,7 +130,7 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{packed.String()[:12]: "the compressed data are cut off",
-		"\x1f\x8bxx": "the compressed data are corrupt"} {
+		"\x1f\x8bxxxxxxxxxx": "the compressed data are corrupt"} {
 		_, err := OpenTable(Input{Name: "in", Stream: strings.NewReader(text)}, "a,b")
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
