@@ -35,7 +35,7 @@ func translate(message string) string {
 		message = fmt.Sprintf("unknown function %q", name)
 	}
 	if unit.MatchString(message) {
-		message += "; numbers have no unit"
+		message += "; numbers have no unit: latencies are in ms, so 2 s is 2000"
 	}
 	own := map[string]string{"double": "number", "string": "text", "bool": "true-or-false"}
 	return regexp.MustCompile(`\b(double|string|bool)\b`).ReplaceAllStringFunc(message,

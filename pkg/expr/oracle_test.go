@@ -206,7 +206,8 @@ func TestCompileErrors(t *testing.T) {
 		{`[1,2,3,4,5,6,7,8,9].all(a, [1,2,3,4,5,6,7,8,9].all(b, [1,2,3,4,5,6,7,8,9].all(c, ` +
 			`[1,2,3,4,5,6,7,8,9].all(d, a+b+c+d > x.a))))`, `1:1: this can take `},
 		{`x.a >`, `1:6: Syntax error`},
-		{`x.a > 500ms`, `1:10: Syntax error: extraneous input 'ms' expecting <EOF>; numbers have no unit`},
+		{`x.a > 500ms`, `1:10: Syntax error: extraneous input 'ms' expecting <EOF>; numbers have no unit: latencies ` +
+			`are in ms, so 2 s is 2000`},
 		{`x.a > 500 x.b`, `1:11: Syntax error`},
 		{``, `1:1: `},
 		{`x.a.c > 1`, `1:1: unknown name "x.a.c"; did you mean "x.a"?`},

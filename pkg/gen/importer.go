@@ -145,12 +145,13 @@ func (t *mergedTraces) accept(a *stream.Arrival) error {
 		for _, length := range []struct {
 			name   string
 			tokens int64
-			hint   string
-		}{{"input_tokens", r.InputTokens, ""}, {"output_tokens", r.OutputTokens,
-			", --output-tokens N sets N for all requests"}} {
+		}{{"input_tokens", r.InputTokens}, {"output_tokens", r.OutputTokens}} {
 			if length.tokens < 1 {
-				return i.Errorf("%s must be at least 1, is %d (--where '%[1]s >= 1' drops such rows%[3]s)", length.name,
-					length.tokens, length.hint)
+				hint := fmt.Sprintf("--where '%s >= 1' drops such rows", length.name)
+				if length.name == "output_tokens" {
+					hint = i.outputAdvice() + ", " + hint
+				}
+				return i.Errorf("%s must be at least 1, is %d (%s)", length.name, length.tokens, hint)
 			}
 			if length.tokens > maxTokens {
 				return i.Errorf("%s must be at most %d, is %d", length.name, maxTokens, length.tokens)
@@ -167,6 +168,14 @@ func (t *mergedTraces) accept(a *stream.Arrival) error {
 	}
 	t.accepted++
 	return t.setTime(a, us)
+}
+
+// outputAdvice names --output-tokens with the number that most requests of a recording have.
+func (i *input) outputAdvice() string {
+	if r, ok := i.Reader.(interface{ CommonOutput() int64 }); ok && r.CommonOutput() > 0 {
+		return fmt.Sprintf("--output-tokens %d sets what most other requests have for all", r.CommonOutput())
+	}
+	return "--output-tokens N sets N for all requests"
 }
 
 // endTime points to the time in a besides its arrival: a request's deadline or a session's end.

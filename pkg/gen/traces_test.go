@@ -231,7 +231,7 @@ func TestRecordingIsReplayed(t *testing.T) {
 	// Without --output-tokens some requests have counts that cannot be simulated.
 	_, err := generate("", Options{Import: []Import{{"recording", path}}})
 	if err == nil || !strings.Contains(err.Error(), "request 32: output_tokens must be at least 1, is 0 (") ||
-		!strings.Contains(err.Error(), "--output-tokens N") {
+		!strings.Contains(err.Error(), "--output-tokens 249 sets what most") {
 		t.Errorf("with the counts of the client: %v", err)
 	}
 }

@@ -122,6 +122,8 @@ func TestPlantedOptimum(t *testing.T) {
 	text := a.Text()
 	for _, want := range []string{"answer      3 GPUs: 3 x A100, 0 29000, 4.5 per hour",
 		"limit       TTFT, batch slots: with 2 replicas, m.ttft.p99",
+		"to try      engine settings that bear on it, under set: tensor_parallel_size, max_num_batched_tokens, " +
+			"max_num_seqs\n",
 		"sensitivity 3 GPUs at 0.9 x the load, 4 GPUs at 1.1 x the load"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text has no %q:\n%s", want, text)

@@ -2,7 +2,9 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"blis/pkg/texttab"
@@ -46,6 +48,9 @@ func (w *text) best(a *Answer) {
 			strings.Join(d.Failed, "; "))
 		w.line("            queue p99 %s ms, KV blocks in use at most %.3g, %s preemptions, batch slots in use at "+
 			"most %.3g", number(d.QueueP99MS), d.MaxKVUse, number(d.Preemptions), d.MaxSlotUse)
+		if untried := a.untried(d.Limits); len(untried) > 0 {
+			w.line("to try      engine settings that bear on it, under set: %s", strings.Join(untried, ", "))
+		}
 	}
 	var changes []string
 	for _, s := range a.Sensitivity {
@@ -82,6 +87,33 @@ func (u *Uncertainty) of() string {
 // limitWords are the values of Fleet.Limits in words.
 var limitWords = map[string]string{"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2e": "E2E", "goodput": "targets",
 	"kv": "KV blocks", "slots": "batch slots", "served": "requests that are not served"}
+
+// bearing are the engine settings that change what a value of Fleet.Limits measures: a small token budget delays the
+// decodes of a step less, tensor parallelism makes steps shorter and leaves more memory for KV blocks.
+var bearing = map[string][]string{
+	"ttft":  {"tensor_parallel_size", "max_num_batched_tokens"},
+	"tpot":  {"max_num_batched_tokens", "tensor_parallel_size"},
+	"itl":   {"max_num_batched_tokens", "tensor_parallel_size"},
+	"e2e":   {"tensor_parallel_size"},
+	"kv":    {"kv_cache_dtype", "gpu_memory_utilization", "tensor_parallel_size"},
+	"slots": {"max_num_seqs"},
+}
+
+// untried returns the engine settings that bear on limits and that no option sets.
+func (a *Answer) untried(limits []string) (names []string) {
+	for _, l := range limits {
+		for _, name := range bearing[l] {
+			tried := slices.ContainsFunc(a.Options, func(o *Option) bool {
+				return slices.ContainsFunc(slices.Collect(maps.Keys(o.Set)),
+					func(path string) bool { return strings.HasSuffix(path, ".engine."+name) })
+			})
+			if !tried && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
 
 func limitNames(limits []string) (words []string) {
 	for _, l := range limits {

@@ -19,6 +19,8 @@ type recorded struct {
 	requests    []stream.Request
 	next        int
 	hasArrivals bool
+	// commonOutput is what CommonOutput returns.
+	commonOutput int64
 }
 
 // HasArrivals reports whether the recording has arrival times.
@@ -81,6 +83,7 @@ func openRecorded(in Input, o Options, format string) (Reader, error) {
 	} else if warning := run.OutputCounts(); warning != "" {
 		p.Warnf("%s", warning)
 	}
+	p.commonOutput = run.CommonOutput()
 	period, share := run.Period()
 	if period > 0 {
 		p.Warnf("prompts repeat with a period of %d (%.1f %% of the lengths match): requests a period apart share "+
@@ -112,6 +115,9 @@ func (p *recorded) Next(a *stream.Arrival) (float64, error) {
 	}
 	return float64(r.ArrivalUS), nil
 }
+
+// CommonOutput is the number of output tokens that most requests have if others have wrong counts; else 0.
+func (p *recorded) CommonOutput() int64 { return p.commonOutput }
 
 // Errorf makes an error about the current request.
 func (p *recorded) Errorf(format string, args ...any) error {
