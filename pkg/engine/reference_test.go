@@ -75,18 +75,18 @@ var victims = []func(q reference.Request, generated, computed, blocks int) float
 // observed is the part of a request's outcome that both report. A request that is unfinished at the
 // end has no gaps.
 type observed struct {
-	ID                             string
-	State                          string
-	Scheduled, First, Done         int64
-	Generated, Cached, Preemptions int
-	Gaps                           [][2]int64
+	ID                                     string
+	State                                  string
+	Scheduled, First, Done                 int64
+	Generated, Cached, Loaded, Preemptions int
+	Gaps                                   [][2]int64
 }
 
 func observedOf(r reference.Result, requests []reference.Request) []observed {
 	var all []observed
 	for i, o := range r.Outcomes {
 		s := observed{ID: o.ID, State: o.State, Scheduled: o.ScheduledUS, First: reference.Never, Done: reference.Never,
-			Generated: o.Generated, Cached: o.Cached, Preemptions: o.Preemptions}
+			Generated: o.Generated, Cached: o.Cached, Loaded: o.Loaded, Preemptions: o.Preemptions}
 		if len(o.TokensUS) > 0 {
 			s.First = o.TokensUS[0]
 		}
@@ -123,11 +123,21 @@ type harness struct {
 	steps    []reference.Step
 	// forecasts are checked after each event and each step, unless it is nil.
 	forecasts *forecastChecker
+	// With a tier, underWay are the transfers that have not ended, and transfers those that have. quiet: the ends of
+	// stores are not among them, and the totals are checked once in this many events.
+	underWay  []Transfer
+	transfers []reference.Transfer
+	quiet     int
 }
 
 const notEnqueued int32 = -1
 
 func newHarness(t *testing.T, c reference.Config, requests []reference.Request, routed reference.Result) *harness {
+	return newTierHarness(t, c, requests, routed, 0)
+}
+
+func newTierHarness(t *testing.T, c reference.Config, requests []reference.Request, routed reference.Result,
+	quiet int) *harness {
 	build, err := latency.Models.Get("latency model", "linear")
 	if err != nil {
 		t.Fatal(err)
@@ -177,6 +187,10 @@ func newHarness(t *testing.T, c reference.Config, requests []reference.Request, 
 	}
 	if c.StepTime != nil {
 		model = stepTimes{model, c.StepTime}
+	}
+	if cfg.Offload = offloadOf(c, p.tree); cfg.Offload != nil {
+		p.quiet = quiet
+		cfg.Offload.QuietStores = quiet > 0
 	}
 	p.engine = New(cfg, model, kv.NewCache(p.tree, kv.Config{Blocks: c.NumBlocks - 1, BlockSize: c.BlockSize,
 		Caching: c.PrefixCaching, UnhashedFirst: c.UnhashedFirst, Groups: groupsOf(c), Rules: rulesOf(c)}))
@@ -228,6 +242,7 @@ func (m stepTimes) Step(b latency.Batch) des.Time { return max(1, m.of(reference
 // run advances from event to event: requests are enqueued, the step ends, deadlines pass, a step
 // starts. It returns the time and false if the engine makes no progress.
 func (p *harness) run() (end des.Time, ok bool) {
+	events := 0
 	for now, ok := p.next(-1); ok; now, ok = p.next(now) {
 		for i := range p.requests {
 			switch {
@@ -242,16 +257,19 @@ func (p *harness) run() (end des.Time, ok bool) {
 			ok = p.finish(now)
 			p.forecasts.check(p, now)
 		}
+		p.endTransfers(now)
 		for i, r := range p.requests {
 			if r.DeadlineUS == now && p.observed[i].State == reference.Unfinished {
 				p.abort(i)
 			}
 		}
-		if !p.engine.Busy() {
+		if p.isOpen() && !p.engine.Busy() {
 			p.start(now)
 		}
-		if err := p.engine.Check(); err != nil {
-			p.Fatal(err)
+		if events++; p.quiet == 0 || events%p.quiet == 0 {
+			if err := p.engine.Check(); err != nil {
+				p.Fatal(err)
+			}
 		}
 		p.forecasts.check(p, now)
 		if !ok {
@@ -259,6 +277,11 @@ func (p *harness) run() (end des.Time, ok bool) {
 		}
 	}
 	return 0, true
+}
+
+// isOpen reports whether a request is not final.
+func (p *harness) isOpen() bool {
+	return slices.ContainsFunc(p.observed, func(o observed) bool { return o.State == reference.Unfinished })
 }
 
 // next returns the first event time after now, and whether there is one before the end.
@@ -278,6 +301,11 @@ func (p *harness) next(now des.Time) (des.Time, bool) {
 	}
 	if p.engine.Busy() {
 		sooner(p.engine.Step().End)
+	} else if at, ok := p.engine.NextStore(); ok {
+		sooner(at)
+	}
+	for _, x := range p.underWay {
+		sooner(x.Ended)
 	}
 	return first, open && (p.config.HorizonUS == reference.Never || first <= p.config.HorizonUS)
 }
@@ -293,7 +321,8 @@ func (p *harness) enqueue(i int) {
 		"sjf": float64(r.Predicted)}
 	p.numbers[i] = p.engine.Enqueue(
 		Request{Tag: int32(i), Path: p.paths[i], Input: r.Input, Output: r.Output, Order: order[p.config.Scheduler],
-			EOS: r.EOS && (p.config.MaxModelLen == 0 || r.Input+r.Output < p.config.MaxModelLen)})
+			Priority: r.Priority,
+			EOS:      r.EOS && (p.config.MaxModelLen == 0 || r.Input+r.Output < p.config.MaxModelLen)})
 }
 
 func (p *harness) start(now des.Time) {
@@ -302,12 +331,14 @@ func (p *harness) start(now des.Time) {
 	}
 	for _, s := range p.engine.Formed() {
 		for _, a := range s.Admitted {
-			p.observed[a.Tag].Scheduled, p.observed[a.Tag].Cached = now, a.Cached
+			o := &p.observed[a.Tag]
+			o.Scheduled, o.Cached, o.Loaded = now, a.Cached, int(a.Loaded)
 		}
 		for _, tag := range s.Preempted {
 			p.observed[tag].Preemptions++
 		}
 	}
+	p.underWay = append(p.underWay, p.engine.Transfers()...)
 }
 
 func (p *harness) finish(now des.Time) (ok bool) {
