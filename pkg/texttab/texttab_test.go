@@ -68,3 +68,13 @@ func TestWithoutRows(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestWithoutEmptyOfOneRow: one row is enough for a column to be empty.
+func TestWithoutEmptyOfOneRow(t *testing.T) {
+	x := &Table{}
+	x.Add("run", "none", "ms")
+	x.Add("a", "-", 2.5)
+	if got := string(x.WithoutEmpty().Append(nil)); got != "run   ms\na    2.5\n" {
+		t.Errorf("%q", got)
+	}
+}
