@@ -44,16 +44,17 @@ func TestSlowedByPrompts(t *testing.T) {
 
 // Replica 0 computes a prompt of 1000 tokens each 100 ms: 10 tokens a ms, which steps of 256 tokens compute in 15.1 ms
 // and steps of 64 in 11.3, which is too slow. With 30 ms between the prompts not even the former do. It does not matter
-// when the first of them comes.
+// when the first of them comes, and it counts, too: of two the rate is about twice as high.
 func TestBudgetThatCarriesPrompts(t *testing.T) {
 	for _, c := range []struct {
+		requests       int64
 		firstMS, gapMS int64
 		budget         int64
 		want           bool
-	}{{0, 100, 256, true}, {0, 100, 64, false}, {0, 30, 256, false}, {0, 30, 2048, true}, {60_000, 100, 64, false},
-		{60_000, 30, 256, false}} {
+	}{{20, 0, 100, 256, true}, {20, 0, 100, 64, false}, {20, 0, 30, 256, false}, {20, 0, 30, 2048, true},
+		{20, 60_000, 100, 64, false}, {20, 60_000, 30, 256, false}, {2, 0, 100, 256, false}} {
 		a := New(linearHeader(1))
-		for i := range int64(20) {
+		for i := range c.requests {
 			o := served(string(rune('a'+i)), 0, c.firstMS+c.gapMS*i, 0)
 			o.InputTokens = 1000
 			a.Outcome(&o, false)

@@ -167,6 +167,10 @@ c           0       -        -              -            -            -         
 	if got = written(in, byTenant.write); got != "" {
 		t.Errorf("one tenant: %s", got)
 	}
+	in.Metrics.Tenants["u"] = group(2, 1)
+	if got = written(in, byTenant.write); strings.Count(got, "\n") != 3 {
+		t.Errorf("two tenants: %s", got)
+	}
 }
 
 // TestScenarioTable: what is held out has only its score.
@@ -205,6 +209,7 @@ func TestReplicaTables(t *testing.T) {
 	}
 	r := row(100, 80, 20, 1.25)
 	r.InputTokens, r.CachedTokens, r.TPOTMS = 1000, 125, 12.5
+	base.InputTokens = 1 // none of it was cached
 	in := smallRun()
 	in.Metrics.Replicas = []metrics.Replica{{PeakQueue: 7, Utilization: ptr(0.5)}, {PeakQueue: 9}, {Deployment: "other",
 		PeakQueue: 11, Utilization: ptr(1)}}
@@ -225,7 +230,7 @@ main/0    30       25.0     0       0.0        50        -           7          
 		t.Errorf("one deployment: %s", got)
 	}
 	in.Findings.Deployments = []attribution.ReplicaRow{base, base}
-	if got := written(in, byDeployment.write); strings.Count(got, "\n") != 3 {
+	if got := written(in, byDeployment.write); strings.Count(got, "\n") != 3 || !strings.Contains(got, "50      0.0") {
 		t.Errorf("two deployments: %s", got)
 	}
 }
@@ -343,7 +348,8 @@ func TestControlText(t *testing.T) {
 // TestEngineText has what differs from the defaults.
 func TestEngineText(t *testing.T) {
 	d := tree{"engine": map[string]any{"max_num_seqs": 8, "max_num_batched_tokens": 512, "block_size": 16,
-		"watermark": 0.01, "long_prefill_token_threshold": 0, "tensor_parallel_size": 2, "pipeline_parallel_size": 1, "enforce_eager": true,
+		"watermark": 0.01, "long_prefill_token_threshold": 0, "tensor_parallel_size": 2,
+		"pipeline_parallel_size": 1, "enforce_eager": true,
 		"enable_prefix_caching": false, "enable_chunked_prefill": true}, "computed": map[string]any{"kv_blocks": 100},
 		"latency": map[string]any{"beta_us": []any{1, 2}, "alpha_us": []any{3}}}
 	checkText(t, "engine", engineText(d), "max_num_seqs 8, max_num_batched_tokens 512, 100 KV blocks of 16, "+

@@ -334,6 +334,8 @@ dec-000007 for req-7, class chat, at 3.250 s
 	if got := exact(e.Exact); !strings.HasSuffix(got, "less, within the run's own sensitivity (40.0)") {
 		t.Error(got)
 	}
+	e.Outcome.State, e.Latency.TTFTMS = stream.StateCompleted, 0
+	checkText(t, "no time", outcome(&e), "TTFT 0.0 ms")
 	if got := exact(&attribution.Exact{Alternatives: []stream.Alternative{{Own: worse}}}); got !=
 		"re-simulated: nothing recorded" {
 		t.Error(got)
