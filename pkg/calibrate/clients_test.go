@@ -35,7 +35,7 @@ func TestFitOfClientTimings(t *testing.T) {
 	lo, hi := uncertainty[alpha0].Lo-1000*late, uncertainty[alpha0].Hi-1000*early
 	got := r.fit.uncertainty[alpha0]
 	if !(early < 0 && late > 0 && lo > 0) || math.Abs(got.Lo-lo) > 1e-6 || math.Abs(got.Hi-hi) > 1e-6 {
-		t.Errorf("alpha[0] is between %g and %g us, want %g and %g with errors of TTFT from %g to %g ms", got.Lo, got.Hi,
-			lo, hi, early, late)
+		t.Errorf("alpha[0] is between %g and %g us, want %g and %g with errors of TTFT from %g to %g ms", got.Lo,
+			got.Hi, lo, hi, early, late)
 	}
 }

@@ -116,7 +116,8 @@ func TestLogarithmicLines(t *testing.T) {
 	same(t, "far below", of(0, 1e-9, 1000), []chart.Point{{X: 0.01, Y: 1}, {X: 1000, Y: 2}})
 	same(t, "no zeros", of(1, 2), []chart.Point{{X: 1}, {X: 2, Y: 1}})
 	near := cmpopts.EquateApprox(1e-12, 0)
-	if diff := cmp.Diff([]chart.Point{{X: 3}, {X: 3.6}, {X: 3.6, Y: 1}, {X: 4.32, Y: 1}}, of(3.6, 3.6), near); diff != "" {
+	if diff := cmp.Diff([]chart.Point{{X: 3}, {X: 3.6}, {X: 3.6, Y: 1}, {X: 4.32, Y: 1}}, of(3.6, 3.6),
+		near); diff != "" {
 		t.Errorf("equal latencies:\n%s", diff)
 	}
 	if diff := cmp.Diff([]chart.Point{{X: 1e-3 / 1.2}, {X: 1e-3}, {X: 1e-3, Y: 1}, {X: 1.2e-3, Y: 1}}, of(0, 0),
@@ -130,7 +131,8 @@ func TestSteps(t *testing.T) {
 	x, y := 4.0, 1.0
 	l := steps("a", []*float64{&x, nil, &y}, 2, 5)
 	if l.Name != "a" || !l.Step || len(l.Points) != 4 || l.Points[3] != (chart.Point{X: 5, Y: 1}) ||
-		l.Points[2] != (chart.Point{X: 4, Y: 1}) || !math.IsNaN(l.Points[1].Y) || l.Numbers[0] != 3 || l.Numbers[1] != 4 {
+		l.Points[2] != (chart.Point{X: 4, Y: 1}) || !math.IsNaN(l.Points[1].Y) || l.Numbers[0] != 3 ||
+		l.Numbers[1] != 4 {
 		t.Errorf("%+v", l)
 	}
 	if l = steps("b", []*float64{&y, &x}, 2, 4); l.Numbers[1] != 4 {
@@ -158,7 +160,8 @@ func TestManyReplicas(t *testing.T) {
 	}
 	half := 0.5
 	s.KVShare, s.KV[0][0] = true, &half
-	if c = drawn(t, "kv", r); !c.Y.Percent || !strings.HasPrefix(c.Y.Label, "share") || lines(c)[0] != "main/0 0.5 0.5" {
+	if c = drawn(t, "kv", r); !c.Y.Percent || !strings.HasPrefix(c.Y.Label, "share") ||
+		lines(c)[0] != "main/0 0.5 0.5" {
 		t.Errorf("%+v: %q", c.Y, lines(c))
 	}
 	s.KVShare = false

@@ -376,7 +376,8 @@ func TestWorstRequests(t *testing.T) {
 		c.Outcome(&o, nil)
 	}
 	regrets := c.Run("run", 1).Regrets
-	if len(regrets) != 3 || regrets[0].ID != "3" || regrets[1].ID != "0" || regrets[2].ID != "2" || len(c.pending) != 0 {
+	if len(regrets) != 3 || regrets[0].ID != "3" || regrets[1].ID != "0" || regrets[2].ID != "2" ||
+		len(c.pending) != 0 {
 		t.Errorf("regrets %+v, pending %v", regrets, c.pending)
 	}
 	c = NewCollector(&stream.Header{})

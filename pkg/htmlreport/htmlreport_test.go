@@ -27,8 +27,9 @@ func record(name, workload string, n int, seed uint64, longer stream.Micros) *Ru
 		at := stream.Micros(i) * 1_000_000
 		e2e := 1000 * (200 + stream.Micros(rng.IntN(200)))
 		o := stream.Outcome{ID: fmt.Sprintf("r%04d", i), State: stream.StateCompleted, ArrivalUS: at, AdmittedUS: at,
-			RoutedUS: at, EnqueuedUS: at, ScheduledUS: at, FirstTokenUS: at + e2e/2, CompletedUS: at + e2e + 1000*longer,
-			EndedUS: stream.Never, Deployment: "main", PrefillReplica: stream.NoIndex, InputTokens: 10, OutputTokens: 1,
+			RoutedUS: at, EnqueuedUS: at, ScheduledUS: at, FirstTokenUS: at + e2e/2,
+			CompletedUS: at + e2e + 1000*longer, EndedUS: stream.Never, Deployment: "main",
+			PrefillReplica: stream.NoIndex, InputTokens: 10, OutputTokens: 1,
 			GeneratedTokens: 1}
 		r.Collector.Outcome(&o, nil)
 		m.Add(&o)

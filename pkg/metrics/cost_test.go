@@ -48,3 +48,19 @@ func TestCostOfDeployments(t *testing.T) {
 		t.Errorf("divided, of all %v and %v:\n%s", *c.Total, *c.PerMillionWithinSLO, diff)
 	}
 }
+
+// TestAveragesOfScale: a run of no length, or without replicas, has no averages.
+func TestAveragesOfScale(t *testing.T) {
+	s := &Scale{}
+	for _, c := range []struct {
+		up, busy float64
+		us       int64
+	}{{0, 0, 10}, {5, 2, 0}} {
+		if got := s.averages(c.up, c.busy, c.us); got.AvgReplicas != nil || got.Efficiency != nil {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+	if got := s.averages(20, 5, 10); *got.AvgReplicas != 2 || *got.Efficiency != 0.25 || s.AvgReplicas != nil {
+		t.Errorf("20 us in a run of 10: %+v", got)
+	}
+}

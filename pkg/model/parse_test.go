@@ -177,3 +177,23 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestInfiniteNumbersAreNull: Python writes them, and JSON has none. Texts stay.
+func TestInfiniteNumbersAreNull(t *testing.T) {
+	const python = `{"a": Infinity, "b": "Infinity", "c": [-Infinity, NaN, 1], "d": "\"NaN"}`
+	const want = `{"a": null, "b": "Infinity", "c": [null, null, 1], "d": "\"NaN"}`
+	if got := string(finite([]byte(python))); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestLatentExperts: experts behind a latent projection have its size, not that of the hidden state.
+func TestLatentExperts(t *testing.T) {
+	m := MLP{ExpertIntermediate: 10, Latent: 4}
+	if got := m.expert(100); got != 3*4*10 {
+		t.Errorf("%d parameters, want 120", got)
+	}
+	if m.Latent = 0; m.expert(100) != 3*100*10 {
+		t.Errorf("%d parameters, want 3000", m.expert(100))
+	}
+}

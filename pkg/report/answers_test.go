@@ -34,7 +34,8 @@ func detail() *attribution.RequestDetail {
 		ActualQueues: []int64{1}, Admitted: 1_450_000, Routed: 1_500_000, Enqueued: 1_500_000, Scheduled: 1_750_000,
 		FirstToken: 1_900_000, Ended: 3_000_000, Preempted: []stream.Micros{2_000_000}, Running: 6,
 		Ahead: attribution.RequestsAhead{Count: 2, Largest: []attribution.Work{{Request: "req-1", Tokens: 600},
-			{Request: "req-2", Tokens: 100}}, Tenants: []attribution.Share{{Name: "a", Part: 0.75}, {Name: "b", Part: 0.25}}},
+			{Request: "req-2", Tokens: 100}}, Tenants: []attribution.Share{{Name: "a", Part: 0.75},
+			{Name: "b", Part: 0.25}}},
 	}
 }
 
@@ -113,8 +114,9 @@ reject                   5.0            2          1               -7.0
 
 // TestWindowText compares an interval with the run.
 func TestWindowText(t *testing.T) {
-	x := &attribution.Window{Arrived: 20, Offered: 100, Judged: 16, Lost: 4, RunJudged: 80, RunLost: 8, SpanUS: 10_000_000,
-		Replicas: []attribution.WindowReplica{{Replica: "main/0", Sent: 15, Lost: 3, LongestQueue: 9}},
+	x := &attribution.Window{Arrived: 20, Offered: 100, Judged: 16, Lost: 4, RunJudged: 80, RunLost: 8,
+		SpanUS: 10_000_000, Replicas: []attribution.WindowReplica{{Replica: "main/0", Sent: 15, Lost: 3,
+			LongestQueue: 9}},
 		Tenants:  []attribution.WindowGroup{{Name: "a", Arrived: 15, All: 30}, {Name: "b", Arrived: 5, All: 70}},
 		Classes:  []attribution.WindowGroup{{Name: "chat", Arrived: 20, All: 100}},
 		Patterns: []attribution.PatternCount{{Condition: condition("long_queue", "routing"), N: 3}},
@@ -141,8 +143,8 @@ anomaly: burst, 1.000 s to 2.000 s, severity 1.00: many arrive
 // TestGroupTables: those with most misses come first, five of them; a group without targets has dashes.
 func TestGroupTables(t *testing.T) {
 	group := func(offered, met int64) *metrics.Group {
-		g := &metrics.Group{Goodput: &metrics.Goodput{Offered: offered, Met: met, Ratio: float64(met) / float64(offered)},
-			TTFT: &metrics.Distribution{Count: 1000, P99: 500}}
+		g := &metrics.Group{Goodput: &metrics.Goodput{Offered: offered, Met: met,
+			Ratio: float64(met) / float64(offered)}, TTFT: &metrics.Distribution{Count: 1000, P99: 500}}
 		g.Requests.Offered = offered + 1
 		return g
 	}
@@ -195,7 +197,8 @@ b         0.7500        -        -            -           -   held out
 // slower.
 func TestReplicaTables(t *testing.T) {
 	row := func(sent, judged, lost int64, slower float64) attribution.ReplicaRow {
-		return attribution.ReplicaRow{Name: "main/0", Sent: sent, Judged: judged, Lost: lost, Share: 0.25, Slower: slower}
+		return attribution.ReplicaRow{Name: "main/0", Sent: sent, Judged: judged, Lost: lost, Share: 0.25,
+			Slower: slower}
 	}
 	base := row(100, 100, 10, 1)
 	for _, c := range []struct {
@@ -274,8 +277,8 @@ reliability of the estimates: not measured; blis-sim --counterfactual exact:20 d
 	checkText(t, "reliability", written(in, regret.write), "reliability of the estimates: Spearman with re-simulation "+
 		"E2E 0.75, TTFT - (32 alternatives)\n")
 	in.Findings.Waiting.E2EMS = 0
-	checkText(t, "headroom", written(in, headroom.write), "routing, one decision at a time: the best candidate saves 900 "+
-		"of 3600 ms estimated E2E (25.0 %); avoidable with visible signals: 300 ms.\n")
+	checkText(t, "headroom", written(in, headroom.write), "routing, one decision at a time: the best candidate saves "+
+		"900 of 3600 ms estimated E2E (25.0 %); avoidable with visible signals: 300 ms.\n")
 }
 
 // TestStrengthOfPrefixes: at most 5 % of the expected cached tokens were not cached.
@@ -353,7 +356,8 @@ func TestEngineText(t *testing.T) {
 		"enable_prefix_caching": false, "enable_chunked_prefill": true}, "computed": map[string]any{"kv_blocks": 100},
 		"latency": map[string]any{"beta_us": []any{1, 2}, "alpha_us": []any{3}}}
 	checkText(t, "engine", engineText(d), "max_num_seqs 8, max_num_batched_tokens 512, 100 KV blocks of 16, "+
-		"watermark 0.01, tensor_parallel_size 2, enforce_eager, beta_us [1, 2], alpha_us [3], enable_prefix_caching false")
+		"watermark 0.01, tensor_parallel_size 2, enforce_eager, beta_us [1, 2], alpha_us [3], "+
+		"enable_prefix_caching false")
 	d["latency"].(map[string]any)["source"] = "measured"
 	if got := engineText(d); strings.Contains(got, "beta_us") {
 		t.Error(got)

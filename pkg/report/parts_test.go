@@ -70,12 +70,13 @@ func TestBeginningOfFitnessLoss(t *testing.T) {
 	l.Kind, l.Total = attribution.LossFitness, 0.5
 	for i, lost := range []float64{0.01, 0.2, 0.03, 0.04} {
 		l.Sources = append(l.Sources, attribution.SourceLoss{Requests: int64(10 * i),
-			LossSource: attribution.LossSource{Path: []string{"ttft.p99", "e2e.p99", "cost.usd", "tpot.p50"}[i], Lost: lost}})
+			LossSource: attribution.LossSource{Lost: lost,
+				Path: []string{"ttft.p99", "e2e.p99", "cost.usd", "tpot.p50"}[i]}})
 	}
 	in.Findings.Patterns[0].Sources = l.Sources[:2]
 	got := written(in, func(w *writer) { w.beginning() })
-	const want = "lost: e2e.p99 0.2000 (10 requests), tpot.p50 0.0400 (30 requests), cost.usd 0.0300 (20 requests), 1 " +
-		"more."
+	const want = "lost: e2e.p99 0.2000 (10 requests), tpot.p50 0.0400 (30 requests), cost.usd 0.0300 (20 requests), " +
+		"1 more."
 	if !strings.Contains(got, want) || !strings.Contains(got, "(these misses are 0.0450 of fitness)") ||
 		strings.Contains(got, "TTFT 120") {
 		t.Errorf("%s", got)
@@ -99,8 +100,8 @@ func TestStates(t *testing.T) {
 			"state: degraded. 90 of 100 requests met their SLO targets (90.0 %), 10 missed."},
 		{metrics.Goodput{Ratio: 0.899, Met: 899, Offered: 1000},
 			"state: failing. 899 of 1000 requests met their SLO targets (89.9 %), 101 missed."},
-		{metrics.Goodput{Ratio: 0.72, Met: 90, Offered: 100, NotIssued: 25}, "state: failing. 90 of 125 calls met their" +
-			" SLO targets (72.0 %), 35 missed, 25 of them never issued (broken sessions)."},
+		{metrics.Goodput{Ratio: 0.72, Met: 90, Offered: 100, NotIssued: 25}, "state: failing. 90 of 125 calls met " +
+			"their SLO targets (72.0 %), 35 missed, 25 of them never issued (broken sessions)."},
 	} {
 		m := &metrics.Raw{}
 		m.Goodput = &c.g
@@ -188,7 +189,8 @@ top cause: P1 tool_wait: 60.0 % of the sessions' E2E.`)
 	}
 	in.Fitness.Score = 0.95
 	in.Findings.Sessions = &attribution.SessionTime{Calls: 0.9, Waiting: 0.8}
-	checkText(t, "waiting", in.SessionCause().Text, "model calls wait 80.0 % of the sessions' E2E before they are served")
+	checkText(t, "waiting", in.SessionCause().Text,
+		"model calls wait 80.0 % of the sessions' E2E before they are served")
 	if in.Findings.Sessions = (&attribution.SessionTime{Calls: 1}); in.SessionCause() != nil {
 		t.Error("sessions without tools, joins and waiting have a cause")
 	}
@@ -196,7 +198,8 @@ top cause: P1 tool_wait: 60.0 % of the sessions' E2E.`)
 
 // TestFitnessLine: it has the references, with what is known about noise, and the gates.
 func TestFitnessLine(t *testing.T) {
-	in := &Input{Metrics: &metrics.Raw{}, Fitness: &fitness.Result{Score: 0.5, Gates: []fitness.Gate{{Passed: true}, {}}},
+	in := &Input{Metrics: &metrics.Raw{}, Fitness: &fitness.Result{Score: 0.5,
+		Gates: []fitness.Gate{{Passed: true}, {}}},
 		References: []Reference{{Name: "baseline", Score: ptr(0.25), Lo: ptr(-0.1), Hi: ptr(0)}, {Name: "none"},
 			{Name: "parent", Score: ptr(0.75), Lo: ptr(-0.3), Hi: ptr(-0.1)}, {Name: "plain", Score: ptr(0.5)},
 			{Name: "other", Score: ptr(0.5), OtherWorkload: true}, {Name: "better", Score: ptr(0.4), Lo: ptr(0.01),
@@ -224,7 +227,8 @@ func TestHeadlineParts(t *testing.T) {
 	in.Warnings = append(in.Warnings, "another")
 	got := written(in, headline.write)
 	for _, want := range []string{"integrity: damaged: the end is missing.\n", "selection: class chat.\n",
-		"regret (estimated, E2E): 900 ms in hindsight, none (-5.0 ms) avoidable with visible signals, over 9 decisions.\n"} {
+		"regret (estimated, E2E): 900 ms in hindsight, none (-5.0 ms) avoidable with visible signals, over 9 " +
+			"decisions.\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -310,16 +314,19 @@ func TestExamples(t *testing.T) {
 	in.Analyzer.Decision(&stream.Decision{ID: "dec-1", Stage: stream.StageRouting, Request: "req-1", Deployment: "main",
 		Considered: []stream.Candidate{stream.NewCandidate("main", 0), stream.NewCandidate("main", 1)}})
 	e := in.Findings.Worst[0]
-	e.Queue.ShortestAt, e.Labels.Tenant, e.Latency = e.Replica, "", attribution.Latency{TTFTMS: 20, TPOTMS: -1, E2EMS: -1}
+	e.Queue.ShortestAt, e.Labels.Tenant = e.Replica, ""
+	e.Latency = attribution.Latency{TTFTMS: 20, TPOTMS: -1, E2EMS: -1}
 	e.Outcome.State, e.Outcome.Reason = stream.StateTimedOut, "deadline"
-	e.Chosen = &attribution.ReplicaView{Inflight: 4, Queue: 3, Running: -1, Prefix: 0, KV: 0.5, Score: 0.25, AgeUS: 2500}
+	e.Chosen = &attribution.ReplicaView{Inflight: 4, Queue: 3, Running: -1, Prefix: 0, KV: 0.5, Score: 0.25,
+		AgeUS: 2500}
 	e.NextBest = &attribution.ReplicaView{Replica: 1, Inflight: 1, Queue: -1, Running: -1, Prefix: -1, KV: -1,
 		Score: math.NaN()}
 	e.Estimate = &attribution.Estimate{Best: "main/1", BestMS: 700, ChosenMS: 1000, AvoidableMS: 250}
-	worse, better := &stream.Difference{SLOGained: 2, SLOLost: 1, E2EMS: 5}, &stream.Difference{SLOGained: 2, E2EMS: 300}
+	worse := &stream.Difference{SLOGained: 2, SLOLost: 1, E2EMS: 5}
+	better := &stream.Difference{SLOGained: 2, E2EMS: 300}
 	all := &stream.Difference{SLOGained: 7, SLOLost: 3, E2EMS: 1500}
-	e.Exact = &attribution.Exact{Alternatives: []stream.Alternative{{Deployment: "main", Replica: 1, Own: worse, All: all},
-		{Verdict: "reject", Own: better, All: all}, {Deployment: "main", Replica: 2, Own: worse, All: all}},
+	e.Exact = &attribution.Exact{Alternatives: []stream.Alternative{{Deployment: "main", Replica: 1, Own: worse,
+		All: all}, {Verdict: "reject", Own: better, All: all}, {Deployment: "main", Replica: 2, Own: worse, All: all}},
 		Sensitivity: stream.Sensitivity{Controls: 2, E2EMS: 40}}
 	checkText(t, "example", Example(in, &e), `
 dec-000007 for req-7, class chat, at 3.250 s

@@ -26,8 +26,8 @@ import (
 // packages make decisions or compute numbers.
 var packages = strings.Fields("anomaly attribution calibrate capacity chart cluster deploy des diff dist engine " +
 	"expr figures filter fitness gen hardware htmlreport kv latency leastsq limits link llmd llmtext metrics model " +
-	"operators parquet plan policy portable recording registry report resample scale script sim stat stream strictyaml " +
-	"summarize sweep textio texttab tier trace workloadstats")
+	"operators parquet plan policy portable recording registry report resample scale script sim stat stream " +
+	"strictyaml summarize sweep textio texttab tier trace workloadstats")
 
 // skipped are tests that take minutes and compare texts of the sources or build other binaries.
 const skipped = "Mutation|Teeth|Notice"
