@@ -29,7 +29,7 @@ func TestUnreadableTablesAreErrors(t *testing.T) {
 func TestFirstChunks(t *testing.T) {
 	c := map[string]parquet.Column{
 		"op_name": {Texts: []string{"mla_context", "mla_context", "mla_generation", "mla_context"}},
-		"step": {Numbers: []float64{0, 1, 1, 0}}, "mla_dtype": {Texts: []string{"bfloat16", "", "", "fp8"}}}
+		"step":    {Numbers: []float64{0, 1, 1, 0}}, "mla_dtype": {Texts: []string{"bfloat16", "", "", "fp8"}}}
 	for i, want := range []bool{true, false, true, false} {
 		if got := isFirstChunk(c, i); got != want {
 			t.Errorf("row %d is kept: %v", i, got)
