@@ -126,7 +126,7 @@ func TestLogarithmicLines(t *testing.T) {
 	}
 }
 
-// TestSteps: a bin without a value is a gap, and does not count in the mean. The last bin is shorter.
+// TestSteps: a bin without a value is a gap, and its time does not count. The last bin is shorter.
 func TestSteps(t *testing.T) {
 	x, y := 4.0, 1.0
 	l := steps("a", []*float64{&x, nil, &y}, 2, 5)
