@@ -369,26 +369,23 @@ func (r *request) decodeWaitUS() int64 {
 
 // measureLoads finds for how long the link of its replica loaded blocks from a tier while each request waited. A load
 // ends when its request enters a batch; the link runs one at a time.
-func (a *Analyzer) measureLoads() {
-	for n, requests := range a.byReplica(scheduledAt) {
-		d := a.topology.deploymentOf(int32(n))
-		if len(d.KVTiers) == 0 {
-			continue
+func (a *Analyzer) measureLoads(n int32, started []*request) {
+	d := a.topology.deploymentOf(n)
+	if len(d.KVTiers) == 0 {
+		return
+	}
+	load, bytes := d.KVTiers[0].Load, float64(d.Computed.KVBlockBytes)/float64(max(1, d.Engine.BlockSize))
+	entered := newProgress(nil)
+	total := 0.0
+	for _, r := range started {
+		if r.loaded > 0 {
+			total += load.LatencyUS + float64(float64(r.loaded)*bytes/(1e3*max(1e-9, load.GBPerS)))
 		}
-		load, bytes := d.KVTiers[0].Load, float64(d.Computed.KVBlockBytes)/float64(max(1, d.Engine.BlockSize))
-		entered := newProgress(nil)
-		total := 0.0
-		sortByEntry(requests)
-		for _, r := range requests {
-			if r.loaded > 0 {
-				total += load.LatencyUS + float64(float64(r.loaded)*bytes/(1e3*max(1e-9, load.GBPerS)))
-			}
-			entered.at, entered.tokens = append(entered.at, r.times.scheduled), append(entered.tokens, total)
-		}
-		for _, r := range requests {
-			wait := float64(r.times.scheduled - r.times.enqueued)
-			r.evidence.tierUS = int64(min(wait, entered.last(r.times.scheduled)-entered.last(r.times.enqueued)))
-		}
+		entered.at, entered.tokens = append(entered.at, r.times.scheduled), append(entered.tokens, total)
+	}
+	for _, r := range started {
+		wait := float64(r.times.scheduled - r.times.enqueued)
+		r.evidence.tierUS = int64(min(wait, entered.last(r.times.scheduled)-entered.last(r.times.enqueued)))
 	}
 }
 

@@ -124,11 +124,39 @@ func (a *Analyzer) priority(r *request) float64 {
 	return a.classes[a.names.list[r.labels.class]].Priority
 }
 
-// byReplica are the requests of each replica that have that time.
-func (a *Analyzer) byReplica(at func(*times) stream.Micros) [][]*request {
+// measureReplicas finds what happened at each replica: what requests waited behind, and what slowed them down. It
+// takes the replicas one after the other, so that the requests of one stay in the cache of the processor.
+func (a *Analyzer) measureReplicas() {
+	var events occupancyEvents
+	var queued, started []*request
+	a.stats.prefillRates = make([]float64, len(a.topology.replicas))
+	for i, requests := range a.byReplica() {
+		n := int32(i)
+		queued, started = queued[:0], started[:0]
+		for _, r := range requests {
+			if r.times.enqueued != never {
+				queued = append(queued, r)
+			}
+			if r.times.scheduled != never {
+				started = append(started, r)
+			}
+		}
+		a.measureOccupancy(n, queued, &events)
+		prefills := newProgress(queued)
+		a.measurePrompts(queued, &prefills)
+		a.measureInterference(n, queued, &prefills)
+		a.measureOvertaking(queued)
+		sortByEntry(started)
+		a.measureAhead(queued, started)
+		a.measureLoads(n, started)
+	}
+}
+
+// byReplica are the requests that were sent to each replica.
+func (a *Analyzer) byReplica() [][]*request {
 	counts := make([]int, len(a.topology.replicas))
 	for _, r := range a.requests {
-		if r.replica != missing && at(&r.times) != never {
+		if r.replica != missing {
 			counts[r.replica]++
 		}
 	}
@@ -137,21 +165,19 @@ func (a *Analyzer) byReplica(at func(*times) stream.Micros) [][]*request {
 		all[n] = make([]*request, 0, count)
 	}
 	for _, r := range a.requests {
-		if r.replica != missing && at(&r.times) != never {
+		if r.replica != missing {
 			all[r.replica] = append(all[r.replica], r)
 		}
 	}
 	return all
 }
 
-// measureAhead finds for each request the work that its replica started while it waited.
-func (a *Analyzer) measureAhead(heavyTenant int32) {
-	enqueued := a.byReplica(func(t *times) stream.Micros { return t.enqueued })
-	for n, started := range a.byReplica(scheduledAt) {
-		sums := newStartedWork(started, a.stats.ranks, heavyTenant)
-		for _, r := range enqueued[n] {
-			sums.measure(r)
-		}
+// measureAhead finds for each request in the queue of a replica the work that started while it waited. Started requests
+// are in the order in which they entered a batch.
+func (a *Analyzer) measureAhead(queued, started []*request) {
+	sums := newStartedWork(started, a.stats.ranks, a.stats.heavyTenant)
+	for _, r := range queued {
+		sums.measure(r)
 	}
 }
 
@@ -186,11 +212,7 @@ func sortByEntry(all []*request) {
 	slices.SortFunc(all, func(x, y *request) int { return cmp.Compare(x.times.scheduled, y.times.scheduled) })
 }
 
-// scheduledAt is when a request entered a batch.
-func scheduledAt(t *times) stream.Micros { return t.scheduled }
-
 func newStartedWork(started []*request, ranks map[int32]int, heavyTenant int32) *startedWork {
-	sortByEntry(started)
 	w := &startedWork{heavyTenant: heavyTenant, ranks: ranks, work: make([]tokensAhead, 1, len(started)+1),
 		prompts: make([]int64, 1, len(started)+1), lower: make([][]int64, len(ranks))}
 	for rank := range w.lower {

@@ -150,13 +150,12 @@ func TestQueuesEqualPlainCount(t *testing.T) {
 func TestWorkAheadEqualsPlainSum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := drawRun(t)
-		a.stats.heavyTenant = a.heavyTenant()
+		heavy := a.names.number("a")
+		a.stats.heavyTenant = heavy
 		a.derive()
 		a.computeStats()
 		a.measureRecomputed()
-		heavy := a.names.number("a")
-		a.derive()
-		a.measureAhead(heavy)
+		a.measureReplicas()
 		for i, r := range a.requests {
 			var want tokensAhead
 			interfering, until := int64(0), r.times.firstToken

@@ -48,18 +48,6 @@ const (
 	speedSamples  = 6          // requests with similar company that show how fast a replica is
 )
 
-// measureEvidence fills in the evidence of all requests.
-func (a *Analyzer) measureEvidence() {
-	a.stats.prefillRates = make([]float64, len(a.topology.replicas))
-	for n, requests := range a.byReplica(func(t *times) stream.Micros { return t.enqueued }) {
-		all := newProgress(requests)
-		a.measurePrompts(requests, &all)
-		a.measureInterference(n, requests, &all)
-		a.measureOvertaking(requests)
-	}
-	a.measurePeaks()
-}
-
 // isLong reports whether the prompt of r, as far as it was computed, is long for this run.
 func (a *Analyzer) isLong(r *request) bool {
 	return int64(r.tokens.input-r.tokens.cached) >= max(minLongPrompt, longPromptFactor*a.stats.medianInput)

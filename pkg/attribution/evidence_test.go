@@ -16,7 +16,7 @@ func TestEvidenceEqualsPlainSums(t *testing.T) {
 		a.stats.heavyTenant = a.heavyTenant()
 		a.derive()
 		a.computeStats()
-		a.measureEvidence()
+		a.measureReplicas()
 		for i, r := range a.requests {
 			if r.times.enqueued == never || r.replica == missing {
 				continue

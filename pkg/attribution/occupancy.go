@@ -39,42 +39,44 @@ const (
 // those of the replica.
 const eventBits = 3
 
-// measureOccupancy finds the occupancy for each request.
-func (a *Analyzer) measureOccupancy() {
-	var byKind [eventKinds][]stat.Keyed
-	var events, scratch []stat.Keyed
-	for n, requests := range a.byReplica(func(t *times) stream.Micros { return t.enqueued }) {
-		for kind := range byKind {
-			byKind[kind] = byKind[kind][:0]
-		}
-		for i, r := range requests {
-			t := &r.times
-			add := func(at stream.Micros, kind eventKind) {
-				tag := uint32(i)<<eventBits | uint32(kind)
-				byKind[kind] = append(byKind[kind], stat.Keyed{Key: uint64(at), Tag: tag})
-			}
-			if t.leftQueue() > t.enqueued {
-				add(t.enqueued, waitBegins)
-				add(t.leftQueue(), waitEnds)
-			}
-			if t.scheduled == never {
-				continue
-			}
-			add(t.scheduled, batchEntered)
-			if t.firstToken != never && t.ended > t.firstToken {
-				add(t.firstToken, firstToken)
-			}
-			if t.ended != never {
-				add(t.ended, requestEnds)
-			}
-		}
-		events = events[:0]
-		for _, some := range byKind { // equal times keep this order: by kind, then by request
-			events = append(events, some...)
-		}
-		scratch = slices.Grow(scratch[:0], len(events))[:len(events)]
-		a.replayOccupancy(int32(n), requests, stat.SortKeyed(events, scratch))
+// occupancyEvents are buffers for the events of one replica.
+type occupancyEvents struct {
+	byKind          [eventKinds][]stat.Keyed
+	sorted, scratch []stat.Keyed
+}
+
+// measureOccupancy finds the occupancy for each request that joined the queue of replica n.
+func (a *Analyzer) measureOccupancy(n int32, queued []*request, e *occupancyEvents) {
+	for kind := range e.byKind {
+		e.byKind[kind] = e.byKind[kind][:0]
 	}
+	for i, r := range queued {
+		t := &r.times
+		add := func(at stream.Micros, kind eventKind) {
+			tag := uint32(i)<<eventBits | uint32(kind)
+			e.byKind[kind] = append(e.byKind[kind], stat.Keyed{Key: uint64(at), Tag: tag})
+		}
+		if t.leftQueue() > t.enqueued {
+			add(t.enqueued, waitBegins)
+			add(t.leftQueue(), waitEnds)
+		}
+		if t.scheduled == never {
+			continue
+		}
+		add(t.scheduled, batchEntered)
+		if t.firstToken != never && t.ended > t.firstToken {
+			add(t.firstToken, firstToken)
+		}
+		if t.ended != never {
+			add(t.ended, requestEnds)
+		}
+	}
+	e.sorted = e.sorted[:0]
+	for _, some := range e.byKind { // equal times keep this order: by kind, then by request
+		e.sorted = append(e.sorted, some...)
+	}
+	e.scratch = slices.Grow(e.scratch[:0], len(e.sorted))[:len(e.sorted)]
+	a.replayOccupancy(n, queued, stat.SortKeyed(e.sorted, e.scratch))
 }
 
 // replayOccupancy replays the events of one replica, whose keys are times.

@@ -31,7 +31,8 @@ func TestOccupancyEqualsSampling(t *testing.T) {
 			a.Outcome(&o, false)
 		}
 		a.derive()
-		a.measureOccupancy()
+		a.computeStats()
+		a.measureReplicas()
 		for i, r := range a.requests {
 			running, kvShare := sampleOccupancy(a, r, r.times.enqueued, r.times.leftQueue())
 			c := &r.contention

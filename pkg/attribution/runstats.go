@@ -37,7 +37,6 @@ type runStats struct {
 func (a *Analyzer) computeStats() {
 	s := &a.stats
 	s.ranks = a.priorityRanks()
-	s.othersLose = a.othersLose()
 	own, all := 0.0, 0.0
 	for _, r := range a.requests {
 		tokens := float64(r.tokens.input - r.tokens.cached)

@@ -38,7 +38,7 @@ func (a *Analyzer) measureSteps() {
 
 // measureInterference finds for the requests of a replica how many prompt tokens of others it computed while they
 // decoded, by the progress of all prefills, and runStats.prefillRates.
-func (a *Analyzer) measureInterference(n int, requests []*request, all *progress) {
+func (a *Analyzer) measureInterference(n int32, requests []*request, all *progress) {
 	var prefills span
 	tokens := 0.0
 	for _, r := range requests {

@@ -125,7 +125,8 @@ func TestWaitsForLoadsFromATier(t *testing.T) {
 		a.Outcome(&o, false)
 	}
 	a.derive()
-	a.measureLoads()
+	a.computeStats()
+	a.measureReplicas()
 	for i, want := range []int64{1_000_000, 2_000_000, 0} {
 		if got := a.requests[i].evidence.tierUS; got != want || slowTier.holds(a, a.requests[i]) != (want > 0) {
 			t.Errorf("%s: %d µs of loads, want %d", a.requests[i].id, got, want)
