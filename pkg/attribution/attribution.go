@@ -77,15 +77,17 @@ type Analyzer struct {
 	stats      runStats
 	sessions   sessionSums
 	fleet      fleet
+	// lossBySource divides the loss of requests where the loss is fitness.
+	lossBySource map[*request][]sourceShare
 	// timedOut are the requests of which the last attempt timed out and is repeated.
 	timedOut map[string]bool
 }
 
 // New returns an Analyzer for the run with this header.
 func New(h *stream.Header) *Analyzer {
-	a := &Analyzer{classes: map[string]stream.SLOClass{}, names: nameTable{numbers: map[string]int32{}},
-		timedOut: map[string]bool{}, pending: map[string]int32{}, exact: map[string]*Exact{},
-		admissions: map[string]int64{}, topology: newTopology(h)}
+	a := &Analyzer{classes: map[string]stream.SLOClass{}, names: newNameTable(),
+		timedOut: map[string]bool{}, lossBySource: map[*request][]sourceShare{}, pending: map[string]int32{},
+		exact: map[string]*Exact{}, admissions: map[string]int64{}, topology: newTopology(h)}
 	config := &proposal{Analyzer: a}
 	a.queueWeight = config.number("policies.routing.params." + queueScorer)
 	a.prefixesUnweighted = a.topology.policy("routing") == "dynamo-kv" && config.config(overlapCredit) != nil &&
@@ -130,11 +132,13 @@ const missing int32 = -1
 // never marks a time that did not come.
 const never = stream.Never
 
-// nameTable numbers tenants, classes, rules and reasons in order of appearance.
+// nameTable numbers tenants, classes, rules and reasons in order of appearance. The number of "" is 0.
 type nameTable struct {
 	numbers map[string]int32
 	list    []string
 }
+
+func newNameTable() nameTable { return nameTable{map[string]int32{"": 0}, []string{""}} }
 
 func (n *nameTable) number(name string) int32 {
 	i, ok := n.numbers[name]

@@ -37,9 +37,12 @@ var slowReplica = Condition{Name: "slow_replica", Component: engineComponent, ra
 		if r.replica == missing || r.times.scheduled == never {
 			return false
 		}
-		e, s := &r.evidence, &a.stats.speeds
-		e.slowReplica, e.slower, e.slowConfigured = r.replica, s.slower[r.replica], s.configured[r.replica]
-		return e.slower >= slowFactor || a.slowByFailure(r) || a.tookShare(r)
+		if s := &a.stats.speeds; s.slower[r.replica] >= slowFactor {
+			e := r.evidence.except()
+			e.slowReplica, e.slower, e.slowConfigured = r.replica, s.slower[r.replica], s.configured[r.replica]
+			return true
+		}
+		return a.slowByFailure(r) || a.tookShare(r)
 	},
 	value: (*Analyzer).slowUnit, valueName: (*Analyzer).slowUnitName}
 
@@ -48,10 +51,11 @@ const minLostCapacity = 0.15
 
 // tookShare reports whether r waited, or was slow, at a replica that had to take the share of a slow one.
 func (a *Analyzer) tookShare(r *request) bool {
-	e, s, model := &r.evidence, &a.stats.speeds, a.topology.deploymentOf(r.replica).Model
+	s, model := &a.stats.speeds, a.topology.deploymentOf(r.replica).Model
 	if s.lostCapacity[model] < minLostCapacity || !r.allReplicasFull() {
 		return false
 	}
+	e := r.evidence.except()
 	e.slowReplica = s.slowest[model]
 	e.slower, e.slowConfigured = s.slower[e.slowReplica], s.configured[e.slowReplica]
 	return true
@@ -59,7 +63,7 @@ func (a *Analyzer) tookShare(r *request) bool {
 
 // slowByFailure reports whether a failure made r take at least slowFactor times as long at its replica.
 func (a *Analyzer) slowByFailure(r *request) bool {
-	id, e := a.topology.replicas[r.replica], &r.evidence
+	id := a.topology.replicas[r.replica]
 	for i := range a.episodes {
 		x := &a.episodes[i]
 		if x.Type != "replica_slow" || x.Deployment != id.deployment || x.Replica != id.index {
@@ -68,7 +72,8 @@ func (a *Analyzer) slowByFailure(r *request) bool {
 		us := min(x.EndUS, r.times.ended) - max(x.StartUS, r.times.enqueued)
 		lost := float64(float64(us) * x.Severity) // the share of the time of steps that was lost
 		if whole := float64(r.times.ended - r.times.enqueued); lost > 0 && whole >= slowFactor*(whole-lost) {
-			e.slower, e.slowConfigured, e.slowFailure, e.slowUS = 1/(1-x.Severity), false, true, int64(us)
+			e := r.evidence.except()
+			e.slowReplica, e.slower, e.slowFailure, e.slowUS = r.replica, 1/(1-x.Severity), true, int64(us)
 			return true
 		}
 	}

@@ -214,10 +214,13 @@ func (a *Analyzer) measureHeldBack() {
 			continue
 		}
 		flow := r.times.split()[PartFlow]
-		if us := flow - min(flow, a.topology.ControlPlane.RoutingLatencyUS); inPrefill[d.ID] >= forBlocks[d.ID] {
-			r.evidence.held.prefillUS = us
-		} else {
-			r.evidence.held.decodeUS = us
+		us := flow - min(flow, a.topology.ControlPlane.RoutingLatencyUS)
+		switch {
+		case us == 0:
+		case inPrefill[d.ID] >= forBlocks[d.ID]:
+			r.evidence.except().held.prefillUS = us
+		default:
+			r.evidence.except().held.decodeUS = us
 		}
 	}
 }
@@ -385,7 +388,10 @@ func (a *Analyzer) measureLoads(n int32, started []*request) {
 	}
 	for _, r := range started {
 		wait := float64(r.times.scheduled - r.times.enqueued)
-		r.evidence.tierUS = int64(min(wait, entered.last(r.times.scheduled)-entered.last(r.times.enqueued)))
+		us := int64(min(wait, entered.last(r.times.scheduled)-entered.last(r.times.enqueued)))
+		if us != 0 {
+			r.evidence.except().tierUS = us
+		}
 	}
 }
 

@@ -20,6 +20,8 @@ type contention struct {
 	underway int32
 	// resident and fewestResident are the same for all requests sent there that had not ended.
 	resident, fewestResident int32
+	// inBurst: it arrived in a burst of its tenant; see markBursts.
+	inBurst bool
 	// busySince is when the queue of its replica was last found empty before it, or by it.
 	busySince stream.Micros
 	occupancy
@@ -31,8 +33,6 @@ type contention struct {
 	interfering int64
 	// interferingRecomputed is how many of these tokens had been computed before.
 	interferingRecomputed int64
-	// inBurst: it arrived in a burst of its tenant; see markBursts.
-	inBurst bool
 }
 
 // tokensAhead is the work (see request.work) of the requests that entered a batch of the replica

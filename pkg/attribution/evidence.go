@@ -21,6 +21,11 @@ type evidence struct {
 	overtaken int64
 	// peak and wave are the rates of arrivals of the last peakUS and waveUS over that of the run.
 	peak, wave float64
+	*exceptional
+}
+
+// exceptional is evidence that most requests do not have: these share noException.
+type exceptional struct {
 	// held is the time in which backpressure held a request back, for want of prefill replicas or of room to decode.
 	held           struct{ prefillUS, decodeUS int64 }
 	slower         float64 // that of the slow replica, see speeds
@@ -38,6 +43,16 @@ type evidence struct {
 	// retryShare is that of retries after time-outs among the requests sent in the last 10 s.
 	retryShare float64
 	tierUS     int64 // see measureLoads
+}
+
+var noException exceptional
+
+// except returns what is exceptional about a request, to change it.
+func (e *evidence) except() *exceptional {
+	if e.exceptional == &noException {
+		e.exceptional = &exceptional{}
+	}
+	return e.exceptional
 }
 
 // Thresholds of evidence.

@@ -281,7 +281,7 @@ func (x *numberLoss) mark(n int) {
 		v := &r.verdict
 		v.met = false
 		v.loss += x.Lost * s.weight / sum
-		v.bySource = append(v.bySource, sourceShare{n, x.Lost * s.weight / sum})
+		x.lossBySource[r] = append(x.lossBySource[r], sourceShare{n, x.Lost * s.weight / sum})
 		v.excessMS = max(v.excessMS, s.excessMS)
 		if name, _, _ := strings.Cut(x.number, "."); name == "goodput" {
 			x.findMissed(r)
@@ -298,10 +298,10 @@ type sourceShare struct {
 }
 
 // sumSources adds up the loss of requests by source, the largest first.
-func (l *Loss) sumSources(requests []*request) (all []SourceLoss) {
+func (a *Analyzer) sumSources(l *Loss, requests []*request) (all []SourceLoss) {
 	lost := make([]SourceLoss, len(l.Sources))
 	for _, r := range requests {
-		for _, s := range r.verdict.bySource {
+		for _, s := range a.lossBySource[r] {
 			lost[s.source].Lost += s.lost
 			lost[s.source].Requests++
 		}

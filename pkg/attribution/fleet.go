@@ -108,15 +108,16 @@ func (a *Analyzer) measureFleet() {
 	a.startFleet()
 	for _, r := range sent {
 		f.until(r.sent())
-		r.evidence.fleet = f.count(byDeployment[a.deploymentID(r)])
-		r.evidence.warming = r.replica != missing && f.states[r.replica] == stream.ReplicaWarming
+		e := r.evidence.except()
+		e.fleet = f.count(byDeployment[a.deploymentID(r)])
+		e.warming = r.replica != missing && f.states[r.replica] == stream.ReplicaWarming
 	}
 	slices.SortStableFunc(requests, func(x, y *request) int { return cmp.Compare(x.times.arrival, y.times.arrival) })
 	a.startFleet()
 	for _, r := range requests {
 		f.until(r.times.arrival)
 		n := f.count(byDeployment[a.deploymentID(r)])
-		r.evidence.noneServed = n.serving == 0 && n.down == 0 && a.deploymentFor(r).scales()
+		r.evidence.except().noneServed = n.serving == 0 && n.down == 0 && a.deploymentFor(r).scales()
 	}
 	a.findLater(sent, byDeployment)
 	a.findRemoved()
@@ -160,13 +161,14 @@ func (a *Analyzer) findLater(requests []*request, byDeployment map[string][]int3
 		levels[id] = append(levels[id], level{f.changes[i].at, f.count(byDeployment[id]).serving})
 	}
 	for _, r := range requests {
-		r.evidence.servedBefore = r.evidence.fleet.serving
+		e := r.evidence.except()
+		e.servedBefore = e.fleet.serving
 		for i, l := range levels[a.deploymentID(r)] {
 			if l.at > r.sent() {
 				break
 			}
 			if all := levels[a.deploymentID(r)]; i+1 == len(all) || all[i+1].at > r.sent()-recentUS {
-				r.evidence.servedBefore = max(r.evidence.servedBefore, l.serving)
+				e.servedBefore = max(e.servedBefore, l.serving)
 			}
 		}
 	}
@@ -177,7 +179,8 @@ func (a *Analyzer) findLater(requests []*request, byDeployment map[string][]int3
 			most[id] = max(most[id], levels[id][n-1].serving)
 			levels[id] = levels[id][:n-1]
 		}
-		r.evidence.fleet.later = max(most[id], r.evidence.fleet.serving)
+		e := r.evidence.except()
+		e.fleet.later = max(most[id], e.fleet.serving)
 	}
 }
 
@@ -190,7 +193,7 @@ func (a *Analyzer) findRemoved() {
 	for _, r := range a.requests {
 		reason := a.names.list[r.labels.reason]
 		if reason == stream.ReasonReplicaLost || reason == stream.ReasonNoReplica || r.redirects > 0 {
-			r.evidence.lostReplica = true
+			r.evidence.except().lostReplica = true
 			lost = append(lost, r)
 		}
 	}
@@ -200,7 +203,7 @@ func (a *Analyzer) findRemoved() {
 		f.until(r.times.ended)
 		drained := r.replica != missing && r.redirects == 0 &&
 			(f.states[r.replica] == stream.ReplicaDraining || f.states[r.replica] == stream.ReplicaGone)
-		r.evidence.removedReplica = drained || !anyFailed
+		r.evidence.except().removedReplica = drained || !anyFailed
 	}
 }
 
@@ -222,7 +225,7 @@ func (a *Analyzer) measureRetries() {
 				retries--
 			}
 		}
-		r.evidence.retryShare = float64(retries) / float64(i+1-first)
+		r.evidence.except().retryShare = float64(retries) / float64(i+1-first)
 	}
 }
 

@@ -152,3 +152,25 @@ func TestSlowReplicaByAFitToItsPeers(t *testing.T) {
 		}
 	}
 }
+
+// What is exceptional about one request is not said of another: one was preempted and lost its replica, the other one
+// was sent before.
+func TestExceptionsOfOneRequest(t *testing.T) {
+	a := New(header(2))
+	calm, lost := served("calm", 0, 0, 0), served("lost", 1, 10, 0)
+	lost.Preemptions, lost.SlotWaitUS, lost.Redirects = 2, 1000, 1
+	state(a, 5, 1, stream.ReplicaFailed)
+	a.Outcome(&calm, false)
+	a.Outcome(&lost, false)
+	a.Find()
+	if r := a.requests[1]; r.preemptions != 2 || r.stopped.slots != 1000 || !r.evidence.lostReplica ||
+		r.evidence.fleet.down != 1 {
+		t.Errorf("lost: %+v, %+v", r.incidents, r.evidence.exceptional)
+	}
+	if r := a.requests[0]; *r.incidents != (incidents{}) || r.evidence.lostReplica || r.evidence.fleet.down != 0 {
+		t.Errorf("calm: %+v, %+v", r.incidents, r.evidence.exceptional)
+	}
+	if noIncidents != (incidents{}) || noException != (exceptional{}) {
+		t.Errorf("shared by all others: %+v, %+v", noIncidents, noException)
+	}
+}

@@ -100,7 +100,7 @@ func (a *Analyzer) findPatterns(l *Loss) (found []Pattern) {
 				break
 			}
 			left = a.explain(&p, left)
-			p.Sources = l.sumSources(p.losing)
+			p.Sources = a.sumSources(l, p.losing)
 			found = append(found, p)
 		}
 	}

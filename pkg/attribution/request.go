@@ -15,16 +15,32 @@ type request struct {
 	tokens       tokenCounts
 	labels       labels
 	// replica is the number of the replica that it was sent to.
-	replica             int32
+	replica int32
+	// excluded, judged and met begin the verdict.
+	excluded, judged, met bool
+	routing               routing
+	*incidents
+	*derived // nil until all records are read
+}
+
+// incidents are what most requests do not have: these share noIncidents.
+type incidents struct {
 	preemptions, delays int32
 	redirects, loaded   int32 // loaded are prompt tokens from tiers
 	afterTimeout        bool  // it repeats an attempt that timed out
 	stopped             stopped
-	routing             routing
 	admission           admission
-	// excluded, judged and met begin the verdict.
-	excluded, judged, met bool
-	*derived              // nil until all records are read
+}
+
+var noIncidents incidents
+
+// setIncidents replaces the incidents of a request.
+func (r *request) setIncidents(x incidents) {
+	if x == noIncidents {
+		r.incidents = &noIncidents
+		return
+	}
+	r.incidents = &x
 }
 
 // derived is what the Analyzer finds about a request after the last record.
@@ -46,6 +62,7 @@ func (a *Analyzer) derive() {
 		}
 		r.derived, spare = &spare[0], spare[1:]
 		r.verdict = verdict{excluded: r.excluded, judged: r.judged, met: r.met, pattern: -1}
+		r.evidence.exceptional = &noException
 	}
 }
 
@@ -81,9 +98,9 @@ type routing struct {
 	chosen, nextBest ReplicaView
 	flipWeight       float64   // see Analyzer.flipWeight
 	cacheAgeUS       int64     // see Analyzer.cacheAgeUS
-	current          bool      // queues are reported at once
 	rule, reason     int32     // in Analyzer.names
 	estimate         *Estimate // nil where there is none
+	current          bool      // queues are reported at once
 }
 
 // hindsightMS is the estimated regret, 0 without an estimate.
@@ -98,7 +115,7 @@ func (g *routing) hindsightMS() float64 {
 type admission struct {
 	id       string
 	rejected bool
-	// rule is the path of the rule that decided; of a request that was delayed and then
+	// rule is the path of the rule that decided, in Analyzer.names; of a request that was delayed and then
 	// admitted, the rule that delayed it.
 	rule int32
 }
@@ -110,15 +127,12 @@ type verdict struct {
 	judged   bool // it could have lost something
 	met      bool // it met all targets
 	missed   targetSet
-	loss     float64 // its part of Loss.Total; 0: it lost nothing
-	// bySource divides loss where the loss is fitness.
-	bySource []sourceShare
 	// dominant is the part of its time with the largest excess over that of met requests.
 	dominant Part
-	// conditions are those that it matches, pattern the index of the pattern that explains it, -1 for none.
-	conditions conditionSet
-	metWithout conditionSet // those without the time of which it would have met its targets
-	pattern    int8
+	pattern  int8    // the index of the pattern that explains it, -1 for none
+	loss     float64 // its part of Loss.Total; 0: it lost nothing
+	// conditions are those that it matches, metWithout those without the time of which it would have met its targets.
+	conditions, metWithout conditionSet
 	// excessMS is how far it was above the target that it missed most; see Loss.ExcessMS.
 	excessMS float64
 }
@@ -139,13 +153,15 @@ func (a *Analyzer) Decision(d *stream.Decision) {
 func (a *Analyzer) admissionDecision(d *stream.Decision) {
 	r := a.request(d.Request)
 	rule := a.names.number(d.Rule)
-	if d.Verdict == verdictAdmit && r.delays > 0 {
-		rule = r.admission.rule
+	x := *r.incidents
+	if d.Verdict == verdictAdmit && x.delays > 0 {
+		rule = x.admission.rule
 	}
 	if d.Verdict == verdictDelay {
-		r.delays++
+		x.delays++
 	}
-	r.admission = admission{d.ID, d.Verdict == verdictReject, rule}
+	x.admission = admission{d.ID, d.Verdict == verdictReject, rule}
+	r.setIncidents(x)
 	a.admissions[d.Verdict]++
 }
 
@@ -211,11 +227,9 @@ func (a *Analyzer) request(id string) *request {
 	}
 	r := &a.spare[0]
 	a.spare = a.spare[1:]
-	none := a.names.number("")
-	*r = request{id: strings.Clone(id), replica: missing,
+	*r = request{id: strings.Clone(id), replica: missing, incidents: &noIncidents,
 		times: times{never, never, never, never, never, never, never, 0, 0, 0, nil}}
 	r.routing.chosen.Replica, r.routing.nextBest.Replica = missing, missing
-	r.routing.rule, r.routing.reason, r.admission.rule = none, none, none
 	a.pending[r.id] = int32(len(a.requests))
 	a.requests = append(a.requests, r)
 	return r
@@ -275,16 +289,17 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 		n.number(o.Reason)}
 	r.replica = a.topology.number(o.Deployment, o.Replica)
 	r.times.outputUS = a.topology.deploymentOf(r.replica).outputUS(0)
-	r.preemptions, r.delays = int32(o.Preemptions), int32(o.Delays)
-	r.redirects, r.afterTimeout = int32(o.Redirects), o.RetryOf != "" && a.timedOut[o.RetryOf]
+	x := incidents{preemptions: int32(o.Preemptions), delays: int32(o.Delays), redirects: int32(o.Redirects),
+		afterTimeout: o.RetryOf != "" && a.timedOut[o.RetryOf], admission: r.admission,
+		stopped: stopped{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS}}
 	if o.Retried {
 		a.timedOut[strings.Clone(cmp.Or(o.RetryOf, o.ID))] = o.State == stream.StateTimedOut
 	}
-	if r.loaded = 0; o.LoadedTokens != nil {
-		r.loaded = int32(o.LoadedTokens.CPU)
+	if o.LoadedTokens != nil {
+		x.loaded = int32(o.LoadedTokens.CPU)
 	}
-	r.stopped = stopped{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS}
-	a.stats.hasStops = a.stats.hasStops || r.stopped != stopped{}
+	r.setIncidents(x)
+	a.stats.hasStops = a.stats.hasStops || x.stopped != stopped{}
 	if !excluded {
 		a.sessionCall(o, r)
 	}

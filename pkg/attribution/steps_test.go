@@ -273,7 +273,8 @@ func TestRoomToDecodeInAFullBatch(t *testing.T) {
 		o := served("r", 0, 0, 0)
 		a.Outcome(&o, false)
 		a.derive()
-		a.requests[0].stopped.slots, a.requests[0].verdict.missed = 1000, missed
+		a.requests[0].setIncidents(incidents{stopped: stopped{slots: 1000}})
+		a.requests[0].verdict.missed = missed
 		x := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}
 		if got := x.moreRoomToDecode(); len(got) == 0 || got[0].Path != want {
 			t.Errorf("missed %b: %v, want %s", missed, got, want)
