@@ -22,6 +22,8 @@ type Config struct {
 	Policies     policy.Bundle `yaml:"policies" json:"policies"`
 	// Failures are those of replicas, nil if there are none.
 	Failures *Failures `yaml:"failures" json:"failures,omitempty"`
+	// Energy makes the metrics have energy; nil does not.
+	Energy *Energy `yaml:"energy" json:"energy,omitempty"`
 }
 
 // Deployment is a group of identical replicas of one model.
@@ -151,6 +153,8 @@ type Computed struct {
 	Roofline *latency.Replica `json:"roofline,omitempty"`
 	// Operators is the input of the operators model.
 	Operators *latency.Operators `json:"operators,omitempty"`
+	// Power is absent without energy, and if it is unknown.
+	Power *ReplicaPower `json:"power,omitempty"`
 }
 
 // UsableBlocks returns how many KV blocks requests can hold in each engine core of a replica: all but

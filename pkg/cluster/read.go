@@ -173,7 +173,7 @@ func (c *Config) complete(s *source, o Options) error {
 		}
 		return err
 	}
-	r := &resolver{s, o.Hardware, catalog, o.Warn}
+	r := &resolver{s, o.Hardware, catalog, o.Warn, c.Energy != nil}
 	for i := range c.Deployments {
 		if err := c.Deployments[i].eachPool(deploymentPath(i), r.deployment); err != nil {
 			return err
@@ -265,7 +265,7 @@ func (d *Deployment) restore(at string, errorf strictyaml.Errorf) error {
 	if k.KVBlocks < minBlocks || k.KVBlocks > most {
 		return errorf(at+".computed.kv_blocks", "must be between %d and %d, is %d", minBlocks, most, k.KVBlocks)
 	}
-	if err := checkGroups(k, at+".computed", errorf); err != nil {
+	if err := cmp.Or(checkGroups(k, at+".computed", errorf), k.restorePower(at+".computed", errorf)); err != nil {
 		return err
 	}
 	if _, err := d.LatencyModel(); err != nil {

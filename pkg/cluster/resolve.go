@@ -19,6 +19,7 @@ type resolver struct {
 	hardware []string // the user's own files
 	catalog  *hardware.Catalog
 	warn     func(string)
+	energy   bool
 }
 
 // deployment resolves d, the deployment at path at.
@@ -69,6 +70,7 @@ func (c *resolver) deployment(d *Deployment, at string) error {
 	if err := c.latency(d, at, arch, gpu); err != nil {
 		return err
 	}
+	c.power(d, arch, gpu)
 	c.warnIneffective(d, arch)
 	d.finalizeDerived()
 	return nil

@@ -38,7 +38,7 @@ func (c *Config) validate(errorf strictyaml.Errorf) error {
 			return errorf(path+".replicas", "all deployments together can have at most %d replicas", maxReplicas)
 		}
 	}
-	return c.ControlPlane.validate(errorf)
+	return cmp.Or(c.ControlPlane.validate(errorf), c.Energy.validate(errorf))
 }
 
 const (

@@ -41,7 +41,7 @@ func (d *Document) otherMetrics() *texttab.Table {
 		{"prompt tokens loaded from cpu", "kv.tiers.cpu.hit_ratio"},
 		{"KV wait after prefill mean, ms", "pd.kv_wait.mean"},
 		{"preemptions", "kv.preemptions"}, {"KV blocks in use", "kv.util_mean"}, {"fairness, Jain", "fairness.jain"},
-		{"GPU seconds", "cost.gpu_s"},
+		{"GPU seconds", "cost.gpu_s"}, {"energy, J/output token", "energy.j_per_output_token"},
 	} {
 		isZero := func(x *float64) bool { return x == nil || *x == 0 }
 		if m := d.Metrics.at(of.path); !isZero(m.A) || !isZero(m.B) {

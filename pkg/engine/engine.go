@@ -53,6 +53,8 @@ type Config struct {
 	IdleVictimSkipsNext bool
 	// Offload is the tier below the cache or the connection to other replicas, nil if there is neither.
 	Offload *OffloadConfig
+	// Intensity says how compute-bound steps are, for ComputeUS of Stats; nil leaves it out.
+	Intensity *latency.Intensity
 	// KeepGaps records every inter-token gap in the results, not only the longest.
 	KeepGaps bool
 	// KeepBatches lists the requests of each batch in its Step, which costs time for each of them.
@@ -312,6 +314,8 @@ type Stats struct {
 	// BlockUS is the integral of used blocks over time, exact up to 2^53, which is years of a large
 	// cache.
 	BlockUS float64
+	// ComputeUS is the sum over steps of their times, each times its Intensity; 0 without one.
+	ComputeUS float64
 }
 
 // New returns an idle replica.

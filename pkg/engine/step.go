@@ -145,6 +145,9 @@ func (e *Engine) account(now des.Time) {
 	d := now - e.current.Start
 	e.stats.BusyUS += d
 	e.stats.BlockUS += float64(float64(d) * float64(e.used))
+	if e.cfg.Intensity != nil {
+		e.stats.ComputeUS += float64(float64(d) * e.cfg.Intensity.Of(e.current.Batch))
+	}
 }
 
 // remaining returns how many tokens q still has to compute. The last token that it generates is

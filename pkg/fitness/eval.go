@@ -115,6 +115,9 @@ var missingHints = []struct{ part, hint string }{
 	{"load.", "it exists only for whole runs with time between arrivals"},
 	{"cost.total", "neither policies.autoscale nor a deployment has a cost.per_gpu_hour"},
 	{"cost.", notInSelection},
+	{"energy.carbon_g", "the cluster's energy has no carbon_g_per_kwh"},
+	{"energy.", "the cluster has no energy: {}, the power of a GPU is unknown, or this is a selection " +
+		"(--where, --from, --to)"},
 	{"scale.", "the cluster has no policies.autoscale, or this is a selection (--where, --from, --to)"},
 	{"replicas[", notInSelection},
 	{"kv.", notInSelection},

@@ -97,6 +97,7 @@ func (r *Run) lookup(tree, path string) (x float64, absence metrics.Missing, ok 
 		absence = metrics.MissingIsUnknown
 	case branch == "sessions" && absence == metrics.MissingIsWorst && !r.has(tree, "sessions.offered"),
 		branch == "cost" && absence == metrics.MissingIsWorst && !r.has(tree, "cost.gpu_s"),
+		branch == "energy" && absence == metrics.MissingIsWorst && !r.has(tree, "energy.total_j"),
 		branch == "itl" && r.has(tree, "tpot.mean"):
 		absence = metrics.MissingIsUnknown
 	case absence == metrics.MissingIsUnknown && strings.Contains(path, "goodput.") && r.hasTargets(path):

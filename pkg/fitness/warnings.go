@@ -66,6 +66,7 @@ var cheapTerms = []struct{ part, why string }{
 	{"queue.", "it begins at the queue of the replica: admission delays and flow control before it do not count, " +
 		"but they do in ttft"},
 	{"cost.", "it falls if less is served"},
+	{"energy.", "it falls if less is served"},
 	{"prefix_hit_ratio", "it rises if requests without cached prefixes are not served"},
 }
 

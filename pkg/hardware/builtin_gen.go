@@ -137,6 +137,11 @@ func builtIn() *Catalog {
 				Link:         "nvlink",
 				LinkGBPerS:   450,
 				TDPW:         700,
+				Power: &Power{
+					IdleW:    116,
+					DecodeW:  463,
+					PrefillW: 690,
+				},
 				Efficiency: latency.Efficiency{
 					Compute:      0.69,
 					Attention:    0.6,
@@ -153,6 +158,7 @@ func builtIn() *Catalog {
 					"memory_gb_per_s": "ai-dynamo/aiconfigurator 095f58a, aic-core/src/aiconfigurator_core/systems/*.yaml",
 					"memory_gib":      "79.11 GiB as PyTorch shows it (github.com/vllm-project/vllm/issues/27508)",
 					"peak_tflops":     "NVIDIA H100 data sheet: 1979 and 3958 TFLOPS with sparsity in 16 and 8 bits, halved; the same in inference-sim/inference-sim hardware_config.json",
+					"power":           "decode_w and prefill_w: ML.ENERGY Benchmark v3.0 (ml-energy/leaderboard 0cd52dab, public/data/models/*__lm-arena-chat.json, vLLM 0.11.1, bf16), mean power of a GPU. With 8 sequences, whose steps the memory bounds: 486 W Llama-3.1-8B on 1, 441 Llama-3.1-70B on 4, 427 Qwen3-8B on 1, 538 and 425 Qwen3-32B on 1 and 2; decode_w is their mean, 463. The most of any is 690, Llama-3.1-8B with 256 sequences. idle_w: nvidia-smi with a process that has memory and 0 % use: 117, 112, 116 and 119 W on four (chaunceyjiang/fake-gpu, pkg/nvidia; 71 and 75 W without a process)",
 					"tdp_w":           "ai-dynamo/aiconfigurator 095f58a, aic-core/src/aiconfigurator_core/systems/*.yaml",
 				},
 			},
@@ -250,6 +256,11 @@ func builtIn() *Catalog {
 				Link:         "nvlink",
 				LinkGBPerS:   900,
 				TDPW:         1000,
+				Power: &Power{
+					IdleW:    194,
+					DecodeW:  748,
+					PrefillW: 976,
+				},
 				Efficiency: latency.Efficiency{
 					Compute:      0.58,
 					Attention:    0.6,
@@ -268,6 +279,7 @@ func builtIn() *Catalog {
 					"memory_gb_per_s": "ai-dynamo/aiconfigurator 095f58a, aic-core/src/aiconfigurator_core/systems/*.yaml",
 					"memory_gib":      "178.36 GiB as vLLM shows it (github.com/vllm-project/vllm/pull/21489)",
 					"peak_tflops":     "ai-dynamo/aiconfigurator 095f58a, aic-core/src/aiconfigurator_core/systems/*.yaml",
+					"power":           "decode_w and prefill_w as power-h100: with 8 sequences 639 W Llama-3.1-8B on 1, 849 Llama-3.1-70B on 2, 646 Qwen3-8B on 1, 860 Qwen3-32B on 1, mean 748; the most is 976, Qwen3-32B with 128. idle_w: nvidia-smi with vLLM's processes and 0 % use: 192 and 196 W (github.com/NVIDIA/TensorRT-LLM/issues/10278)",
 					"tdp_w":           "ai-dynamo/aiconfigurator 095f58a, aic-core/src/aiconfigurator_core/systems/*.yaml",
 				},
 			},
@@ -1297,6 +1309,8 @@ func builtIn() *Catalog {
 			"mi300x-link":            "Infinity Fabric: 7 links of 64 GB/s in each direction (emergentmind.com/topics/amd-mi300x-gpu)",
 			"pcie4":                  "PCIe 4.0 x16",
 			"pcie5":                  "PCIe 5.0 x16",
+			"power-b200":             "decode_w and prefill_w as power-h100: with 8 sequences 639 W Llama-3.1-8B on 1, 849 Llama-3.1-70B on 2, 646 Qwen3-8B on 1, 860 Qwen3-32B on 1, mean 748; the most is 976, Qwen3-32B with 128. idle_w: nvidia-smi with vLLM's processes and 0 % use: 192 and 196 W (github.com/NVIDIA/TensorRT-LLM/issues/10278)",
+			"power-h100":             "decode_w and prefill_w: ML.ENERGY Benchmark v3.0 (ml-energy/leaderboard 0cd52dab, public/data/models/*__lm-arena-chat.json, vLLM 0.11.1, bf16), mean power of a GPU. With 8 sequences, whose steps the memory bounds: 486 W Llama-3.1-8B on 1, 441 Llama-3.1-70B on 4, 427 Qwen3-8B on 1, 538 and 425 Qwen3-32B on 1 and 2; decode_w is their mean, 463. The most of any is 690, Llama-3.1-8B with 256 sequences. idle_w: nvidia-smi with a process that has memory and 0 % use: 117, 112, 116 and 119 W on four (chaunceyjiang/fake-gpu, pkg/nvidia; 71 and 75 W without a process)",
 			"quoted":                 "commonly quoted, in no data sheet that was found",
 			"roofline-h100":          "as roofline-kernels on the SXM GPU, but past and mixed: a server of 2023 (splitwise-sim 8f99e7dc). Its prompts hit its cache, so that a third of the steps have a chunk of some 15 tokens after 560 others: with mixed 0.6 Llama-2-7b's TPOT at 20 requests/s would be 74 % too long; past between 0.3 and 1 is as good. step_us and sequence_us of the H100-SXM are those of recordings of vLLM 0.15.1 (inference-sim/training c4f03409)",
 			"roofline-kernels":       "fitted on half of 416 steps of five models on 1 to 8 GPUs, computed from the kernels that aiconfigurator-core 0.12.0 measured on this GPU with vLLM and NCCL (pkg/latency, TestRooflineAgainstKernels -fit); attention, past and mixed as the defaults",

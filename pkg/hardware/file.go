@@ -99,7 +99,7 @@ func (c *Catalog) check(g *GPU, at string, errorf strictyaml.Errorf) error {
 		between("memory_gib", g.MemoryGiB, 0.001, 1e6),
 		between("memory_gb_per_s", g.MemoryGBPerS, 0.001, 1e9),
 		between("link_gb_per_s", g.LinkGBPerS, 0, 1e9),
-		between("tdp_w", g.TDPW, 0, 1e6),
+		between("tdp_w", g.TDPW, 0, maxPower),
 		between("efficiency.compute", e.Compute, 0.001, 1),
 		between("efficiency.attention", e.Attention, 0.001, 1),
 		between("efficiency.memory", e.Memory, 0.001, 1),
@@ -117,6 +117,11 @@ func (c *Catalog) check(g *GPU, at string, errorf strictyaml.Errorf) error {
 	if g.Link != "" && !slices.Contains(links, g.Link) {
 		return errorf(at+".link", "%v", registry.Unknown("link", g.Link, links))
 	}
+	if g.Power != nil {
+		if name, err := g.Power.Check(); err != nil {
+			return errorf(at+".power."+name, "%v", err)
+		}
+	}
 	for _, fact := range slices.Sorted(maps.Keys(g.Sources)) {
 		path := at + ".sources." + fact
 		if !slices.Contains(sourced, fact) {
@@ -133,7 +138,8 @@ func (c *Catalog) check(g *GPU, at string, errorf strictyaml.Errorf) error {
 
 var (
 	links   = []string{"nvlink", "pcie", "infinity-fabric"}
-	sourced = []string{"peak_tflops", "memory_gib", "memory_gb_per_s", "link_gb_per_s", "tdp_w", "efficiency"}
+	sourced = []string{"peak_tflops", "memory_gib", "memory_gb_per_s", "link_gb_per_s", "tdp_w", "power",
+		"efficiency"}
 )
 
 // addSets adds the coefficients of a file to the catalog.

@@ -1,6 +1,10 @@
 package hardware
 
-import "blis/pkg/latency"
+import (
+	"fmt"
+
+	"blis/pkg/latency"
+)
 
 // GPU has the facts of one kind of GPU.
 type GPU struct {
@@ -19,6 +23,8 @@ type GPU struct {
 	Link       string  `yaml:"link" json:"link,omitempty"`
 	LinkGBPerS float64 `yaml:"link_gb_per_s" json:"link_gb_per_s,omitempty"`
 	TDPW       float64 `yaml:"tdp_w" json:"tdp_w,omitempty"`
+	// Power is what it draws; nil if that is unknown.
+	Power *Power `yaml:"power" json:"power,omitempty"`
 	// Efficiency is the fraction of the peaks that a server reaches; the catalog's default where
 	// a file does not state it.
 	Efficiency latency.Efficiency `yaml:"efficiency" json:"efficiency"`
@@ -27,6 +33,34 @@ type GPU struct {
 	Sources map[string]string `yaml:"sources" json:"sources,omitempty"`
 	Notes   string            `yaml:"notes" json:"notes,omitempty"`
 }
+
+// Power is what a GPU draws, in W: with a model loaded and no step, in a step that the memory bounds, as one of a few
+// sequences that decode, and in a step that FLOPs bound, as one of a long prompt.
+type Power struct {
+	IdleW    float64 `yaml:"idle_w" json:"idle_w"`
+	DecodeW  float64 `yaml:"decode_w" json:"decode_w"`
+	PrefillW float64 `yaml:"prefill_w" json:"prefill_w"`
+}
+
+// Check returns an error about the first invalid number, and its name.
+func (p *Power) Check() (name string, err error) {
+	for _, x := range []struct {
+		name            string
+		value, at, most float64
+	}{
+		{"idle_w", p.IdleW, 0.001, maxPower}, {"decode_w", p.DecodeW, p.IdleW, maxPower},
+		{"prefill_w", p.PrefillW, p.DecodeW, maxPower},
+	} {
+		if !(x.value >= x.at && x.value <= x.most) {
+			return x.name, fmt.Errorf("must be between %g and %g, is %g: idle_w <= decode_w <= prefill_w", x.at, x.most,
+				x.value)
+		}
+	}
+	return "", nil
+}
+
+// maxPower is beyond that of any GPU, in W.
+const maxPower = 1e6
 
 // Peaks are by precision; 0 where the GPU has no units for it.
 type Peaks struct {

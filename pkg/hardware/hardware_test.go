@@ -48,6 +48,12 @@ func TestBuiltInGPUs(t *testing.T) {
 		if g.LinkGBPerS == 0 || g.TDPW == 0 || g.Name == "" || g.Link == "" {
 			t.Errorf("%s: facts are missing: %+v", g.ID, g)
 		}
+		if (g.Power != nil) != strings.Contains(g.Sources["power"], " ") {
+			t.Errorf("%s: power %+v, source %q", g.ID, g.Power, g.Sources["power"])
+		}
+		if w := g.Power; w != nil && (w.IdleW >= w.DecodeW || w.DecodeW >= w.PrefillW || w.PrefillW > g.TDPW) {
+			t.Errorf("%s: power %+v at a TDP of %g", g.ID, w, g.TDPW)
+		}
 		p := g.PeakTFLOPS
 		if p.FP8 != 0 && (p.FP8/p.BF16 < 1.99 || p.FP8/p.BF16 > 2.03) || p.FP4 != 0 && p.FP4/p.FP8 < 1.99 {
 			t.Errorf("%s: peaks %+v: half the width is at least twice as fast", g.ID, p)
@@ -175,6 +181,12 @@ func TestInvalidFiles(t *testing.T) {
 		{"gpus:", "gpus:\n  - {id: x1, peak_tflops: {bf16: 1}, memory_gib: 1, memory_gb_per_s: 1}",
 			`gpus[1].id: "X1" is the id of an earlier GPU`},
 		{"gpus:", "gpus:\n  -", "a.yaml:4:"},
+		{"memory_gib: 64", "memory_gib: 64\n    power: {idle_w: 50, decode_w: 300}",
+			"gpus[0].power.prefill_w is not in the file: must be between 300 and 1e+06, is 0: idle_w <= decode_w"},
+		{"memory_gib: 64", "memory_gib: 64\n    power: {idle_w: 50, decode_w: 49, prefill_w: 300}",
+			"a.yaml:8:35: gpus[0].power.decode_w: must be between 50 and 1e+06, is 49"},
+		{"memory_gib: 64", "memory_gib: 64\n    power: {decode_w: 49, prefill_w: 300}",
+			"gpus[0].power.idle_w is not in the file: must be between 0.001 and 1e+06, is 0"},
 	} {
 		dir := write(t, map[string]string{"a.yaml": strings.Replace(ownGPU, x.old, x.new, 1)})
 		_, err := Open(dir)
@@ -202,6 +214,8 @@ func TestBoundsOfFacts(t *testing.T) {
 		{"memory_gib: 64", "memory_gib: 1e6", "memory_gib: 1.1e6"},
 		{"memory_gib: 64", "memory_gib: 64\n    link_gb_per_s: 1e9", "memory_gib: 64\n    link_gb_per_s: 1.1e9"},
 		{"memory_gib: 64", "memory_gib: 64\n    tdp_w: 1e6", "memory_gib: 64\n    tdp_w: 1.1e6"},
+		{"memory_gib: 64", "memory_gib: 64\n    power: {idle_w: 0.001, decode_w: 0.001, prefill_w: 1e6}",
+			"memory_gib: 64\n    power: {idle_w: 0.001, decode_w: 0.001, prefill_w: 1.1e6}"},
 		{"bf16: 100", "bf16: 1e9", "bf16: 1.1e9"},
 		{"bf16: 100", "bf16: 100, fp8: 1e9", "bf16: 100, fp8: 1.1e9"},
 		{"memory: 0.5", "memory: 1", "memory: 1.01"},

@@ -32,6 +32,8 @@ var numbers = []struct{ path, name, unit string }{
 	{"duration_s", "duration", "s"},
 	{"cost.gpu_s", "GPU time", "s"}, {"cost.replica_s", "replica time", "s"},
 	{"cost.per_million_tokens", "GPU time per million tokens", "s"}, {"cost.total", "price", ""},
+	{"energy.total_j", "energy", "J"}, {"energy.j_per_output_token", "energy per output token", "J"},
+	{"energy.mean_w", "mean power", "W"}, {"energy.carbon_g", "CO2", "g"},
 }
 
 // numberRow is a row of the table of numbers.

@@ -87,8 +87,12 @@ func (x experts) duration(n float64) float64 {
 	if x.count == 0 {
 		return 0
 	}
-	activated := x.count - float64(x.count*power(x.missProbability, int64(math.Ceil(n))))
-	return rootSumSquare(float64(x.read*activated), float64(x.token*n))
+	return rootSumSquare(float64(x.read*x.activated(n)), float64(x.token*n))
+}
+
+// activated returns how many experts n tokens activate.
+func (x experts) activated(n float64) float64 {
+	return x.count - float64(x.count*power(x.missProbability, int64(math.Ceil(n))))
 }
 
 // attention holds the times to read a token's keys and values (as a chunk's prior context, in a
@@ -107,10 +111,7 @@ func newRoofline(c Coefficients) (Model, error) {
 	if c.Replica == nil {
 		return nil, errors.New("a roofline needs a model architecture and a GPU")
 	}
-	if err := c.Replica.Machine.check(); err != nil {
-		return nil, err
-	}
-	if err := checkWork(c.Replica.Work); err != nil {
+	if err := c.Replica.check(); err != nil {
 		return nil, err
 	}
 	m := compile(c.Replica.Work, c.Replica.Machine)
@@ -215,22 +216,29 @@ func (m *roofline) setCollectives(w model.Work, g Machine) {
 	m.tokenTransfer += float64(hops * vector(2))
 }
 
-func (m *roofline) Step(b Batch) des.Time {
+// group is the largest of the groups that a batch is divided into: its shares in the chunks and in the decode
+// sequences, its tokens and sequences, and the tokens of the groups that share experts.
+type group struct{ chunkShare, decodeShare, tokens, sequences, expertTokens float64 }
+
+func (m *roofline) largestGroup(b Batch) (g group) {
 	chunks := b.Chunks
 	if b.Prefill > 0 {
 		chunks = max(1, chunks)
 	}
-	// The shares of the largest group in the chunks and in the decode sequences.
-	chunkShare := 1 / min(m.groups, float64(max(1, chunks)))
-	decodeShare := 1 / min(m.groups, float64(max(1, b.Decode)))
-	tokens := float64(chunkShare*float64(b.Prefill)) + float64(decodeShare*float64(b.Decode))
-	sequences := float64(chunkShare*float64(chunks)) + float64(decodeShare*float64(b.Decode))
-	expertTokens := min(float64(tokens*m.ranks), float64(b.Prefill+b.Decode))
+	g.chunkShare = 1 / min(m.groups, float64(max(1, chunks)))
+	g.decodeShare = 1 / min(m.groups, float64(max(1, b.Decode)))
+	g.tokens = float64(g.chunkShare*float64(b.Prefill)) + float64(g.decodeShare*float64(b.Decode))
+	g.sequences = float64(g.chunkShare*float64(chunks)) + float64(g.decodeShare*float64(b.Decode))
+	g.expertTokens = min(float64(g.tokens*m.ranks), float64(b.Prefill+b.Decode))
+	return g
+}
 
-	us := m.dense.duration(tokens) + m.head.duration(sequences) + m.experts.duration(expertTokens)
-	us += float64(m.tokenTransfer*tokens) + float64(m.expertTransfer*expertTokens) + m.gpu
-	us += m.attention(b, chunkShare, decodeShare)
-	us = max(us, m.launch) + m.step + float64(m.sequence*sequences)
+func (m *roofline) Step(b Batch) des.Time {
+	g := m.largestGroup(b)
+	us := m.dense.duration(g.tokens) + m.head.duration(g.sequences) + m.experts.duration(g.expertTokens)
+	us += float64(m.tokenTransfer*g.tokens) + float64(m.expertTransfer*g.expertTokens) + m.gpu
+	us += m.attention(b, g.chunkShare, g.decodeShare)
+	us = max(us, m.launch) + m.step + float64(m.sequence*g.sequences)
 	return max(1, micros(us))
 }
 

@@ -30,6 +30,7 @@ type Accumulator struct {
 	shadow              Shadow
 	hasPrefixPrediction bool // Raw reports shadow even if all predictions were 0
 	isRecording         bool
+	energy              *energy // nil if it is not counted
 	sessions            sessions
 	regret              regret
 	prefillRegret       regret
@@ -99,6 +100,8 @@ type ReplicaTotals struct {
 	PerGPUHour float64
 	// Pool is the one of a disaggregated deployment that it belongs to.
 	Pool Pool
+	// Energy is nil if it is unknown or not counted.
+	Energy *EnergyTotals
 }
 
 // New returns an empty Accumulator. classes define the targets of requests; a class that

@@ -73,9 +73,11 @@ var paths = sync.OnceValue(func() (all []PathInfo) {
 func missingAt(path string, branch Missing) Missing {
 	switch lastName(path) {
 	case "ttft", "tpot", "itl", "e2e", "queue", "critical_path", "tool_wait", "tail_blowup", "preemption_rate",
-		"per_million_tokens", "per_million_tokens_within_slo", "total_per_million_tokens_within_slo":
+		"per_million_tokens", "per_million_tokens_within_slo", "total_per_million_tokens_within_slo",
+		"j_per_output_token":
 		return MissingIsWorst
-	case "sessions", "regret", "cost", "replicas", "shadow", "load", "bound", "goodput", "util_mean", "util_max",
+	case "sessions", "regret", "cost", "energy", "replicas", "shadow", "load", "bound", "goodput", "util_mean",
+		"util_max",
 		"tiers", "pd", "from_us", "until_us", "attainment", "fan_out_utilization", "steps", "iterations":
 		return MissingIsUnknown
 	}

@@ -183,6 +183,7 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 	if a.metByDeployment != nil {
 		r.Cost.Deployments = a.costs()
 	}
+	r.Energy = a.energyOfAll(all.completedOutput)
 	r.Failures = a.failures
 	if tokens := all.completedInput + all.completedOutput; tokens > 0 {
 		perToken := gpu / float64(tokens) // µs per token are s per million tokens

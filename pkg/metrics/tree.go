@@ -39,6 +39,8 @@ type Raw struct {
 	ITL      *Distribution `json:"itl,omitempty"`
 	Fairness *Fairness     `json:"fairness,omitempty"`
 	Cost     *Cost         `json:"cost,omitempty"`
+	// Energy is absent unless the cluster has energy, and if the power of a GPU is unknown.
+	Energy *Energy `json:"energy,omitempty"`
 	// Scale is absent if the number of replicas is constant.
 	Scale *Scale `json:"scale,omitempty"`
 	// Failures is absent if replicas do not fail.

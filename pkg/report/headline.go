@@ -23,6 +23,7 @@ var headline = section{name: "HEADLINE", write: func(w *writer) {
 	w.fitness()
 	w.line("requests: %s%s.", outcomes(&m.Requests), w.latencies())
 	w.idleReplicas()
+	w.energy()
 	if f != nil && f.Regret != nil && f.Regret.Decisions > 0 {
 		w.regret(f.Regret)
 	}
@@ -40,6 +41,24 @@ var headline = section{name: "HEADLINE", write: func(w *writer) {
 		}
 	}
 }}
+
+// energy writes that of the GPUs, if it is counted.
+func (w *writer) energy() {
+	e := w.Metrics.Energy
+	if e == nil {
+		return
+	}
+	parts := []string{number(e.TotalJ) + " J"}
+	for _, x := range []struct {
+		value *float64
+		unit  string
+	}{{e.MeanW, "W on average"}, {e.PerOutputToken, "J per output token"}, {e.CarbonG, "g CO2"}} {
+		if x.value != nil {
+			parts = append(parts, number(*x.value)+" "+x.unit)
+		}
+	}
+	w.line("energy: GPUs %s.", strings.Join(parts, ", "))
+}
 
 // regret writes the estimated regret of what the estimates rank reliably, as far as that was measured.
 func (w *writer) regret(g *attribution.Regret) {

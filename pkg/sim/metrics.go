@@ -118,7 +118,10 @@ func summary(s *simulation, p *plugins) (*metrics.Record, error) {
 			Preemptions: e.Preemptions, PeakQueue: int64(e.PeakWaiting), PeakBatch: int64(e.PeakRunning),
 			BlockUS: e.BlockUS, PeakBlocks: int64(e.PeakBlocks), Blocks: int64(r.engine.Cache().Total()),
 			UpUS: s.upUS(i), BusyUS: e.BusyUS, PerGPUHour: d.perGPUHour, Tier: tierTotals(r.engine),
-			Pool: s.poolOf(r.deployment)})
+			Pool: s.poolOf(r.deployment), Energy: s.energyTotals(i)})
+	}
+	if s.energy != nil {
+		all.CountEnergy(s.energy.CarbonGPerKWh)
 	}
 	if s.scales() {
 		var sum scaleStats
@@ -142,7 +145,7 @@ func summary(s *simulation, p *plugins) (*metrics.Record, error) {
 	}
 	all.SetControl(control(s))
 	raw := all.Raw()
-	raw.Warnings = append(used.caveats(s), raw.Warnings...)
+	raw.Warnings = slices.Concat(used.caveats(s), s.unknownEnergy(), raw.Warnings)
 	return &metrics.Record{Kind: stream.KindMetrics, Raw: *raw}, all.Err()
 }
 

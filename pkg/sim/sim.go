@@ -64,6 +64,7 @@ type deployment struct {
 	tokenBudget int64 // tokens per step
 	gpus        int   // per replica
 	perGPUHour  float64
+	power       power
 	blockBytes  int64 // of a KV block; 0 if blocks do not move
 	// pool is nil unless it is the decode pool of a disaggregated deployment. prefills: it is a prefill pool.
 	pool     *pool
@@ -93,6 +94,7 @@ type simulation struct {
 	series    *series   // nil if there is none
 	// dividesCost: metrics have the cost of each deployment.
 	dividesCost bool
+	energy      *cluster.Energy // nil if it is not counted
 
 	feed      feed
 	requests  requestTable
@@ -232,8 +234,9 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 	if err != nil {
 		return nil, err
 	}
-	s := &simulation{horizon: noHorizon, dividesCost: c.DividesCost(), events: eventQueue{limit: noLimit},
-		tree: kv.NewTree(), router: r, decisions: decisions{override: override{decision: -1}}}
+	s := &simulation{horizon: noHorizon, dividesCost: c.DividesCost(), energy: c.Energy,
+		events: eventQueue{limit: noLimit},
+		tree:   kv.NewTree(), router: r, decisions: decisions{override: override{decision: -1}}}
 	if o.Counterfactual.enabled() { // estimates need the output lengths that policies would predict
 		s.router.needs.all |= policy.NeedPredicted
 	}
@@ -265,6 +268,7 @@ func (s *simulation) addDeployment(c *cluster.Config, d *cluster.Deployment, i i
 	added := deployment{id: d.ID, first: len(s.replicas), end: len(s.replicas) + d.Replicas, model: spec.model,
 		limits: limitsOf(d), tokenBudget: int64(d.Engine.MaxNumBatchedTokens), gpus: d.Engine.GPUs(),
 		perGPUHour:    c.PerGPUHour(d),
+		power:         spec.power,
 		blockBytes:    d.Computed.KVBlockBytes,
 		measuredRange: d.Latency.Range, unmeasured: unmeasured(d), fromFile: d.FromFile()}
 	k := 0
@@ -303,6 +307,7 @@ func (s *simulation) newReplica(d *cluster.Deployment, i, k int, spec *replicaSp
 		}
 		cfg.Offload.QuietStores = s.transfers.quiet
 	}
+	cfg.Intensity = spec.power.intensity
 	cfg.PreemptionScore = s.preemptionScorer(int32(len(s.replicas)))
 	jitter := spec.newJitter(k)
 	return replica{engine: engine.New(cfg, jitter.wrap(spec.model), cache), deployment: i, index: stream.Index(k),

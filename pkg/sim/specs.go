@@ -17,6 +17,7 @@ import (
 type replicaSpec struct {
 	model  latency.Model
 	jitter float64
+	power  power
 	id     string
 	seed   uint64
 }
@@ -29,7 +30,11 @@ func replicaSpecs(c *cluster.Config, jitterSeed uint64) ([]replicaSpec, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, replicaSpec{model: model, jitter: d.Latency.Jitter.CV, id: d.ID, seed: jitterSeed})
+		p, err := newPower(d)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, replicaSpec{model: model, jitter: d.Latency.Jitter.CV, power: p, id: d.ID, seed: jitterSeed})
 	}
 	return all, nil
 }

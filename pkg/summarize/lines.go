@@ -133,6 +133,8 @@ var metricLines = []struct {
 	{"Jain over tenants", "fairness.jain", 4, false}, {"GPU seconds", "cost.gpu_s", 1, false},
 	{"GPU seconds/million tokens", "cost.per_million_tokens", 1, false},
 	{"the same within SLO", "cost.per_million_tokens_within_slo", 1, false},
+	{"energy, J/output token", "energy.j_per_output_token", 3, false}, {"power, mean, W", "energy.mean_w", 0, false},
+	{"CO2, g", "energy.carbon_g", 1, false},
 	{"replicas, mean", "scale.avg_replicas", 2, false},
 	{"wait for capacity, ms", "scale.wait_for_capacity_ms", 1, false},
 	{"availability", "failures.availability", 4, false},

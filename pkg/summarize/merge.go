@@ -22,6 +22,7 @@ type merged struct {
 	// costs is the sum, priced whether all runs have prices.
 	costs  metrics.Cost
 	priced bool
+	energy *metrics.Energy // nil if a run has none
 	// own is a buffer for a metrics record.
 	own *metrics.Record
 }
@@ -111,6 +112,11 @@ func (m *merged) addMetrics(r *stream.Reader) error {
 	}
 	m.until = max(m.until, m.own.UntilUS)
 	m.hasPrefix = m.hasPrefix || m.own.Shadow != nil
+	if len(m.parts) == 1 {
+		m.energy = m.own.Energy
+	} else {
+		m.energy = m.energy.Plus(m.own.Energy)
+	}
 	if c := m.own.Cost; c != nil {
 		m.costs.GPUS += c.GPUS
 		m.costs.ReplicaS += c.ReplicaS
@@ -182,6 +188,9 @@ func (s *summary) finishMerged() error {
 		s.warn("computed from the outcomes of %d of %d requests", s.outcomesSelected, s.outcomesSeen)
 	} else if m.costs.ReplicaS > 0 {
 		s.raw.Cost = m.cost(s.raw)
+		if s.raw.Energy = m.energy; m.energy != nil && s.raw.Throughput != nil {
+			m.energy.Divide(int64(math.Round(s.raw.Throughput.OutputTPS*s.raw.DurationS)), s.raw.DurationS)
+		}
 	}
 	s.warnUnknown(endKnown)
 	return nil

@@ -109,6 +109,27 @@ func (p *page) totals(m *metrics.Raw) {
 	if m.Cost != nil {
 		p.line("cost", "%.1f GPU seconds, %.1f replica seconds", m.Cost.GPUS, m.Cost.ReplicaS)
 	}
+	if m.Energy != nil {
+		p.line("energy", "%s", energyText(m.Energy))
+	}
+}
+
+// energyText has the energy of the GPUs, and what it comes to.
+func energyText(e *metrics.Energy) string {
+	text := fmt.Sprintf("%.0f J", e.TotalJ)
+	if e.TotalJ > 0 {
+		text += fmt.Sprintf(" (%.0f %% while no step ran)", 100*e.IdleJ/e.TotalJ)
+	}
+	if e.MeanW != nil {
+		text += fmt.Sprintf(", %.0f W on average", *e.MeanW)
+	}
+	if e.PerOutputToken != nil {
+		text += fmt.Sprintf(", %.3g J per output token", *e.PerOutputToken)
+	}
+	if e.CarbonG != nil {
+		text += fmt.Sprintf(", %.3g g CO2", *e.CarbonG)
+	}
+	return text
 }
 
 func (id *Identity) text() string {
