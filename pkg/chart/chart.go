@@ -38,6 +38,8 @@ type Line struct {
 	Points []Point
 	// Step: a Y holds until the X of the next point. The last point marks the end.
 	Step bool
+	// Peak: where a column of a text has several steps, it shows their largest Y, not the mean.
+	Peak bool
 	// Numbers are those of the line under Columns; NaN is none.
 	Numbers []float64
 }

@@ -226,13 +226,18 @@ func TestTextShowsTheValues(t *testing.T) {
 	}
 }
 
-// A column of a text has the mean of the steps in it, and a gap is empty.
+// A column of a text has the mean or the peak of the steps in it, and a gap is empty.
 func TestTextSteps(t *testing.T) {
 	l := Line{Step: true, Points: []Point{{X: 0, Y: 4}, {X: 1, Y: 8}, {X: 2, Y: math.NaN()}, {X: 4, Y: 2},
 		{X: 8, Y: 2}}}
 	got := fmt.Sprint(l.sample(0, 8, 4, false))
 	if want := fmt.Sprint([]float64{6, math.NaN(), 2, 2}); got != want {
 		t.Errorf("%s, not %s", got, want)
+	}
+	l.Peak = true
+	got = fmt.Sprint(l.sample(0, 8, 4, false))
+	if want := fmt.Sprint([]float64{8, math.NaN(), 2, 2}); got != want {
+		t.Errorf("peaks are %s, not %s", got, want)
 	}
 }
 

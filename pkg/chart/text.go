@@ -138,8 +138,8 @@ func (s scale) back(x float64) float64 {
 	return x
 }
 
-// sample returns the value of the line in each column between two places; NaN where it has none. The value of a step
-// is the mean over its column.
+// sample returns the value of the line in each column between two places; NaN where it has none. The value of steps
+// is their mean over the column, or the largest if the line shows peaks.
 func (l *Line) sample(low, high float64, columns int, x scale) []float64 {
 	values := make([]float64, columns)
 	for i := range values {
@@ -150,8 +150,11 @@ func (l *Line) sample(low, high float64, columns int, x scale) []float64 {
 		for i := range values {
 			from := low + float64(i)*width
 			if l.Step {
-				if mean, ok := stepMean(segment, from, from+width, x); ok {
+				if mean, peak, ok := stepsBetween(segment, from, from+width, x); ok {
 					values[i] = mean
+					if l.Peak {
+						values[i] = peak
+					}
 				}
 			} else if y, ok := between(segment, low+float64(i)*(high-low)/float64(columns-1), x); ok {
 				values[i] = y
@@ -179,14 +182,14 @@ func between(segment []Point, at float64, x scale) (y float64, ok bool) {
 	return last.Y, at-x.of(last.X) < 1e-9*math.Abs(at)
 }
 
-// stepMean returns the mean value of steps between two places; ok is false if there is none.
-func stepMean(segment []Point, from, to float64, x scale) (mean float64, ok bool) {
-	sum, time := 0.0, 0.0
+// stepsBetween returns the mean and the largest value of steps between two places; ok is false if there is none.
+func stepsBetween(segment []Point, from, to float64, x scale) (mean, peak float64, ok bool) {
+	sum, time, peak := 0.0, 0.0, math.Inf(-1)
 	for i, p := range segment[:len(segment)-1] {
 		part := min(to, x.of(segment[i+1].X)) - max(from, x.of(p.X))
 		if part > 0 {
-			sum, time = sum+p.Y*part, time+part
+			sum, time, peak = sum+p.Y*part, time+part, max(peak, p.Y)
 		}
 	}
-	return sum / time, time > 0
+	return sum / time, peak, time > 0
 }

@@ -166,7 +166,7 @@ func percentilesOverTime(latency, name string) func(runs []*Run) (*chart.Chart, 
 		c.Columns = []string{"max"}
 		add := func(r *Run, line string, values []*float64) {
 			l := steps(line, values, r.Time.WidthS, r.UntilS)
-			l.Numbers = l.Numbers[1:]
+			l.Numbers, l.Peak = l.Numbers[1:], true
 			c.Lines = append(c.Lines, l)
 		}
 		for _, r := range runs {
