@@ -19,8 +19,9 @@ type Query struct {
 	// Decision or Request is an id, or the beginning of one with llmtext.CutMark at the end.
 	Decision, Request string
 	FromUS, UntilUS   stream.Micros
-	// percentile asks about the request at this percentile of TTFT, 0 if q does not.
+	// percentile asks about the request at this percentile of a latency, 0 if q does not.
 	percentile float64
+	latency    string // ttft, tpot or e2e
 	text       string
 	request    string // the id of the request, once it is known
 	ambiguous  bool
@@ -31,7 +32,8 @@ type Query struct {
 }
 
 // UnmarshalText reads the id of a decision (dec-000913), two times since the workload's origin
-// (11.8s:14.2s), a percentile of TTFT (p99), or else the id of a request.
+// (11.8s:14.2s), a percentile of a latency (e2e.p99; p99 is that of TTFT), slowest, which is e2e.p100, or
+// else the id of a request.
 func (q *Query) UnmarshalText(text []byte) error {
 	*q = Query{text: string(text)}
 	from, until, isWindow := strings.Cut(q.text, ":")
@@ -40,7 +42,7 @@ func (q *Query) UnmarshalText(text []byte) error {
 	switch {
 	case q.text == "":
 		return errors.New("must be a decision (dec-000913), a request (req-000042), a time (11.8s:14.2s) or " +
-			"a percentile of TTFT (p99)")
+			"a percentile of a latency (p99 of TTFT, tpot.p99, e2e.p99)")
 	case isWindow && beginErr == nil && endErr == nil:
 		if begin < 0 || end <= begin {
 			return fmt.Errorf("must be a time window from 0s or later that ends after it begins, is %s", q.text)
@@ -50,22 +52,28 @@ func (q *Query) UnmarshalText(text []byte) error {
 		q.Decision = q.text
 	default:
 		q.Request = q.text
-		q.percentile = percentileOf(q.text)
+		q.latency, q.percentile = percentileOf(q.text)
 	}
 	return nil
 }
 
-// percentileOf is the number of a percentile such as p99 or p99.9, 0 if text is none.
-func percentileOf(text string) float64 {
-	digits, ok := strings.CutPrefix(text, "p")
-	if !ok || strings.Trim(digits, "0123456789.") != "" {
-		return 0
+// percentileOf splits a percentile such as p99.9, ttft.p99 or slowest; the number is 0 if text is none.
+func percentileOf(text string) (latency string, percentile float64) {
+	if text == "slowest" {
+		return "e2e", 100
+	}
+	latency, digits, named := strings.Cut(text, ".p")
+	if !named {
+		latency, digits, named = "ttft", strings.TrimPrefix(text, "p"), strings.HasPrefix(text, "p")
+	}
+	if !named || !slices.Contains([]string{"ttft", "tpot", "e2e"}, latency) {
+		return "", 0
 	}
 	p, err := strconv.ParseFloat(digits, 64)
-	if err != nil || p > 100 {
-		return 0
+	if strings.Trim(digits, "0123456789.") != "" || err != nil || p > 100 {
+		return "", 0
 	}
-	return p
+	return latency, p
 }
 
 // IsSet reports whether q asks anything. q may be nil.
@@ -208,7 +216,7 @@ func (a *Analyzer) findQueried() (at int, err error) {
 		}
 	}
 	if at < 0 && q.percentile > 0 {
-		at = a.atPercentile(q.percentile)
+		at = a.atPercentile(q.latency, q.percentile)
 	}
 	switch {
 	case at < 0 && q.Decision != "":
@@ -237,28 +245,47 @@ func (a *Analyzer) idRange(id func(*request) string) string {
 
 // p99Hint is how to ask for the p99 of TTFT, which most want to have explained; "" without first tokens.
 func (a *Analyzer) p99Hint() string {
-	at := a.atPercentile(99)
+	at := a.atPercentile("ttft", 99)
 	if at < 0 {
 		return ""
 	}
 	return fmt.Sprintf(", and the p99 of TTFT (--explain p99) is that of %s", a.requests[at].id)
 }
 
-// atPercentile is the request at this percentile of TTFT, -1 without first tokens.
-func (a *Analyzer) atPercentile(percentile float64) int {
-	var started []int
+// atPercentile is the request at this percentile of a latency, -1 if no request has the latency.
+func (a *Analyzer) atPercentile(latency string, percentile float64) int {
+	var at []int
+	var values []float64
 	for i, r := range a.requests {
-		if r.times.firstToken != never && !r.verdict.excluded {
-			started = append(started, i)
+		if ms, ok := a.namedLatency(latency, r); ok && !r.verdict.excluded {
+			at, values = append(at, i), append(values, ms)
 		}
 	}
-	if started == nil {
+	if at == nil {
 		return -1
 	}
-	ttft := func(i int) stream.Micros { return a.requests[i].times.firstToken - a.requests[i].times.arrival }
-	slices.SortStableFunc(started, func(i, k int) int { return cmp.Compare(ttft(i), ttft(k)) })
-	rank := math.Ceil(float64(percentile*float64(len(started))) / 100)
-	return started[max(1, int(rank))-1]
+	order := make([]int, len(at))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, k int) int { return cmp.Compare(values[i], values[k]) })
+	rank := math.Ceil(float64(percentile*float64(len(at))) / 100)
+	return at[order[max(1, int(rank))-1]]
+}
+
+// namedLatency is the TTFT, TPOT or E2E of a request, in ms; ok is false if it has none.
+func (a *Analyzer) namedLatency(name string, r *request) (ms float64, ok bool) {
+	t := &r.times
+	switch {
+	case name == "ttft":
+		return latencyMS(t.arrival, t.firstToken), t.firstToken != never
+	case !a.completed(r):
+		return 0, false
+	case name == "e2e":
+		return latencyMS(t.arrival, t.ended), true
+	}
+	steps := r.tokens.output - 1
+	return latencyMS(t.firstToken, t.ended) / float64(steps), steps > 0 && t.firstToken != never
 }
 
 // withUnits is the time window that a name without units may mean, "" if it is none.

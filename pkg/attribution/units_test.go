@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -103,7 +104,9 @@ func TestShortenedIDs(t *testing.T) {
 
 // TestQueryOfAPercentile: p90 of ten requests is the second slowest, with its records only. An id of that name wins.
 func TestQueryOfAPercentile(t *testing.T) {
-	for asked, want := range map[string]string{"p90": "b", "p100": "a", "p50": "f", "p0.1": "j", "p99": "p99"} {
+	// TTFT falls from a to j, E2E and the times between 11 tokens rise.
+	for asked, want := range map[string]string{"p90": "b", "p100": "a", "p50": "f", "p0.1": "j", "p99": "p99",
+		"ttft.p90": "b", "e2e.p100": "j", "slowest": "j", "e2e.p50": "e", "tpot.p90": "i"} {
 		a, q := New(header(1)), new(Query)
 		if err := q.UnmarshalText([]byte(asked)); err != nil {
 			t.Fatal(err)
@@ -119,6 +122,7 @@ func TestQueryOfAPercentile(t *testing.T) {
 			a.Preemption(&stream.Preemption{Request: id})
 			o := served(id, 0, 0, 0)
 			o.FirstTokenUS = o.ArrivalUS + stream.Micros(1000-i)
+			o.CompletedUS, o.OutputTokens = o.ArrivalUS+stream.Micros(9000+i), 11
 			a.Outcome(&o, false)
 		}
 		a.Find()
@@ -128,9 +132,12 @@ func TestQueryOfAPercentile(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %s", asked, d, err, want)
 		}
 	}
-	for text, want := range map[string]float64{"p99.9": 99.9, "p101": 0, "p-1": 0, "p1e1": 0, "p": 0, "99": 0} {
-		if got := percentileOf(text); got != want {
-			t.Errorf("%s: %v, want %v", text, got, want)
+	for text, want := range map[string]string{"p99.9": "ttft 99.9", "tpot.p9": "tpot 9", "slowest": "e2e 100",
+		"p101": " 0", "p-1": " 0", "p1e1": " 0", "p": " 0", "99": " 0", "e2e.99": " 0", "itl.p99": " 0",
+		"e2e.p": " 0"} {
+		latency, percentile := percentileOf(text)
+		if got := fmt.Sprint(latency, " ", percentile); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
 }
