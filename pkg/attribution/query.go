@@ -148,6 +148,9 @@ type RequestDetail struct {
 	Ahead     RequestsAhead
 	// Running is how many other requests ran in the replica's batches when it entered one.
 	Running int64
+	// Interfering are uncached prompt tokens of the requests that entered the replica's batches while it decoded,
+	// and InterferingRecomputed how many of them had been computed before.
+	Interfering, InterferingRecomputed int64
 }
 
 // RequestsAhead are the requests that entered a batch of a replica while a request waited there
@@ -196,6 +199,7 @@ func (a *Analyzer) Detail() (*RequestDetail, error) {
 		}
 	}
 	d.Ahead, d.Running = a.requestsAhead(r)
+	d.Interfering, d.InterferingRecomputed = r.contention.interfering, r.contention.interferingRecomputed
 	return d, nil
 }
 
