@@ -216,3 +216,18 @@ func TestCachedNumbersAreComplete(t *testing.T) {
 		}
 	}
 }
+
+// TestEachByteOfAWordIsLookedAt: a byte to escape ends the prefix wherever it is among its eight.
+func TestEachByteOfAWordIsLookedAt(t *testing.T) {
+	plain := "abcdefgh"
+	if n := unescapedPrefix(plain + plain + "abc"); n != 16 {
+		t.Errorf("a plain text has a prefix of %d bytes, want 16", n)
+	}
+	for i := range plain {
+		for _, c := range []string{`"`, `\`, "\n", "\u2028"[:1]} {
+			if n := unescapedPrefix(plain + plain[:i] + c + plain[i+1:]); n != 8 {
+				t.Errorf("%q at %d of the second word: a prefix of %d bytes, want 8", c, i, n)
+			}
+		}
+	}
+}
