@@ -62,6 +62,7 @@ func (e *Engine) removeFromBatch(s int32, b *batch) {
 	is := func(x int32) bool { return x == s }
 	b.finishing = slices.DeleteFunc(b.finishing, is)
 	b.individual = slices.DeleteFunc(b.individual, is)
+	b.forget(s)
 }
 
 // dropAborted removes the aborted sequences, in the order of their aborts.

@@ -9,7 +9,7 @@ func (e *Engine) Check() error {
 		return fmt.Errorf("engine: %d sequences are running, the limit is %d", n, e.cfg.MaxNumSeqs)
 	}
 	for _, b := range e.batches() {
-		if n := b.Prefill + b.Decode; n > int64(e.cfg.MaxNumBatchedTokens) || n < 1 {
+		if n := b.Prefill + b.Decode + b.Drafts; n > int64(e.cfg.MaxNumBatchedTokens) || n < 1 {
 			return fmt.Errorf("engine: a batch has %d tokens, must have 1 to %d", n, e.cfg.MaxNumBatchedTokens)
 		}
 	}

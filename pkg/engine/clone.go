@@ -29,6 +29,7 @@ func (e *Engine) Clone(cache *kv.Cache, model latency.Model, victim func(int32, 
 	if d.offload != nil {
 		d.cfg.Offload = d.offload.cfg
 	}
+	d.spec = e.spec.clone()
 	d.stopGrowthOnDemand()
 	d.own, d.result = ownLoad{}, StepResult{}
 	return &d
@@ -38,6 +39,7 @@ func (b *batch) clone() *batch {
 	c := *b
 	c.Entries = slices.Clone(b.Entries)
 	c.Admitted, c.Preempted, c.Resumed = slices.Clone(b.Admitted), slices.Clone(b.Preempted), slices.Clone(b.Resumed)
+	c.drafted = slices.Clone(b.drafted)
 	c.finishing, c.individual = slices.Clone(b.finishing), slices.Clone(b.individual)
 	c.stores = slices.Clone(b.stores)
 	for i := range c.stores {

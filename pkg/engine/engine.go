@@ -51,6 +51,8 @@ type Config struct {
 	// IdleVictimSkipsNext does not schedule the sequence behind one for which an earlier one, with no tokens
 	// in the batch, was preempted: vLLM up to 0.24 then goes one too far in its list.
 	IdleVictimSkipsNext bool
+	// Speculation is speculative decoding, nil for none. It goes with neither Offload nor KV cache groups.
+	Speculation *Speculation
 	// Offload is the tier below the cache or the connection to other replicas, nil if there is neither.
 	Offload *OffloadConfig
 	// Intensity says how compute-bound steps are, for ComputeUS of Stats; nil leaves it out.
@@ -76,6 +78,8 @@ type Request struct {
 	// token. With asynchronous scheduling the next batch may then have one more token of the request, which is lost
 	// (AsyncScheduler in vllm/v1/core/sched/async_scheduler.py).
 	EOS bool
+	// Drafts are read if there is Speculation.
+	Drafts Drafts
 	// Moved is what the request has from another replica, nil for a new one.
 	Moved *Moved
 	// Hold keeps the blocks of the request when it has all its output, until Release. Remote: the blocks of its prompt
@@ -203,6 +207,8 @@ type Engine struct {
 	offload *offload
 	loaders []int32
 
+	spec *speculation // nil without
+
 	log gapLog
 	// scheduled holds the tokens given to each individual sequence in the batch being formed, in the
 	// order of individual.
@@ -232,6 +238,8 @@ type batch struct {
 	finishing []int32
 	// individual holds the other sequences that get a token.
 	individual []int32
+	// drafted are all sequences in it with Speculation; these lists are empty then.
+	drafted []drafted
 	// growth, if any, and then stores begin at its end. It starts at notBefore at the earliest.
 	growth *growth
 	stores []pendingStore
@@ -303,6 +311,8 @@ type Result struct {
 type Stats struct {
 	Steps, BusyUS               int64
 	PrefillTokens, DecodeTokens int64
+	// DraftTokens were verified, in this many steps of sequences, and AcceptedTokens of them accepted.
+	Verifications, DraftTokens, AcceptedTokens int64
 	// QueriedTokens counts the prompt tokens of requests at their first admission, CachedTokens those
 	// found in the prefix cache.
 	QueriedTokens, CachedTokens int64
@@ -325,6 +335,7 @@ func New(cfg Config, model latency.Model, cache *kv.Cache) *Engine {
 		// A sequence computes at least one token a step, and the cache bounds how many it can hold.
 		stallLimit: 1000 + 8*cache.Total()*cache.BlockSize(),
 		offload:    newOffload(cfg.Offload, cache),
+		spec:       newSpeculation(cfg.Speculation),
 		log:        gapLog{keep: cfg.KeepGaps, limit: minGapLog, minLimit: minGapLog}}
 	e.stopGrowthOnDemand()
 	return e

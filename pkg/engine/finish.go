@@ -30,6 +30,9 @@ func (e *Engine) Finish(now des.Time) (*StepResult, error) {
 		q.lastTokenAt = e.deliveredAt
 		e.emit(s, q)
 	}
+	if e.spec != nil {
+		e.finishDrafted(b)
+	}
 	e.trimLog()
 	if e.offload != nil {
 		e.dropWithTier(now)
@@ -112,6 +115,10 @@ func (e *Engine) dropFinished() {
 // drop ends a sequence that is in no list.
 func (e *Engine) drop(s int32) {
 	e.own.known = false
+	if e.spec != nil {
+		e.current.forget(s)
+		e.next.forget(s)
+	}
 	if e.offload != nil && !e.offload.uses[s].ended {
 		e.endUse(s)
 	}

@@ -23,10 +23,13 @@ func (e *Engine) StoppedBy() Limit {
 	}
 	b := e.formed[len(e.formed)-1]
 	left := e.cfg.MaxNumBatchedTokens - int(b.Prefill+b.Decode)
+	if e.spec != nil {
+		left = e.spec.left
+	}
 	switch {
 	case b.Running >= e.cfg.MaxNumSeqs:
 		return SlotLimit
-	case left == 0:
+	case left <= 0 || e.spec != nil && e.spec.padding:
 		return BudgetLimit
 	}
 	first := e.firstBlocked()

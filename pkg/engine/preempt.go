@@ -51,6 +51,9 @@ func (e *Engine) makeRoom(b *batch, i, n int, budget *int) (at, skipped int) {
 			e.scheduled = slices.Delete(e.scheduled, v, v+1)
 			e.undo(b, &e.seqs[e.individual[v]], back)
 			*budget += back
+			if back > 0 && e.spec != nil {
+				*budget += e.spec.BudgetSlots
+			}
 			if back == 0 && e.cfg.IdleVictimSkipsNext {
 				skipped++
 			}
@@ -68,6 +71,10 @@ func (e *Engine) makeRoom(b *batch, i, n int, budget *int) (at, skipped int) {
 
 // undo removes n tokens of q from b.
 func (e *Engine) undo(b *batch, q *sequence, n int) {
+	if e.spec != nil {
+		e.undoDrafted(b, q, n)
+		return
+	}
 	q.computed -= int32(n)
 	if n > 0 {
 		e.add(b, q, int64(n), -1)
@@ -107,6 +114,9 @@ func (e *Engine) preempt(b *batch, at int) {
 		e.offload.preempted(s)
 	}
 	q.computed, q.state = 0, waiting
+	if e.spec != nil {
+		e.preemptDrafted(s)
+	}
 	e.individual = slices.Delete(e.individual, at, at+1)
 	e.requeue(s)
 	b.Preempted = append(b.Preempted, q.tag)

@@ -35,6 +35,9 @@ func (e *Engine) Enqueue(r Request) int32 {
 	}
 	e.seqs[s] = sequence{tag: r.Tag, kv: e.cache.Open(r.Path, r.Input), input: int32(r.Input), output: int32(r.Output),
 		order: r.Order, hold: r.Hold, remote: r.Remote, overruns: r.EOS && e.cfg.AsyncScheduling}
+	if e.spec != nil {
+		e.spec.open(s, &e.seqs[s], &r)
+	}
 	if m := r.Moved; m != nil {
 		q := &e.seqs[s]
 		q.generated, q.emitted, q.gaps = int32(m.Generated), int32(m.Generated), m.Gaps

@@ -166,7 +166,8 @@ func newTierHarness(t *testing.T, c reference.Config, requests []reference.Reque
 		LongPrefillTokenThreshold: c.LongPrefillThreshold, AsyncScheduling: c.Async, ReserveFullSequence: c.ReserveFull,
 		WatermarkBlocks: int(math.Floor(c.Watermark * float64(c.NumBlocks))), Window: c.Window,
 		KeepGaps: true, KeepBatches: true, ThresholdSparesLone: c.SpareLone, AdaptiveThreshold: c.Adaptive,
-		ContinueAfterSelfPreemption: c.ContinueAfterSelf, IdleVictimSkipsNext: c.SkipAfterIdle}
+		ContinueAfterSelfPreemption: c.ContinueAfterSelf, IdleVictimSkipsNext: c.SkipAfterIdle,
+		Speculation: speculationOf(c)}
 	for _, g := range c.Groups {
 		if g.State && c.PrefixCaching {
 			cfg.StateBlock = g.BlockSize
@@ -185,6 +186,11 @@ func newTierHarness(t *testing.T, c reference.Config, requests []reference.Reque
 	case c.Preemption == "lowest-priority":
 		cfg.PreemptionScore = func(tag int32, _ Progress) float64 { return -requests[tag].Priority }
 	}
+	hashing := reference.Speculation{}
+	if c.Speculation != nil {
+		hashing = *c.Speculation
+		model = latency.Drafter(model, latency.Drafting{PassUS: hashing.DraftUS[0], SequenceUS: hashing.DraftUS[1]})
+	}
 	if c.StepTime != nil {
 		model = stepTimes{model, c.StepTime}
 	}
@@ -193,7 +199,8 @@ func newTierHarness(t *testing.T, c reference.Config, requests []reference.Reque
 		cfg.Offload.QuietStores = quiet > 0
 	}
 	p.engine = New(cfg, model, kv.NewCache(p.tree, kv.Config{Blocks: c.NumBlocks - 1, BlockSize: c.BlockSize,
-		Caching: c.PrefixCaching, UnhashedFirst: c.UnhashedFirst, Groups: groupsOf(c), Rules: rulesOf(c)}))
+		Caching: c.PrefixCaching, UnhashedFirst: c.UnhashedFirst, Groups: groupsOf(c), Rules: rulesOf(c),
+		HashLookahead: hashing.HashLookahead, DropLastHit: hashing.DropLastHit}))
 	return p
 }
 
@@ -321,8 +328,8 @@ func (p *harness) enqueue(i int) {
 		"sjf": float64(r.Predicted)}
 	p.numbers[i] = p.engine.Enqueue(
 		Request{Tag: int32(i), Path: p.paths[i], Input: r.Input, Output: r.Output, Order: order[p.config.Scheduler],
-			Priority: r.Priority,
-			EOS:      r.EOS && (p.config.MaxModelLen == 0 || r.Input+r.Output < p.config.MaxModelLen)})
+			Priority: r.Priority, Drafts: Drafts{Seed: draftSeed(r.ID), Acceptance: -1},
+			EOS: r.EOS && (p.config.MaxModelLen == 0 || r.Input+r.Output < p.config.MaxModelLen)})
 }
 
 func (p *harness) start(now des.Time) {

@@ -79,13 +79,18 @@ func (e *Engine) form(b *batch) bool {
 	e.cache.BeginStep()
 	budget := e.cfg.MaxNumBatchedTokens
 	e.limitChunks()
-	if !e.scheduleRunning(b, &budget) {
+	if e.spec != nil {
+		e.scheduleDrafted(b, &budget)
+	} else if !e.scheduleRunning(b, &budget) {
 		e.scheduleInOrder(b, &budget)
 	}
 	if len(b.Preempted) == 0 {
-		if e.offload != nil {
+		switch {
+		case e.offload != nil:
 			e.admitWithTier(b, &budget)
-		} else {
+		case e.spec != nil:
+			e.admitDrafted(b, &budget)
+		default:
 			e.admit(b, &budget)
 		}
 	}
@@ -98,7 +103,12 @@ func (e *Engine) form(b *batch) bool {
 		}
 		e.offer(b)
 	}
-	e.advance(b)
+	if e.spec != nil {
+		e.spec.left = budget
+		e.advanceDrafted(b)
+	} else {
+		e.advance(b)
+	}
 	e.count(b)
 	e.formed = append(e.formed, &b.Step)
 	if b.Prefill+b.Decode == 0 {
@@ -110,7 +120,8 @@ func (e *Engine) form(b *batch) bool {
 	// A copy of b.Batch, just written, would wait for its fields to reach the processor's cache.
 	b.length = e.model.Step(latency.Batch{Prefill: b.Prefill, Decode: b.Decode, Context: b.Context,
 		LongestContext: b.LongestContext, Chunks: b.Chunks, PriorContext: b.PriorContext, Pairs: b.Pairs,
-		WindowContext: b.WindowContext, WindowPriorContext: b.WindowPriorContext, WindowPairs: b.WindowPairs})
+		WindowContext: b.WindowContext, WindowPriorContext: b.WindowPriorContext, WindowPairs: b.WindowPairs,
+		Drafts: b.Drafts, Proposals: b.Proposals})
 	return true
 }
 
@@ -130,7 +141,7 @@ func (e *Engine) begin(b *batch) {
 	b.Batch = latency.Batch{}
 	b.Admitted, b.Preempted, b.Resumed = b.Admitted[:0], b.Preempted[:0], b.Resumed[:0]
 	b.Entries, b.EarlierVictims, b.ticked, b.decoding = b.Entries[:0], 0, false, 0
-	b.finishing, b.individual = b.finishing[:0], b.individual[:0]
+	b.finishing, b.individual, b.drafted = b.finishing[:0], b.individual[:0], b.drafted[:0]
 }
 
 // Stop accounts for the part of a step in flight before now, the end of the simulation.
@@ -226,6 +237,9 @@ func (e *Engine) tick(b *batch) {
 func (e *Engine) extend(b *batch, q *sequence, n int) bool {
 	if n == 0 {
 		return true
+	}
+	if e.spec != nil {
+		return e.extendDrafted(b, q, n)
 	}
 	if q.onClock { // it overruns, and the blocks that its tokens fill are published
 		e.collect(q)
@@ -330,7 +344,11 @@ func (e *Engine) enter(b *batch, q *sequence, s int32, tokens, n, cached int) {
 	q.admission = e.admissions
 	e.admissions++
 	e.individual = append(e.individual, s)
-	e.compute(b, q, n)
+	if e.spec != nil {
+		e.computeDrafted(b, q, n)
+	} else {
+		e.compute(b, q, n)
+	}
 	if q.admitted {
 		b.Resumed = append(b.Resumed, q.tag)
 		return

@@ -51,6 +51,9 @@ type Cache struct {
 	caching   bool  // prefix caching is on
 	// unhashedFirst: see Config. If it is set, the only unhashed blocks in the queue are in its first runs.
 	unhashedFirst bool
+	// lookahead and dropLastHit: see Config.
+	lookahead   int32
+	dropLastHit bool
 	// groups has the blocks of a cache with groups, and the runs are not used then. Otherwise it is nil.
 	groups *groupStore
 
@@ -107,6 +110,11 @@ type Config struct {
 	// UnhashedFirst puts freed blocks that are not hashed at the front of the free queue, as vLLM does since
 	// 0.24 (BlockPool.free_blocks). Earlier versions append all freed blocks.
 	UnhashedFirst bool
+	// HashLookahead is the number of tokens behind a block that its hash covers, too: 0, or 1 for drafters that read
+	// the next token (num_hash_lookahead_tokens in vllm/config/vllm.py). DropLastHit does not use the last block of a
+	// hit (FullAttentionManager.find_longest_cache_hit, drop_eagle_block). Both are for caches without groups.
+	HashLookahead int
+	DropLastHit   bool
 	// Groups are the KV cache groups of a model that has others than one of full attention, and Rules the
 	// rules for them. BlockSize is then the least common multiple of their block sizes.
 	Groups []Group
@@ -117,7 +125,7 @@ type Config struct {
 func NewCache(tree *Tree, cfg Config) *Cache {
 	blocks := int32(cfg.Blocks)
 	c := &Cache{tree: tree, blockSize: int32(cfg.BlockSize), total: blocks, caching: cfg.Caching,
-		unhashedFirst: cfg.UnhashedFirst, free: blocks, freeHead: none, freeTail: none, firstRun: newNodeTable(),
+		unhashedFirst: cfg.UnhashedFirst, lookahead: int32(cfg.HashLookahead), dropLastHit: cfg.DropLastHit, free: blocks, freeHead: none, freeTail: none, firstRun: newNodeTable(),
 		growingByPhase: make([]int32, cfg.BlockSize), writers: map[Node]Seq{}}
 	if len(cfg.Groups) > 0 {
 		c.groups = newGroupStore(c, cfg)
@@ -191,7 +199,24 @@ func (c *Cache) Match(path Path, n int) int {
 		hit, _ := c.groups.match(path, n)
 		return int(hit)
 	}
-	return c.match(path, int32(n)/c.blockSize) * int(c.blockSize)
+	hits := c.match(path, int32(n)/c.blockSize)
+	if c.dropLastHit && hits > 0 {
+		hits = c.dropHit()
+	}
+	return hits * int(c.blockSize)
+}
+
+// dropHit removes the last block of the hits, of which there is one, and returns how many are left.
+func (c *Cache) dropHit() int {
+	e := &c.hitExtents[len(c.hitExtents)-1]
+	if r, _ := c.oldestCopy(e.node, e.hi-1); c.runs[r].refs == 0 {
+		c.freeHits--
+	}
+	if e.hi--; e.hi == e.lo {
+		c.hitExtents = c.hitExtents[:len(c.hitExtents)-1]
+	}
+	c.hits--
+	return int(c.hits)
 }
 
 // match finds the hits among the first maxBlocks blocks of path and returns their number.
@@ -201,7 +226,7 @@ func (c *Cache) match(path Path, maxBlocks int32) int {
 		return 0
 	}
 	for _, span := range path {
-		end := min(span.End/c.blockSize, maxBlocks)
+		end := min((span.End-c.lookahead)/c.blockSize, maxBlocks)
 		if end <= c.hits {
 			continue
 		}
@@ -244,6 +269,17 @@ func (c *Cache) Admit(s Seq, n, reserve, spare int) bool {
 	q.blocks, q.hashed, q.publishSpan = c.hits, c.hits, 0
 	c.allocate(q, c.blocksFor(n))
 	c.Publish(s, n)
+	return true
+}
+
+// AdmitAhead is Admit for a cache without groups and a sequence that also gets the blocks for tokens yet to come: those
+// of its first slots tokens. The cache publishes only those that the first known tokens fill.
+func (c *Cache) AdmitAhead(s Seq, known, slots, reserve, spare int) bool {
+	if !c.Admit(s, int(c.hits*c.blockSize), max(slots, reserve), spare) {
+		return false
+	}
+	c.allocate(&c.seqs[s], c.blocksFor(slots))
+	c.Publish(s, known)
 	return true
 }
 
@@ -345,7 +381,7 @@ func (c *Cache) publishBlocks(s Seq, count int32) {
 	q := &c.seqs[s]
 	for q.hashed < count {
 		span := q.path[q.publishSpan]
-		hi := min(span.End/c.blockSize, count)
+		hi := min((span.End-c.lookahead)/c.blockSize, count)
 		if hi > q.hashed {
 			c.publishExtent(s, span.Node, q.hashed, hi)
 			q.hashed = hi

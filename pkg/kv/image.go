@@ -116,7 +116,7 @@ func (m *Image) Match(path Path, n int) int {
 	maxBlocks := int32(n) / size
 	var hits int32
 	for _, span := range path {
-		end := min(span.End/size, maxBlocks)
+		end := min((span.End-m.cache.lookahead)/size, maxBlocks)
 		if end <= hits {
 			continue
 		}
@@ -129,6 +129,9 @@ func (m *Image) Match(path Path, n int) int {
 		if hits < end {
 			break
 		}
+	}
+	if m.cache.dropLastHit {
+		hits = max(0, hits-1)
 	}
 	return int(hits * size)
 }

@@ -73,5 +73,9 @@ func (c *Cache) MatchAfter(path Path, n int, p *PendingPrompts) int {
 	if !c.caching {
 		return now
 	}
-	return max(now, int(min(p.sharedTokens(path), int32(n))/c.blockSize)*int(c.blockSize))
+	shared := min(p.sharedTokens(path)-c.lookahead, int32(n)) / c.blockSize
+	if c.dropLastHit {
+		shared--
+	}
+	return max(now, int(shared)*int(c.blockSize))
 }

@@ -72,7 +72,13 @@ func newAdjustedOperators(c Coefficients) (Model, error) {
 }
 
 func (m *adjusted) Step(b Batch) des.Time {
-	us := m.StepUS + float64(m.SequenceUS*float64(b.Decode)) + float64(m.ContextUS*float64(b.Context))
+	drafts := 0.0
+	if b.Drafts > 0 { // by how much longer the kernels take with them
+		with := m.Model.Step(b)
+		b.Drafts = 0
+		drafts = float64(max(0, with-m.Model.Step(b)))
+	}
+	us := drafts + m.StepUS + float64(m.SequenceUS*float64(b.Decode)) + float64(m.ContextUS*float64(b.Context))
 	if b.Prefill > 0 {
 		us += float64(m.Prefill * PrefillTime(m.Model, b))
 	}

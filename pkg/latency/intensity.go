@@ -32,10 +32,14 @@ func (r *Replica) check() error {
 func (x *Intensity) Of(b Batch) float64 {
 	m, g := x.m, x.m.largestGroup(b)
 	context, windowContext := float64(b.Context+b.Decode), float64(b.WindowContext+b.Decode)
-	compute := float64(m.dense.token*g.tokens) + float64(m.head.token*g.sequences) +
+	verified := 1.0 // tokens of each sequence that decodes, which attend to the same keys
+	if b.Drafts > 0 && b.Decode > 0 {
+		verified += float64(b.Drafts) / float64(b.Decode)
+	}
+	compute := float64(m.dense.token*g.tokens) + float64(m.head.token*g.rows) +
 		float64(m.experts.token*g.expertTokens) +
 		float64(g.chunkShare*(float64(m.full.pair*float64(b.Pairs))+float64(m.window.pair*float64(b.WindowPairs)))) +
-		float64(g.decodeShare*(float64(m.full.decodePair*context)+float64(m.window.decodePair*windowContext)))
+		float64(g.decodeShare*verified*(float64(m.full.decodePair*context)+float64(m.window.decodePair*windowContext)))
 	memory := m.dense.read + m.head.read + float64(m.experts.read*m.experts.activated(g.expertTokens)) +
 		float64(g.chunkShare*(float64(m.full.read*float64(b.PriorContext+b.Prefill))+
 			float64(m.window.read*float64(b.WindowPriorContext+b.Prefill)))) +

@@ -23,6 +23,9 @@ type Batch struct {
 	// The same for layers with a sliding window of W tokens: sums of min(c, W), and pairs with each
 	// token attending to at most W. They are 0 if the model has no such layers.
 	WindowContext, WindowPriorContext, WindowPairs int64
+	// Drafts are tokens that speculative decoding verifies, besides the newest token of each sequence. Proposals is the
+	// number of tokens that the drafter proposes for each sequence after the step.
+	Drafts, Proposals int64
 }
 
 // Model is a latency model. All times are µs.

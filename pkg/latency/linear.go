@@ -18,7 +18,7 @@ func newLinear(c Coefficients) (Model, error) {
 }
 
 func (m *linear) Step(b Batch) des.Time {
-	us := m.beta[0] + float64(m.beta[1]*float64(b.Prefill)) + float64(m.beta[2]*float64(b.Decode))
+	us := m.beta[0] + float64(m.beta[1]*float64(b.Prefill+b.Drafts)) + float64(m.beta[2]*float64(b.Decode))
 	if m.beta[3] > 0 {
 		us += float64(m.beta[3] * float64(b.Context))
 	}

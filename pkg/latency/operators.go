@@ -194,13 +194,15 @@ func (m *operators) Step(b Batch) des.Time {
 	if b.Prefill > 0 {
 		chunks = max(1, chunks)
 	}
-	chunkShare, decodeShare, tokens, sequences := 1.0, 1.0, float64(b.Prefill+b.Decode), float64(chunks+b.Decode)
+	chunkShare, decodeShare, tokens, sequences := 1.0, 1.0, float64(b.Prefill+b.Decode+b.Drafts), float64(chunks+b.Decode)
+	rows := sequences + float64(b.Drafts)
 	expertTokens := tokens
 	if m.groups > 1 {
 		chunkShare = 1 / min(m.groups, float64(max(1, chunks)))
 		decodeShare = 1 / min(m.groups, float64(max(1, b.Decode)))
-		tokens = float64(chunkShare*float64(b.Prefill)) + float64(decodeShare*float64(b.Decode))
+		tokens = float64(chunkShare*float64(b.Prefill)) + float64(decodeShare*float64(b.Decode+b.Drafts))
 		sequences = float64(chunkShare*float64(chunks)) + float64(decodeShare*float64(b.Decode))
+		rows = sequences + float64(decodeShare*float64(b.Drafts))
 		expertTokens = min(float64(tokens*m.ranks), expertTokens)
 	}
 	padded := 0.0
@@ -210,7 +212,7 @@ func (m *operators) Step(b Batch) des.Time {
 	if padded > 0 {
 		tokens, expertTokens = padded, max(padded, expertTokens)
 	}
-	us := m.tokens.duration(tokens) + m.experts.duration(expertTokens) + m.sequences.duration(sequences)
+	us := m.tokens.duration(tokens) + m.experts.duration(expertTokens) + m.sequences.duration(rows)
 	us += m.attention(b, chunkShare, decodeShare)
 	if b.Prefill > 0 {
 		share := min(1, float64(b.Prefill)/slowChunk)

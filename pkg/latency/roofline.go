@@ -24,7 +24,7 @@ import (
 // many tokens share it. A GPU has 1/TP of the dense weights and of the head, and 1/(TP·DP) of the
 // experts. n tokens activate E·(1−(1−k/E)ⁿ) of E experts when each goes to k of them with equal
 // probability. The head counts one token for every sequence, also if its prompt continues in the
-// next step.
+// next step, and each draft that speculative decoding verifies.
 //
 // Attention reads the keys and values of Context and PriorContext, handles those of the step's own
 // tokens, and computes the pairs. A GPU has 1/TP of the heads, and at least one KV head. A chunked
@@ -217,8 +217,9 @@ func (m *roofline) setCollectives(w model.Work, g Machine) {
 }
 
 // group is the largest of the groups that a batch is divided into: its shares in the chunks and in the decode
-// sequences, its tokens and sequences, and the tokens of the groups that share experts.
-type group struct{ chunkShare, decodeShare, tokens, sequences, expertTokens float64 }
+// sequences, its tokens and sequences, the rows of which the head computes the next token, and the tokens of the groups
+// that share experts.
+type group struct{ chunkShare, decodeShare, tokens, sequences, rows, expertTokens float64 }
 
 func (m *roofline) largestGroup(b Batch) (g group) {
 	chunks := b.Chunks
@@ -227,15 +228,16 @@ func (m *roofline) largestGroup(b Batch) (g group) {
 	}
 	g.chunkShare = 1 / min(m.groups, float64(max(1, chunks)))
 	g.decodeShare = 1 / min(m.groups, float64(max(1, b.Decode)))
-	g.tokens = float64(g.chunkShare*float64(b.Prefill)) + float64(g.decodeShare*float64(b.Decode))
+	g.tokens = float64(g.chunkShare*float64(b.Prefill)) + float64(g.decodeShare*float64(b.Decode+b.Drafts))
 	g.sequences = float64(g.chunkShare*float64(chunks)) + float64(g.decodeShare*float64(b.Decode))
-	g.expertTokens = min(float64(g.tokens*m.ranks), float64(b.Prefill+b.Decode))
+	g.rows = g.sequences + float64(g.decodeShare*float64(b.Drafts))
+	g.expertTokens = min(float64(g.tokens*m.ranks), float64(b.Prefill+b.Decode+b.Drafts))
 	return g
 }
 
 func (m *roofline) Step(b Batch) des.Time {
 	g := m.largestGroup(b)
-	us := m.dense.duration(g.tokens) + m.head.duration(g.sequences) + m.experts.duration(g.expertTokens)
+	us := m.dense.duration(g.tokens) + m.head.duration(g.rows) + m.experts.duration(g.expertTokens)
 	us += float64(m.tokenTransfer*g.tokens) + float64(m.expertTransfer*g.expertTokens) + m.gpu
 	us += m.attention(b, g.chunkShare, g.decodeShare)
 	us = max(us, m.launch) + m.step + float64(m.sequence*g.sequences)
@@ -258,8 +260,11 @@ func (m *roofline) attention(b Batch, chunkShare, decodeShare float64) float64 {
 // read a token.
 func (m *roofline) decode(b Batch, full, window float64) float64 {
 	context, windowContext := float64(b.Context+b.Decode), float64(b.WindowContext+b.Decode)
-	return rootSumSquare(float64(full*context)+float64(window*windowContext),
-		float64(m.full.decodePair*context)+float64(m.window.decodePair*windowContext))
+	pairs := float64(m.full.decodePair*context) + float64(m.window.decodePair*windowContext)
+	if b.Drafts > 0 && b.Decode > 0 { // each attends to the same tokens, which are read once
+		pairs *= 1 + float64(b.Drafts)/float64(b.Decode)
+	}
+	return rootSumSquare(float64(full*context)+float64(window*windowContext), pairs)
 }
 
 // chunks returns the attention time of the chunks in one group.

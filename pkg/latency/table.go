@@ -143,7 +143,7 @@ func bilinear(grid []float64, offset, width int, row, column gridPosition) float
 }
 
 func (m *table) Step(b Batch) des.Time {
-	prefill := locate(m.axes[prefillAxis], float64(b.Prefill))
+	prefill := locate(m.axes[prefillAxis], float64(b.Prefill+b.Drafts))
 	decode := locate(m.axes[decodeAxis], float64(b.Decode))
 	context := locate(m.axes[contextAxis], float64(b.Context))
 	width := len(m.axes[contextAxis])

@@ -15,6 +15,8 @@ type Batch struct {
 	Chunks, PriorContext, Pairs int64
 	// The same sums with context and attention limited to Config.Window tokens.
 	WindowContext, WindowPriorContext, WindowPairs int64
+	// Drafts are verified tokens, Proposals the drafts for each sequence after the step.
+	Drafts, Proposals int64
 }
 
 // decode adds a sequence that decodes one token after context computed ones.
@@ -41,7 +43,7 @@ func (b *Batch) chunk(n, past, window int) {
 // their order.
 func weighted(weights [11]int64) func(Batch) int64 {
 	return func(b Batch) int64 {
-		time := weights[0]
+		time := weights[0] + weights[1]*b.Drafts + weights[2]*b.Proposals
 		for i, sum := range []int64{
 			b.Prefill, b.Decode, b.Context, b.LongestContext, b.Chunks, b.PriorContext, b.Pairs,
 			b.WindowContext, b.WindowPriorContext, b.WindowPairs,
@@ -58,12 +60,17 @@ func (c *Config) stepTime(b Batch) int64 {
 	if c.StepTime != nil {
 		return max(1, c.StepTime(b))
 	}
-	t := c.Beta[0] + float64(c.Beta[1]*float64(b.Prefill))
+	t := c.Beta[0] + float64(c.Beta[1]*float64(b.Prefill+b.Drafts))
 	t += float64(c.Beta[2] * float64(b.Decode))
 	if len(c.Beta) == 4 {
 		t += float64(c.Beta[3] * float64(b.Context))
 	}
-	return max(1, roundHalfUp(t))
+	us := max(1, roundHalfUp(t))
+	if s := c.Speculation; s != nil && b.Proposals > 0 {
+		requests := float64(b.Decode + b.Chunks)
+		us += roundHalfUp(float64(float64(b.Proposals) * (s.DraftUS[0] + float64(s.DraftUS[1]*requests))))
+	}
+	return us
 }
 
 // batch is what one step computes.
@@ -76,6 +83,8 @@ type batch struct {
 	stores    []*transfer
 	// storesLeft: stores of requests that have left begin with it.
 	storesLeft bool
+	// usesDrafts: a request in it may use the drafts after it. noPadding: the budget lacks room for padding.
+	usesDrafts, noPadding bool
 }
 
 // entry is the work of a step for one request.
@@ -87,6 +96,10 @@ type entry struct {
 	computed int
 	// emitsToken: the request gets one more output token when the step ends.
 	emitsToken bool
+	// drafts are the last of its tokens. stale: the request was preempted while the step was in progress. admitted: it
+	// did not run before. wasInPrompt: the last step of it had left tokens to compute.
+	drafts                               int
+	padded, stale, admitted, wasInPrompt bool
 }
 
 // contains reports whether the batch computes something of a request; a nil batch does not.

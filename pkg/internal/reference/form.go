@@ -11,6 +11,9 @@ import (
 // batch slot and blocks. The batch is empty if there is nothing to compute or no room for it.
 func (r *replica) form(now int64) *batch {
 	b := &batch{budget: r.config.MaxNumBatchedTokens}
+	if s := r.config.Speculation; s != nil {
+		b.budget -= s.BudgetSlots
+	}
 	r.threshold = r.currentThreshold()
 	r.fresh, r.cache.taken = nil, nil
 	if r.host != nil {
@@ -38,6 +41,7 @@ func (r *replica) form(now int64) *batch {
 	b.UsedBlocks = r.cache.used()
 	b.Running, b.Waiting = len(r.running), len(r.waiting)+len(r.loading)
 	r.stopped = r.stoppedBy(b)
+	r.propose(b)
 	r.check(b)
 	return b
 }
@@ -67,7 +71,7 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 		if r.draining(q) {
 			continue
 		}
-		n := min(r.capChunk(q.length()-q.computed), b.budget)
+		n := min(r.capChunk(q.length()+q.drafting.drafts-q.computed), b.budget)
 		if r.config.MaxModelLen > 0 {
 			n = min(n, r.config.MaxModelLen-1-q.computed)
 		}
@@ -80,7 +84,7 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 		skipped := 0
 		r.slide(q)
 		past := hit{tokens: q.computed}
-		for q.stage == stageRunning && r.blocksNeeded(q, past, past.tokens+n, false) > len(r.cache.free) {
+		for q.stage == stageRunning && r.blocksNeeded(q, past, r.config.slots(past.tokens+n), false) > len(r.cache.free) {
 			victim := r.victim()
 			if r.host != nil && r.step.contains(victim) { // a load could write to its blocks while the step does
 				r.host.counts.Stuck++
@@ -89,7 +93,7 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 			idle := !b.contains(victim)
 			if !idle {
 				r.undoneVictims++
-				b.withdraw(victim, r.config.Window)
+				b.withdraw(victim, r.config)
 			}
 			if slices.Index(r.running, victim) < slices.Index(r.running, q) { // it had its turn
 				i--
@@ -128,7 +132,15 @@ func (r *replica) scheduleWaiting(b *batch, now int64) {
 		}
 		q := r.waiting[0]
 		hits := r.hits(q)
-		n := r.capChunk(q.length() - hits.tokens)
+		n := q.length() - hits.tokens
+		if q.drafting = (drafting{}); r.pads(b, q, hits.tokens) {
+			if n += r.config.Speculation.Tokens; n > b.budget {
+				b.noPadding = true
+				return
+			}
+			q.drafting = drafting{drafts: n - 1, padded: true}
+		}
+		n = r.capChunk(n)
 		if !r.config.Chunked && n > b.budget {
 			return
 		}
@@ -147,6 +159,7 @@ func (r *replica) scheduleWaiting(b *batch, now int64) {
 		}
 		q.endPreemption(now)
 		r.schedule(b, q, n)
+		b.entries[len(b.entries)-1].admitted = true
 	}
 }
 
@@ -208,7 +221,7 @@ func (r *replica) blocksNeeded(q *request, hits hit, n int, whole bool) int {
 // watermark free.
 func (r *replica) canAdmit(q *request, hits hit, n int) bool {
 	free := len(r.cache.free)
-	needed := r.blocksNeeded(q, hits, hits.tokens+n, false)
+	needed := r.blocksNeeded(q, hits, r.config.slots(hits.tokens+n), false)
 	if needed > free {
 		return false
 	}
@@ -237,7 +250,7 @@ func (r *replica) allocate(q *request, hits hit, n int) {
 		}
 	}
 	for k, g := range r.config.groups() {
-		missing := g.blocks(q.computed+n) - len(q.tables[k])
+		missing := g.blocks(r.config.slots(q.computed+n)) - len(q.tables[k])
 		if missing > 0 {
 			q.lastState[k] = max(0, len(q.tables[k])-1)
 		}
@@ -258,22 +271,31 @@ func (r *replica) allocate(q *request, hits hit, n int) {
 // admitted with all but one token cached has those cached tokens as context.
 func (r *replica) schedule(b *batch, q *request, n int) {
 	past, decodes := q.computed, (q.length() > q.Input || q.pulled) && q.length()-q.computed == 1
+	drafts := r.draftsOf(b, q, n)
+	padded, wasInPrompt := q.drafting.padded, q.drafting.inPrompt
+	b.Drafts += int64(drafts)
 	if decodes {
 		b.decode(q.computed, r.config.Window)
 	} else {
-		b.chunk(n, q.computed, r.config.Window)
+		b.chunk(n-drafts, q.computed, r.config.Window)
 	}
 	q.computed += n
-	yields := q.computed == q.length()
+	yields := q.computed == q.length()+drafts
+	q.drafting.drafts, q.drafting.padded = 0, false
+	q.drafting.flying += n
 	if yields {
-		q.inFlight++
+		q.inFlight += 1 + drafts
 		if q.outcome.Generated+q.inFlight > q.Output {
 			r.async.Overruns++
 		}
 		q.host.chunked = false
 	}
-	b.entries = append(b.entries, entry{request: q, tokens: n, isDecode: decodes, computed: past, emitsToken: yields})
+	b.entries = append(b.entries, entry{request: q, tokens: n, isDecode: decodes, computed: past, emitsToken: yields,
+		drafts: drafts, padded: padded, wasInPrompt: wasInPrompt})
 	b.budget -= n
+	if s := r.config.Speculation; s != nil {
+		b.budget -= s.BudgetSlots
+	}
 }
 
 // preempt moves a running request back to the queue and frees its blocks. A token in flight still
@@ -293,6 +315,7 @@ func (r *replica) preempt(b *batch, q *request, now int64) {
 		r.host.waitForStores(q)
 		q.host.offered, q.host.chunked = 0, false
 	}
+	r.forgetDrafts(q)
 	r.requeue(q)
 	q.stage = stageQueued
 	q.outcome.Preemptions++
@@ -315,8 +338,8 @@ func (r *replica) check(b *batch) {
 	for _, p := range b.entries {
 		tokens += p.tokens
 		q := p.request
-		if p.tokens < 1 || q.final() || q.inFlight > 2 ||
-			q.outcome.Generated+q.inFlight > q.Output+r.config.overrun(q) ||
+		if p.tokens < 1 || q.final() || r.config.Speculation == nil && (q.inFlight > 2 ||
+			q.outcome.Generated+q.inFlight > q.Output+r.config.overrun(q)) ||
 			len(q.tables[0])*r.config.groups()[0].BlockSize < q.computed {
 			panic("reference: a request computes tokens that it does not have")
 		}
@@ -324,7 +347,7 @@ func (r *replica) check(b *batch) {
 	if tokens > r.config.MaxNumBatchedTokens || len(r.running) > r.config.MaxNumSeqs {
 		panic(fmt.Sprintf("reference: a step of %d tokens and %d sequences", tokens, len(r.running)))
 	}
-	if b.Batch.Prefill+b.Batch.Decode != int64(tokens) {
+	if b.Batch.Prefill+b.Batch.Decode+b.Batch.Drafts != int64(tokens) {
 		panic("reference: the sums of a batch are not those of its parts")
 	}
 }

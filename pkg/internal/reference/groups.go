@@ -123,6 +123,13 @@ func (r *replica) lookup(q *request) hit {
 		for g := range c.groups() {
 			h.blocks[g] = r.needed(q, g, n)
 		}
+		if s := c.Speculation; s != nil && s.DropLastHit && n > 0 {
+			r.drafts.Dropped++
+			n -= c.BlockSize
+			h.blocks[0] = h.blocks[0][:len(h.blocks[0])-1]
+			h.tokens = n
+			return h
+		}
 		if h.tokens = n; longest > n {
 			q.junction = longest
 			r.junctions++
@@ -162,7 +169,7 @@ func (r *replica) needed(q *request, group, n int) []int {
 		b := null
 		if i >= g.oldest(n)/g.BlockSize {
 			var ok bool
-			if b, ok = r.cache.lookup(q.blockHash(group, (i+1)*g.BlockSize)); !ok {
+			if b, ok = r.cache.lookup(q.blockHash(group, (i+1)*g.BlockSize+r.config.hashLookahead())); !ok {
 				return nil
 			}
 		}

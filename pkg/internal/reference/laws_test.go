@@ -18,6 +18,10 @@ func named(q Request) int {
 func checkLaws(t *testing.T, seed uint64, c Config, requests []Request, r Result) {
 	t.Helper()
 	undisturbed := c.HorizonUS == Never
+	rising := rising
+	if c.Speculation != nil { // a step can yield several tokens
+		rising = slices.IsSorted[[]int64]
+	}
 	wanted := int64(0) // tokens to compute if none is computed twice or discarded
 	for i, o := range r.Outcomes {
 		q := requests[i]
@@ -58,11 +62,15 @@ func checkLaws(t *testing.T, seed uint64, c Config, requests []Request, r Result
 	for replica, steps := range r.Steps {
 		checkSteps(t, seed, replica, steps, c, r.Retries > 0, !hasDeadlines(requests))
 		for _, s := range steps {
-			computed += s.Prefill + s.Decode
+			computed += s.Prefill + s.Decode + s.Drafts
 		}
 	}
 	// The last step may not be listed, and with it overruns.
-	if lost := computed - wanted; undisturbed && (lost < 0 || lost > int64(r.Async.Overruns)) {
+	most := int64(r.Async.Overruns)
+	if c.Speculation != nil { // wrong drafts, also of steps that come too late
+		most = int64(r.Drafts.Drafted) + int64(len(requests)*2*(1+c.Speculation.Tokens))
+	}
+	if lost := computed - wanted; undisturbed && (lost < 0 || lost > most) {
 		t.Errorf("seed %d: %d tokens computed, want %d and at most %d overruns", seed, computed, wanted,
 			r.Async.Overruns)
 	}
@@ -79,7 +87,7 @@ func checkSteps(t *testing.T, seed uint64, replica int, steps []Step, c Config, 
 			}
 		}
 		law("a step computes something, within the budget",
-			s.Prefill+s.Decode > 0 && s.Prefill+s.Decode <= int64(c.MaxNumBatchedTokens))
+			s.Prefill+s.Decode > 0 && s.Prefill+s.Decode+s.Drafts <= int64(c.MaxNumBatchedTokens))
 		law("the step time follows from the batch",
 			s.EndUS-s.StartUS == c.stepTime(s.Batch))
 		law("steps do not overlap", i == 0 || s.StartUS >= steps[i-1].EndUS)

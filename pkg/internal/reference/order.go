@@ -74,7 +74,7 @@ func (c *Config) preemptionScore(q *request) float64 {
 
 // withdraw removes the work for a request from a batch that is being formed and returns the tokens
 // to the budget. Blocks that it filled keep their hashes.
-func (b *batch) withdraw(q *request, window int) {
+func (b *batch) withdraw(q *request, c *Config) {
 	i := slices.IndexFunc(b.entries, func(p entry) bool { return p.request == q })
 	if i < 0 {
 		return
@@ -82,16 +82,21 @@ func (b *batch) withdraw(q *request, window int) {
 	p := b.entries[i]
 	b.entries = slices.Delete(b.entries, i, i+1)
 	b.budget += p.tokens
+	if s := c.Speculation; s != nil {
+		b.budget += s.BudgetSlots
+	}
 	q.computed -= p.tokens
 	if p.emitsToken {
-		q.inFlight--
+		q.inFlight -= 1 + p.drafts
 	}
+	q.drafting.flying -= p.tokens
 	b.Batch = Batch{}
 	for _, p := range b.entries {
+		b.Drafts += int64(p.drafts)
 		if p.isDecode {
-			b.decode(p.computed, window)
+			b.decode(p.computed, c.Window)
 		} else {
-			b.chunk(p.tokens, p.computed, window)
+			b.chunk(p.tokens-p.drafts, p.computed, c.Window)
 		}
 	}
 }

@@ -45,6 +45,8 @@ type Config struct {
 	Window int
 	// Host is the memory to which full blocks are offloaded, nil if there is none.
 	Host *Host
+	// Speculation is speculative decoding, nil for none. It goes with neither Host nor Groups.
+	Speculation *Speculation
 	// Groups are the KV cache groups; without any there is one of full attention with BlockSize.
 	Groups []Group
 
@@ -284,6 +286,7 @@ type Result struct {
 	// Transfers are those of each replica, in the order in which they ended.
 	Transfers [][]Transfer
 	Host      HostCounts
+	Drafts    DraftCounts
 }
 
 // AsyncCounts counts what happens only to batches formed while a step is in progress.

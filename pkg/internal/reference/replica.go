@@ -58,6 +58,7 @@ type replica struct {
 	// threshold is the long-prefill threshold of the batch that is being formed; 0 is none.
 	threshold int
 	async     AsyncCounts
+	drafts    DraftCounts
 }
 
 // hasWork reports whether a step must start.
@@ -138,7 +139,16 @@ func (r *replica) finish(now int64) []*request {
 	r.seenUS = max(r.seenUS+1, r.notBefore, now+r.config.clientDelay(r.step.Batch))
 	for _, p := range r.step.entries {
 		q := p.request
-		if !p.emitsToken || q.final() {
+		if q.final() {
+			continue
+		}
+		if r.config.Speculation != nil {
+			if r.yield(p, now) && q.final() {
+				left = append(left, q)
+			}
+			continue
+		}
+		if !p.emitsToken {
 			continue
 		}
 		q.inFlight--
@@ -207,6 +217,7 @@ func (r *replica) register(q *request, n int) (registered int) {
 	if !r.config.PrefixCaching {
 		return 0
 	}
+	n = min(n, q.visible()-r.config.hashLookahead())
 	if !r.config.HashAll {
 		n -= n % r.config.alignment()
 	}
@@ -214,7 +225,7 @@ func (r *replica) register(q *request, n int) (registered int) {
 		for i := range n / g.BlockSize {
 			b, end := q.tables[k][i], (i+1)*g.BlockSize
 			if b != null && r.cache.blocks[b].hash == "" && r.config.keeps(q, g, end) {
-				r.cache.register(b, q.blockHash(k, end))
+				r.cache.register(b, q.blockHash(k, end+r.config.hashLookahead()))
 				if g.State {
 					r.fresh = append(r.fresh, q.blockHash(k, end))
 				}

@@ -137,7 +137,7 @@ func (s *simulation) takeAway(q *request, now int64) {
 		q.foldTwin()
 		s.bury(t.outcome.Replica, now)
 	}
-	q.host = hostUse{}
+	q.host, q.drafting = hostUse{}, drafting{}
 	q.tables, q.lastState, q.computed, q.inFlight, q.junction = nil, nil, 0, 0, 0
 	q.reported, q.pulled, q.lapsed, q.leaseEnd = false, false, false, Never
 }

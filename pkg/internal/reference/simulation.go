@@ -62,6 +62,7 @@ type request struct {
 	flowAt   int64
 	reported bool
 	host     hostUse
+	drafting drafting
 	arrival  int // at its replica
 	// preemptedAt is the time of the preemption that the request has not recovered from, or Never.
 	preemptedAt int64
@@ -85,6 +86,9 @@ func (q *request) length() int { return q.visible() + q.inFlight }
 
 // draining reports whether the last token of a request is in flight, so that nothing is left to compute.
 func (r *replica) draining(q *request) bool {
+	if r.config.Speculation != nil {
+		return r.config.hasAllOutput(q)
+	}
 	return q.outcome.Generated+q.inFlight == q.Output+r.config.overrun(q)
 }
 
@@ -465,6 +469,7 @@ func (s *simulation) result() Result {
 		result.Deferred += r.deferred
 		result.Retries += r.retries
 		result.Async.add(r.async)
+		result.Drafts.add(r.drafts)
 		if r.host != nil {
 			result.Host.add(r.host.counts)
 			result.Transfers = append(result.Transfers, r.host.done)

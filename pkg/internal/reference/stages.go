@@ -29,7 +29,7 @@ func (c *Config) tooLong(input, output int) string {
 	switch {
 	case c.MaxModelLen > 0 && input+output > c.MaxModelLen:
 		return "too_long_for_model"
-	case c.lone(slots) > c.usable():
+	case c.lone(c.mostSlots(input, output)) > c.usable():
 		return "too_long_for_cache"
 	case !c.Chunked && slots > c.MaxNumBatchedTokens:
 		return "too_long_for_budget"

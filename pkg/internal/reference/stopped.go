@@ -19,7 +19,7 @@ func (r *replica) stoppedBy(b *batch) stop {
 	if len(r.running) >= r.config.MaxNumSeqs {
 		return stopSlots
 	}
-	if b.budget == 0 {
+	if b.budget <= 0 || b.noPadding {
 		return stopBudget
 	}
 	first := r.tooLarge
