@@ -23,10 +23,12 @@ type engine struct {
 	blockSize, blocks int64   // of the KV cache that one sequence can use
 	kvTokens          float64 // capacity of all KV caches of a replica
 
-	window      int64                // of the model's sliding-window layers; 0: none
-	groups      []kv.Group           // of the KV cache, nil if there is one of full attention only
-	needed      func(tokens int) int // blocks for a lone call
-	asyncBubble float64              // steps for which a batch slot stays empty between two calls
+	window int64                // of the model's sliding-window layers; 0: none
+	groups []kv.Group           // of the KV cache, nil if there is one of full attention only
+	needed func(tokens int) int // blocks for a lone call
+	// A decode step of a sequence verifies drafts and gives perStep tokens on average; 0 and 1 without speculation.
+	drafts, perStep float64
+	asyncBubble     float64 // steps for which a batch slot stays empty between two calls
 }
 
 func newEngine(d *cluster.Deployment) (*engine, error) {
@@ -41,7 +43,10 @@ func newEngine(d *cluster.Deployment) (*engine, error) {
 		maxSeqs: float64(int64(c.MaxNumSeqs) * cores), maxTokens: int64(c.MaxNumBatchedTokens) * cores,
 		maxChunk: int64(c.MaxNumBatchedTokens), maxLength: int64(c.MaxModelLen),
 		blockSize: int64(c.BlockSize), blocks: int64(d.UsableBlocks()), window: int64(d.Computed.WindowTokens),
-		groups: d.KVGroups(), needed: d.SequenceBlocks(),
+		groups: d.KVGroups(), needed: d.SequenceBlocks(), perStep: 1,
+	}
+	if s := c.SpeculativeConfig; s != nil {
+		e.drafts, e.perStep = float64(s.NumSpeculativeTokens), s.MeanAcceptanceLength()
 	}
 	e.kvTokens = float64(e.blocks * e.blockSize * cores)
 	if threshold := int64(max(c.LongPrefillTokenThreshold, c.ChunkSize)); threshold > 0 {
@@ -92,25 +97,25 @@ func (e *engine) add(t *totals, c lengths, cached bool, chunk float64) {
 		hit = float64(min(c.cached, c.input-1)) // the last token is always computed
 	}
 	input, decode := float64(c.input), float64(c.output-1)
-	missed := input - hit
+	missed, steps := input-hit, decode/e.perStep
 	chunks := math.Ceil(missed / chunk)
 	t.calls++
 	t.prefill += missed
 	t.longest = max(t.longest, missed)
 	t.chunks += chunks
-	t.decode += decode
-	t.residency += chunks + decode + e.asyncBubble
+	t.decode += steps
+	t.residency += chunks + steps + e.asyncBubble
 	// A cached prefix is stored once for all calls. A prompt's blocks are allocated
 	// chunk by chunk, those of an output token by token.
 	t.kv += float64(chunks*e.allocated((missed+missed/chunks)/2, missed/chunks)) +
-		float64(decode*e.allocated(missed+float64(decode/2), 1))
+		float64(steps*e.allocated(missed+float64(decode/2), 1))
 
-	t.context += between(input, input+decode, 0)
+	t.context += between(input, input+decode, 0) / e.perStep
 	t.priorContext += priorContext(hit, missed, chunks, 0)
 	t.pairs += between(hit+1, input+1, 0)
 	if e.window > 0 {
 		w := float64(e.window)
-		t.windowContext += between(input, input+decode, w)
+		t.windowContext += between(input, input+decode, w) / e.perStep
 		t.windowPriorContext += priorContext(hit, missed, chunks, w)
 		t.windowPairs += between(hit+1, input+1, w)
 	}
@@ -188,7 +193,7 @@ func (e *engine) capacity(calls []lengths, cached bool) (perSecond float64, limi
 			return 0, ""
 		}
 		r, limit = e.finishedPerStep(&t)
-		next := min(float64(e.maxChunk), max(1, math.Floor(float64(e.maxTokens)-float64(r*t.decode)/t.calls)))
+		next := min(float64(e.maxChunk), max(1, math.Floor(float64(e.maxTokens)-float64(r*t.decode*(1+e.drafts))/t.calls)))
 		if next == chunk || min(next, chunk) >= t.longest { // prompts are one chunk with both
 			break
 		}
@@ -200,7 +205,7 @@ func (e *engine) capacity(calls []lengths, cached bool) (perSecond float64, limi
 // finishedPerStep is how many calls a saturated step finishes.
 func (e *engine) finishedPerStep(t *totals) (r float64, limit string) {
 	r, limit = e.maxSeqs*t.calls/t.residency, limitSeqs
-	if x := float64(e.maxTokens) * t.calls / (t.prefill + t.decode); x < r {
+	if x := float64(e.maxTokens) * t.calls / (t.prefill + float64(t.decode*(1+e.drafts))); x < r {
 		r, limit = x, limitTokens
 	}
 	if x := e.kvTokens * t.calls / t.kv; x < r {
@@ -237,7 +242,8 @@ func interpolate(x float64, f func(float64) float64) float64 {
 // stepUS is the time, in µs, of a step with integer numbers of decoding sequences and
 // prompt tokens, whose contexts are the mean ones.
 func (e *engine) stepUS(t *totals, decode, prefill float64) float64 {
-	b := latency.Batch{Decode: int64(decode), Prefill: int64(prefill)}
+	b := latency.Batch{Decode: int64(decode), Prefill: int64(prefill), Drafts: int64(decode * e.drafts),
+		Proposals: int64(e.drafts)}
 	part := func(total, share float64) int64 { return int64(math.Round(total * share)) }
 	if decode > 0 {
 		share := decode / t.decode

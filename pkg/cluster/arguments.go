@@ -67,8 +67,7 @@ var otherArguments = []struct{ names, advice string }{
 		"enable_prompt_tokens_details max_logprobs safetensors_load_strategy " +
 		"prefix_caching_hash_algo otlp_traces_endpoint skip_tokenizer_init",
 		"it changes no time in the simulation; remove it"},
-	{"speculative_config num_speculative_tokens speculative_model spec_method",
-		"speculative decoding is not simulated"},
+	{"num_speculative_tokens speculative_model spec_method", "set speculative_config"},
 	{"kv_transfer_config cpu_offload_gb kv_offloading_size kv_offloading_backend offload_backend",
 		"set kv_tiers and kv_offload, or prefill, decode and transfer, of the deployment"},
 	{"decode_context_parallel_size prefill_context_parallel_size enable_dbo enable_eplb enable_lora max_loras " +

@@ -155,6 +155,10 @@ type Computed struct {
 	Operators *latency.Operators `json:"operators,omitempty"`
 	// Power is absent without energy, and if it is unknown.
 	Power *ReplicaPower `json:"power,omitempty"`
+	// Draft is the input of the roofline of a drafter that is a model of its own. DraftShare is the share of a step that
+	// a drafter with one of the model's layers takes.
+	Draft      *latency.Replica `json:"draft,omitempty"`
+	DraftShare float64          `json:"draft_share,omitempty"`
 }
 
 // UsableBlocks returns how many KV blocks requests can hold in each engine core of a replica: all but

@@ -14,6 +14,8 @@ type Engine struct {
 	// EnforceEager launches all kernels one by one, without CUDA graphs. Only the operators model has step times
 	// for it. From vLLM 0.21 on, the memory of the graphs is left to KV blocks.
 	EnforceEager bool `yaml:"enforce_eager" json:"enforce_eager,omitempty"`
+	// SpeculativeConfig is speculative decoding, nil for none.
+	SpeculativeConfig *SpeculativeConfig `yaml:"speculative_config" json:"speculative_config,omitempty"`
 	// MoE configures models with experts.
 	MoE *MoE `yaml:"moe" json:"moe,omitempty"`
 }

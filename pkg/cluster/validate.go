@@ -103,6 +103,9 @@ func (e *Engine) validate(path string, errorf strictyaml.Errorf) error {
 	if err := e.Groups.validate(path, errorf); err != nil {
 		return err
 	}
+	if err := e.SpeculativeConfig.validate(path+".speculative_config", e, errorf); err != nil {
+		return err
+	}
 	tokens := int64(e.NumGPUBlocksOverride) * int64(e.DataParallelSize) * int64(e.BlockSize)
 	if tokens > maxCacheTokens {
 		return errorf(path+".num_gpu_blocks_override",
@@ -131,5 +134,10 @@ func (d *Deployment) LatencyModel() (latency.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return latency.Scale(m, cmp.Or(d.Latency.StepFactor, 1)), nil
+	m = latency.Scale(m, cmp.Or(d.Latency.StepFactor, 1))
+	if d.Engine.SpeculativeConfig == nil {
+		return m, nil
+	}
+	drafting, err := d.drafting(m)
+	return latency.Drafter(m, drafting), err
 }

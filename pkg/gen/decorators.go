@@ -60,6 +60,12 @@ func withDecorators(g generator, seed uint64, c *Client, at field) generator {
 		}
 		add("stop", stop(c.Stop))
 	}
+	if p := c.DraftAcceptance; p != nil {
+		if !(*p >= 0) || *p > 1 {
+			at.fail("draft_acceptance", "must be between 0 and 1, is %g", *p)
+		}
+		add("draft acceptance", draftAcceptance(p))
+	}
 	if c.PredictedOutput != nil {
 		add("prediction", c.PredictedOutput.decorator(at.at("predicted_output")))
 	}
@@ -102,6 +108,19 @@ func stop(by string) func(*stream.Arrival, *rand.Rand) {
 		}
 		for s := range modelCalls(&a.Session) {
 			s.Stop = by
+		}
+	}
+}
+
+// draftAcceptance gives each request, and each model call of a session, the probability of its drafts.
+func draftAcceptance(p *float64) func(*stream.Arrival, *rand.Rand) {
+	return func(a *stream.Arrival, _ *rand.Rand) {
+		if !a.IsSession {
+			a.Request.DraftAcceptance = p
+			return
+		}
+		for s := range modelCalls(&a.Session) {
+			s.DraftAcceptance = p
 		}
 	}
 }

@@ -68,7 +68,7 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 	w := &exportWriter{exporter: form, blocks: map[blockKey]int64{}}
 	text := bufio.NewWriter(out)
 	text.WriteString(form.head) // an error is repeated by Flush
-	var requests, unsupported, segmented, stopped int
+	var requests, unsupported, segmented, stopped, drafted int
 	err = forEachArrival(ctx, src, o, func(a *stream.Arrival) error {
 		if !o.inShard(a) {
 			return nil
@@ -88,6 +88,9 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 		if r.Stop != "" {
 			stopped++
 		}
+		if r.DraftAcceptance != nil {
+			drafted++
+		}
 		line, err := form.line(w, r)
 		if err != nil {
 			return err
@@ -106,6 +109,10 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 	if stopped > 0 {
 		o.warn(fmt.Sprintf("%d of %d outputs end by an end-of-sequence token, which files of %s cannot express",
 			stopped, requests, o.Export))
+	}
+	if drafted > 0 {
+		o.warn(fmt.Sprintf("%d of %d requests have a draft_acceptance, which files of %s cannot express", drafted, requests,
+			o.Export))
 	}
 	if segmented > 0 && !form.prefixes {
 		o.warn(fmt.Sprintf("%d of %d prompts have segments, which files of %s cannot express: no prefixes are shared",

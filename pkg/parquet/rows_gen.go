@@ -324,6 +324,7 @@ type stepRow struct {
 	EndUS         stream.Micros   `parquet:"end_us"`
 	PrefillTokens int64           `parquet:"prefill_tokens"`
 	DecodeTokens  int64           `parquet:"decode_tokens"`
+	DraftTokens   *int64          `parquet:"draft_tokens,optional"`
 	Running       int64           `parquet:"running"`
 	Waiting       int64           `parquet:"waiting"`
 	UsedBlocks    int64           `parquet:"used_blocks"`
@@ -339,6 +340,7 @@ func rowOfStep(v *stream.Step) stepRow {
 		EndUS:         v.EndUS,
 		PrefillTokens: v.PrefillTokens,
 		DecodeTokens:  v.DecodeTokens,
+		DraftTokens:   optional(v.DraftTokens),
 		Running:       v.Running,
 		Waiting:       v.Waiting,
 		UsedBlocks:    v.UsedBlocks,
@@ -356,6 +358,7 @@ func (r *stepRow) record() stream.Step {
 		EndUS:         r.EndUS,
 		PrefillTokens: r.PrefillTokens,
 		DecodeTokens:  r.DecodeTokens,
+		DraftTokens:   valueOf(r.DraftTokens),
 		Running:       r.Running,
 		Waiting:       r.Waiting,
 		UsedBlocks:    r.UsedBlocks,

@@ -179,9 +179,18 @@ func (b *bounds) fastest(i int, q *stream.Request, path kv.Path, shared int) (tt
 		}
 	}
 	ttft, e2e, err = alone(b.engines[i], engine.Request{Path: path, Input: int(q.InputTokens),
-		Output: int(q.OutputTokens)})
+		Output: int(q.OutputTokens), Drafts: b.drafts(q)})
 	queueing := d.model.Queueing(q.InputTokens)
 	return ttft + queueing, e2e + queueing, err
+}
+
+// drafts is what decides which drafts of a request are accepted: the same as in the run.
+func (b *bounds) drafts(q *stream.Request) engine.Drafts {
+	d := engine.Drafts{Seed: draftSeed(b.s.draftSeed, q.ID), Acceptance: -1}
+	if q.DraftAcceptance != nil {
+		d.Acceptance = *q.DraftAcceptance
+	}
+	return d
 }
 
 // alone runs a request on an idle engine, from the end of its last step on, and returns the times until its client
@@ -218,7 +227,7 @@ func (a *recordedArrival) calls() iter.Seq2[*stream.Request, int] {
 			step := &v.Steps[k]
 			if step.Tool == "" && !yield(&stream.Request{ID: step.RequestID(v.ID), InputTokens: step.InputTokens,
 				OutputTokens: step.OutputTokens, Prompt: v.AppendPrompt(nil, k), SLOClass: v.SLOClass,
-				Model: cmp.Or(step.Model, v.Model)}, k) {
+				DraftAcceptance: step.DraftAcceptance, Model: cmp.Or(step.Model, v.Model)}, k) {
 				return
 			}
 		}

@@ -14,14 +14,16 @@ type limits struct {
 	needed func(tokens int) int
 	// budget limits a prompt that must be computed in one step; 0: no limit.
 	budget int64
+	// drafts is for how many more tokens than it computes a request has blocks at most.
+	drafts int64
 }
 
 func limitsOf(d *cluster.Deployment) limits {
 	e := &d.Engine
 	l := limits{modelLen: int64(e.MaxModelLen), blocks: int64(d.UsableBlocks()), blockSize: int64(d.HitSize()),
-		needed: d.SequenceBlocks()}
+		needed: d.SequenceBlocks(), drafts: d.DraftSlots()}
 	if !e.EnableChunkedPrefill {
-		l.budget = int64(e.MaxNumBatchedTokens)
+		l.budget = int64(e.TokensOfStep())
 	}
 	return l
 }
@@ -48,10 +50,18 @@ func (l *limits) rejectReason(input, output int64) string {
 	switch {
 	case l.modelLen > 0 && input+output > l.modelLen:
 		return stream.ReasonTooLongForModel
-	case int64(l.needed(int(slots))) > l.blocks:
+	case int64(l.needed(int(l.withDrafts(slots)))) > l.blocks:
 		return stream.ReasonTooLongForCache
 	case l.budget > 0 && slots > l.budget:
 		return stream.ReasonTooLongForBudget
 	}
 	return ""
+}
+
+// withDrafts is the most tokens that a request of which this many are computed has blocks for.
+func (l *limits) withDrafts(slots int64) int64 {
+	if l.drafts > 0 && l.modelLen > 0 {
+		return min(slots+l.drafts, l.modelLen)
+	}
+	return slots + l.drafts
 }

@@ -19,6 +19,7 @@ type retryPlan struct {
 	timeout         stream.Micros // from its arrival, stream.Never if none
 	predictedTokens int64
 	stop            string
+	draftAcceptance *float64
 }
 
 // newRetryPlan returns nil if the client does not retry.
@@ -26,7 +27,7 @@ func newRetryPlan(in *stream.Request) *retryPlan {
 	if in.Retry == nil {
 		return nil
 	}
-	p := &retryPlan{in.Retry, stream.Never, in.PredictedOutputTokens, in.Stop}
+	p := &retryPlan{in.Retry, stream.Never, in.PredictedOutputTokens, in.Stop, in.DraftAcceptance}
 	if !in.DeadlineUS.IsZero() {
 		p.timeout = in.DeadlineUS - in.ArrivalUS
 	}
@@ -56,7 +57,8 @@ func (s *simulation) sendAgain(slot int32, at des.Time) {
 	in := stream.Request{ID: retryID(o.Original(), r.attempt()+1), ArrivalUS: stream.Micros(at),
 		InputTokens: o.InputTokens, OutputTokens: o.OutputTokens, Tenant: o.Tenant, SLOClass: o.SLOClass,
 		Model: o.Model, Session: o.Session, Turn: r.turn, DeadlineUS: stream.Never,
-		PredictedOutputTokens: r.retry.predictedTokens, Stop: r.retry.stop, Retry: r.retry.Retry}
+		PredictedOutputTokens: r.retry.predictedTokens, Stop: r.retry.stop, DraftAcceptance: r.retry.draftAcceptance,
+		Retry: r.retry.Retry}
 	if t := r.retry.timeout; !t.IsZero() {
 		in.DeadlineUS = in.ArrivalUS + t
 	}

@@ -168,7 +168,8 @@ func (t *sessionTable) makeCall(s *simulation, i int32, k int, at des.Time) {
 		Prompt:       v.AppendPrompt(q.Prompt[:0], k), Tenant: v.Tenant, SLOClass: v.SLOClass,
 		Model:   cmp.Or(step.Model, v.Model),
 		Session: v.ID, Turn: v.steps[k].turn, DeadlineUS: stream.Never,
-		PredictedOutputTokens: step.PredictedOutputTokens, Stop: step.Stop, Retry: step.Retry}
+		PredictedOutputTokens: step.PredictedOutputTokens, Stop: step.Stop,
+		DraftAcceptance: step.DraftAcceptance, Retry: step.Retry}
 	if step.TimeoutUS > 0 {
 		q.DeadlineUS = stream.Micros(at + step.TimeoutUS)
 	}

@@ -66,6 +66,7 @@ type deployment struct {
 	perGPUHour  float64
 	power       power
 	blockBytes  int64 // of a KV block; 0 if blocks do not move
+	speculates  bool  // it has speculative decoding
 	// pool is nil unless it is the decode pool of a disaggregated deployment. prefills: it is a prefill pool.
 	pool     *pool
 	prefills bool
@@ -87,6 +88,7 @@ type simulation struct {
 	// models lists the deployments of each model in file order.
 	models    []servedModel
 	tree      *kv.Tree
+	draftSeed uint64 // determines which drafts are accepted
 	router    *router
 	telemetry *telemetry
 	fleet     *fleet    // nil if no replicas come, go or fail
@@ -193,8 +195,10 @@ type request struct {
 	// negative by the time of preemption.
 	preempted bool
 	// eos: an end-of-sequence token ends its output.
-	eos         bool
-	flowTimeout des.Time
+	eos bool
+	// draftAcceptance is its own probability of drafts, or negative.
+	draftAcceptance float64
+	flowTimeout     des.Time
 	// queueRead is the number of reads of the replica's queue depth before the request entered the
 	// queue, as flow control counts them.
 	queueRead int64
@@ -234,7 +238,7 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 	if err != nil {
 		return nil, err
 	}
-	s := &simulation{horizon: noHorizon, dividesCost: c.DividesCost(), energy: c.Energy,
+	s := &simulation{horizon: noHorizon, dividesCost: c.DividesCost(), energy: c.Energy, draftSeed: o.Seed,
 		events: eventQueue{limit: noLimit},
 		tree:   kv.NewTree(), router: r, decisions: decisions{override: override{decision: -1}}}
 	if o.Counterfactual.enabled() { // estimates need the output lengths that policies would predict
@@ -270,6 +274,7 @@ func (s *simulation) addDeployment(c *cluster.Config, d *cluster.Deployment, i i
 		perGPUHour:    c.PerGPUHour(d),
 		power:         spec.power,
 		blockBytes:    d.Computed.KVBlockBytes,
+		speculates:    d.Engine.SpeculativeConfig != nil,
 		measuredRange: d.Latency.Range, unmeasured: unmeasured(d), fromFile: d.FromFile()}
 	k := 0
 	build := func() {

@@ -57,6 +57,9 @@ func (s *simulation) fill(slot int32, in *stream.Request, position int64) {
 	r.moved, r.handoff, r.heldBack = nil, handoff{leaseEnd: never}, heldBack{since: never}
 	r.inFlowQueue, r.admissionDelayed, r.flowTimeout = false, false, never
 	r.prefillTokens, r.eos = 0, in.Stop == stream.StopEOS
+	if r.draftAcceptance = -1; in.DraftAcceptance != nil {
+		r.draftAcceptance = *in.DraftAcceptance
+	}
 	r.model = s.modelIndex(in.Model)
 	r.out = stream.Outcome{ID: in.ID, ArrivalUS: in.ArrivalUS, AdmittedUS: stream.Never, RoutedUS: stream.Never,
 		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never,

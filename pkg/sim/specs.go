@@ -67,6 +67,7 @@ func cacheConfig(d *cluster.Deployment) kv.Config {
 	e := &d.Engine
 	return kv.Config{Blocks: d.UsableBlocks() * e.DataParallelSize, BlockSize: d.HitSize(),
 		Caching: e.EnablePrefixCaching, UnhashedFirst: e.FreeOrder == cluster.UnhashedFirst,
+		HashLookahead: e.SpeculativeConfig.HashLookahead(), DropLastHit: e.SpeculativeConfig.DropLastHit(),
 		Groups: d.KVGroups(), Rules: d.KVRules()}
 }
 
@@ -87,9 +88,29 @@ func engineConfig(d *cluster.Deployment) engine.Config {
 		StateCheckpoints:            e.NumPrefillCheckpointBlocks,
 		Window:                      d.Computed.WindowTokens,
 		ContinueAfterSelfPreemption: e.AfterSelfPreemption == cluster.ContinueScheduling,
-		IdleVictimSkipsNext:         e.IdleVictimSkipsNext}
+		IdleVictimSkipsNext:         e.IdleVictimSkipsNext,
+		Speculation:                 speculation(e)}
 	if cores > 1 {
 		c.MaxSequenceTokens = e.MaxNumBatchedTokens // a sequence has the budget of one core
 	}
 	return c
+}
+
+// speculation converts speculative decoding; nil if there is none.
+func speculation(e *cluster.Engine) *engine.Speculation {
+	s := e.SpeculativeConfig
+	if s == nil {
+		return nil
+	}
+	return &engine.Speculation{Tokens: s.NumSpeculativeTokens, Schedule: s.Schedule(e.MaxNumSeqs), Lookahead: s.Lookahead(),
+		BudgetSlots: s.BudgetSlots(), HashLookahead: s.HashLookahead(), MaxModelLen: e.MaxModelLen, Rates: s.Rates()}
+}
+
+// draftSeed is the seed of the drafts of a request that are accepted: FNV-1a of its id, begun with the seed of the run.
+func draftSeed(seed uint64, id string) uint64 {
+	h := 0xcbf29ce484222325 ^ seed*0x9e3779b97f4a7c15
+	for i := range len(id) {
+		h = (h ^ uint64(id[i])) * 0x100000001b3
+	}
+	return h
 }

@@ -252,7 +252,7 @@ func (s *simulation) enqueue(slot int32) error {
 	r.engineSeq = e.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: int(r.out.InputTokens),
 		Output: int(r.out.OutputTokens), Order: order, Priority: r.out.Priority, Moved: r.moved,
 		EOS:    r.eos && s.limitsAt(r.replica).endsByEOS(r.out.InputTokens, r.out.OutputTokens),
-		Remote: r.handoff.stage == atPrefill})
+		Drafts: s.drafts(r), Remote: r.handoff.stage == atPrefill})
 	r.moved = nil
 	if err := s.observers.notify(s, onEnqueue, slot); err != nil {
 		return err
@@ -260,6 +260,14 @@ func (s *simulation) enqueue(slot int32) error {
 	s.telemetry.afterChange(s, r.replica)
 	s.markReady(r.replica)
 	return nil
+}
+
+// drafts is what decides which drafts of a request are accepted, if its replica has speculative decoding.
+func (s *simulation) drafts(r *request) engine.Drafts {
+	if !s.deployments[s.replicas[r.replica].deployment].speculates {
+		return engine.Drafts{}
+	}
+	return engine.Drafts{Seed: draftSeed(s.draftSeed, r.out.ID), Acceptance: r.draftAcceptance}
 }
 
 // preemptionScore ranks a running request of a replica for preemption.

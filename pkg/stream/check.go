@@ -7,6 +7,9 @@ func (r *Request) check(s *scanner) {
 	if r.DeadlineUS != Never && r.DeadlineUS < r.ArrivalUS {
 		s.failf("deadline_us must be at least arrival_us (%d), not %d", r.ArrivalUS, r.DeadlineUS)
 	}
+	if !isShare(r.DraftAcceptance) {
+		s.failf(badAcceptance, *r.DraftAcceptance)
+	}
 	if sum := sumTokens(r.Prompt); sum > r.InputTokens {
 		s.failf("the prompt segments total %d tokens, more than input_tokens (%d)", sum, r.InputTokens)
 	}
@@ -74,11 +77,13 @@ func (t *SessionStep) validate(s *scanner, earlier []SessionStep, identified []i
 	switch {
 	case t.Tool != "" && (t.InputTokens != 0 || len(t.Prompt) > 0 || !t.Extends.IsZero()):
 		s.failf("a tool call has no input_tokens, prompt or extends")
-	case t.Tool != "" && (t.Model != "" || t.Stop != "" || t.TimeoutUS != 0 || t.PredictedOutputTokens != 0 ||
+	case t.Tool != "" && (t.Model != "" || t.Stop != "" || t.DraftAcceptance != nil || t.TimeoutUS != 0 || t.PredictedOutputTokens != 0 ||
 		t.Retry != nil):
-		s.failf("a tool call has no model, stop, timeout_us, predicted_output_tokens or retry")
+		s.failf("a tool call has no model, stop, draft_acceptance, timeout_us, predicted_output_tokens or retry")
 	case t.Tool != "":
 		return 0
+	case !isShare(t.DraftAcceptance):
+		s.failf(badAcceptance, *t.DraftAcceptance)
 	case t.LatencyUS != 0:
 		s.failf("latency_us is present without tool")
 	case t.InputTokens == 0:
@@ -115,3 +120,9 @@ func (t *SessionStep) validatePrompt(s *scanner, earlier []SessionStep, identifi
 	}
 	return sum
 }
+
+// badAcceptance is the error of a draft_acceptance.
+const badAcceptance = "draft_acceptance must be between 0 and 1, not %g"
+
+// isShare reports whether v is absent or between 0 and 1.
+func isShare(v *float64) bool { return v == nil || *v >= 0 && *v <= 1 }

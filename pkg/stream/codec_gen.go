@@ -191,6 +191,7 @@ var objectRequest = describe[Request]("request", "One model call that a workload
 	Field{Name: "input_tokens", Doc: "Length of the prompt.", Required: true, Min: 1, Max: maxTokens},
 	Field{Name: "output_tokens", Doc: "Tokens to generate.", Required: true, Min: 1, Max: maxTokens},
 	Field{Name: "stop", Doc: "What ends the output: eos is an end-of-sequence token. If absent, it ends at its maximum length.", OneOf: stops},
+	Field{Name: "draft_acceptance", Doc: "Probability that a draft of speculative decoding is accepted if those before it are; if absent, that of the engine.", Max: 1},
 	Field{Name: "prompt", Doc: "The leading tokens of the prompt as segments; the rest of input_tokens is unique to the request."},
 	Field{Name: "tenant", Doc: "Tenant that sent the request."},
 	Field{Name: "slo_class", Doc: "SLO class of the request."},
@@ -236,6 +237,7 @@ var objectStep = describe[Step]("step", "One engine iteration of one replica, wr
 	Field{Name: "end_us", Doc: "When the step ended, in µs since the workload's origin.", Required: true, Max: maxExact},
 	Field{Name: "prefill_tokens", Doc: "Prompt and recomputed tokens in the batch.", Required: true, Max: maxExact},
 	Field{Name: "decode_tokens", Doc: "Decode tokens in the batch, one per sequence.", Required: true, Max: maxExact},
+	Field{Name: "draft_tokens", Doc: "Drafts in the batch, which speculative decoding verifies.", Max: maxExact},
 	Field{Name: "running", Doc: "Requests in the replica's running list.", Required: true, Max: maxExact},
 	Field{Name: "waiting", Doc: "Requests in the replica's wait queue.", Required: true, Max: maxExact},
 	Field{Name: "used_blocks", Doc: "KV blocks held by requests.", Required: true, Max: maxExact},
@@ -543,6 +545,7 @@ var objectSessionStep = describe[SessionStep]("session_step", "A model call or, 
 	Field{Name: "input_tokens", Doc: "Length of the prompt.", Min: 1, Max: maxTokens},
 	Field{Name: "output_tokens", Doc: "Tokens to generate, or that the tool returns.", Min: 1, Max: maxTokens},
 	Field{Name: "stop", Doc: "What ends the output of a model call: eos is an end-of-sequence token. If absent, it ends at its maximum length.", OneOf: stops},
+	Field{Name: "draft_acceptance", Doc: "Probability that a draft of speculative decoding is accepted if those before it are; if absent, that of the engine.", Max: 1},
 	Field{Name: "extends", Doc: "Index of an earlier model call whose prompt this one begins with.", Max: maxIndex},
 	Field{Name: "keep_tokens", Doc: "Number of leading tokens of that prompt to keep; if absent, all in its segments.", Min: 1, Max: maxTokens},
 	Field{Name: "prompt", Doc: "The tokens that follow, as segments; the rest of input_tokens is unique to the request."},
@@ -1192,6 +1195,9 @@ func appendRequest(b []byte, v *Request, cache *numberCache) []byte {
 	if v.Stop != "" {
 		b = appendString(append(b, `,"stop":`...), v.Stop)
 	}
+	if v.DraftAcceptance != nil {
+		b = cache.append(append(b, `,"draft_acceptance":`...), *v.DraftAcceptance)
+	}
 	if len(v.Prompt) > 0 {
 		b = append(b, `,"prompt":[`...)
 		for i := range v.Prompt {
@@ -1259,8 +1265,13 @@ func (v *Request) decode(s *scanner) {
 		f := it.begin(5)
 		v.Stop = s.choice(f)
 	}
-	if s.atKey(`,"prompt":`) {
+	if s.atKey(`,"draft_acceptance":`) {
 		f := it.begin(6)
+		x := s.float(f)
+		v.DraftAcceptance = &x
+	}
+	if s.atKey(`,"prompt":`) {
+		f := it.begin(7)
 		for n := 0; s.nextElement(f, n); n++ {
 			v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
 			v.Prompt[n].decode(s)
@@ -1270,35 +1281,35 @@ func (v *Request) decode(s *scanner) {
 		}
 	}
 	if s.atKey(`,"tenant":`) {
-		f := it.begin(7)
+		f := it.begin(8)
 		v.Tenant = s.internedString(f)
 	}
 	if s.atKey(`,"slo_class":`) {
-		f := it.begin(8)
+		f := it.begin(9)
 		v.SLOClass = s.internedString(f)
 	}
 	if s.atKey(`,"model":`) {
-		f := it.begin(9)
+		f := it.begin(10)
 		v.Model = s.internedString(f)
 	}
 	if s.atKey(`,"session":`) {
-		f := it.begin(10)
+		f := it.begin(11)
 		v.Session = s.internedString(f)
 	}
 	if s.atKey(`,"turn":`) {
-		f := it.begin(11)
+		f := it.begin(12)
 		v.Turn = s.integer(f)
 	}
 	if s.atKey(`,"deadline_us":`) {
-		f := it.begin(12)
+		f := it.begin(13)
 		v.DeadlineUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"predicted_output_tokens":`) {
-		f := it.begin(13)
+		f := it.begin(14)
 		v.PredictedOutputTokens = s.integer(f)
 	}
 	if s.atKey(`,"retry":`) {
-		it.begin(14)
+		it.begin(15)
 		v.Retry = new(Retry)
 		v.Retry.decode(s)
 	}
@@ -1319,7 +1330,10 @@ func (v *Request) decode(s *scanner) {
 			v.OutputTokens = s.integer(f)
 		case 5: // stop
 			v.Stop = s.choice(f)
-		case 6: // prompt
+		case 6: // draft_acceptance
+			x := s.float(f)
+			v.DraftAcceptance = &x
+		case 7: // prompt
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
 				v.Prompt[n].decode(s)
@@ -1327,21 +1341,21 @@ func (v *Request) decode(s *scanner) {
 					s.inElement(f, n)
 				}
 			}
-		case 7: // tenant
+		case 8: // tenant
 			v.Tenant = s.internedString(f)
-		case 8: // slo_class
+		case 9: // slo_class
 			v.SLOClass = s.internedString(f)
-		case 9: // model
+		case 10: // model
 			v.Model = s.internedString(f)
-		case 10: // session
+		case 11: // session
 			v.Session = s.internedString(f)
-		case 11: // turn
+		case 12: // turn
 			v.Turn = s.integer(f)
-		case 12: // deadline_us
+		case 13: // deadline_us
 			v.DeadlineUS = Micros(s.integer(f))
-		case 13: // predicted_output_tokens
+		case 14: // predicted_output_tokens
 			v.PredictedOutputTokens = s.integer(f)
-		case 14: // retry
+		case 15: // retry
 			v.Retry = new(Retry)
 			v.Retry.decode(s)
 		}
@@ -1356,6 +1370,9 @@ func appendStep(b []byte, v *Step, cache *numberCache) []byte {
 	b = appendInt(b, `,"end_us":`, int64(v.EndUS))
 	b = appendInt(b, `,"prefill_tokens":`, v.PrefillTokens)
 	b = appendInt(b, `,"decode_tokens":`, v.DecodeTokens)
+	if v.DraftTokens != 0 {
+		b = appendInt(b, `,"draft_tokens":`, v.DraftTokens)
+	}
 	b = appendInt(b, `,"running":`, v.Running)
 	b = appendInt(b, `,"waiting":`, v.Waiting)
 	b = appendInt(b, `,"used_blocks":`, v.UsedBlocks)
@@ -1402,24 +1419,28 @@ func (v *Step) decode(s *scanner) {
 		f := it.begin(6)
 		v.DecodeTokens = s.integer(f)
 	}
-	if s.atKey(`,"running":`) {
+	if s.atKey(`,"draft_tokens":`) {
 		f := it.begin(7)
+		v.DraftTokens = s.integer(f)
+	}
+	if s.atKey(`,"running":`) {
+		f := it.begin(8)
 		v.Running = s.integer(f)
 	}
 	if s.atKey(`,"waiting":`) {
-		f := it.begin(8)
+		f := it.begin(9)
 		v.Waiting = s.integer(f)
 	}
 	if s.atKey(`,"used_blocks":`) {
-		f := it.begin(9)
+		f := it.begin(10)
 		v.UsedBlocks = s.integer(f)
 	}
 	if s.atKey(`,"preempted":`) {
-		f := it.begin(10)
+		f := it.begin(11)
 		v.Preempted = s.integer(f)
 	}
 	if s.atKey(`,"batch":`) {
-		f := it.begin(11)
+		f := it.begin(12)
 		for n := 0; s.nextElement(f, n); n++ {
 			v.Batch = slices.Grow(v.Batch, 1)[:n+1]
 			v.Batch[n].decode(s)
@@ -1444,15 +1465,17 @@ func (v *Step) decode(s *scanner) {
 			v.PrefillTokens = s.integer(f)
 		case 6: // decode_tokens
 			v.DecodeTokens = s.integer(f)
-		case 7: // running
+		case 7: // draft_tokens
+			v.DraftTokens = s.integer(f)
+		case 8: // running
 			v.Running = s.integer(f)
-		case 8: // waiting
+		case 9: // waiting
 			v.Waiting = s.integer(f)
-		case 9: // used_blocks
+		case 10: // used_blocks
 			v.UsedBlocks = s.integer(f)
-		case 10: // preempted
+		case 11: // preempted
 			v.Preempted = s.integer(f)
-		case 11: // batch
+		case 12: // batch
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Batch = slices.Grow(v.Batch, 1)[:n+1]
 				v.Batch[n].decode(s)
@@ -2280,6 +2303,9 @@ func appendSessionStep(b []byte, v *SessionStep, cache *numberCache) []byte {
 	if v.Stop != "" {
 		b = appendString(append(b, `,"stop":`...), v.Stop)
 	}
+	if v.DraftAcceptance != nil {
+		b = cache.append(append(b, `,"draft_acceptance":`...), *v.DraftAcceptance)
+	}
 	if !v.Extends.IsZero() {
 		b = appendInt(b, `,"extends":`, int64(v.Extends))
 	}
@@ -2363,16 +2389,21 @@ func (v *SessionStep) decode(s *scanner) {
 		f := it.begin(10)
 		v.Stop = s.choice(f)
 	}
-	if s.atKey(`,"extends":`) {
+	if s.atKey(`,"draft_acceptance":`) {
 		f := it.begin(11)
+		x := s.float(f)
+		v.DraftAcceptance = &x
+	}
+	if s.atKey(`,"extends":`) {
+		f := it.begin(12)
 		v.Extends = Index(s.integer(f))
 	}
 	if s.atKey(`,"keep_tokens":`) {
-		f := it.begin(12)
+		f := it.begin(13)
 		v.KeepTokens = s.integer(f)
 	}
 	if s.atKey(`,"prompt":`) {
-		f := it.begin(13)
+		f := it.begin(14)
 		for n := 0; s.nextElement(f, n); n++ {
 			v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
 			v.Prompt[n].decode(s)
@@ -2382,15 +2413,15 @@ func (v *SessionStep) decode(s *scanner) {
 		}
 	}
 	if s.atKey(`,"timeout_us":`) {
-		f := it.begin(14)
+		f := it.begin(15)
 		v.TimeoutUS = s.integer(f)
 	}
 	if s.atKey(`,"predicted_output_tokens":`) {
-		f := it.begin(15)
+		f := it.begin(16)
 		v.PredictedOutputTokens = s.integer(f)
 	}
 	if s.atKey(`,"retry":`) {
-		it.begin(16)
+		it.begin(17)
 		v.Retry = new(Retry)
 		v.Retry.decode(s)
 	}
@@ -2426,11 +2457,14 @@ func (v *SessionStep) decode(s *scanner) {
 			v.OutputTokens = s.integer(f)
 		case 10: // stop
 			v.Stop = s.choice(f)
-		case 11: // extends
+		case 11: // draft_acceptance
+			x := s.float(f)
+			v.DraftAcceptance = &x
+		case 12: // extends
 			v.Extends = Index(s.integer(f))
-		case 12: // keep_tokens
+		case 13: // keep_tokens
 			v.KeepTokens = s.integer(f)
-		case 13: // prompt
+		case 14: // prompt
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
 				v.Prompt[n].decode(s)
@@ -2438,11 +2472,11 @@ func (v *SessionStep) decode(s *scanner) {
 					s.inElement(f, n)
 				}
 			}
-		case 14: // timeout_us
+		case 15: // timeout_us
 			v.TimeoutUS = s.integer(f)
-		case 15: // predicted_output_tokens
+		case 16: // predicted_output_tokens
 			v.PredictedOutputTokens = s.integer(f)
-		case 16: // retry
+		case 17: // retry
 			v.Retry = new(Retry)
 			v.Retry.decode(s)
 		}

@@ -107,6 +107,8 @@ type Request struct {
 	OutputTokens int64 `json:"output_tokens" wire:"min=1,max=maxTokens"`
 	// What ends the output: eos is an end-of-sequence token. If absent, it ends at its maximum length.
 	Stop string `json:"stop,omitempty" wire:"oneof=stops"`
+	// Probability that a draft of speculative decoding is accepted if those before it are; if absent, that of the engine.
+	DraftAcceptance *float64 `json:"draft_acceptance,omitempty" wire:"max=1"`
 	// The leading tokens of the prompt as segments; the rest of input_tokens is unique to the request.
 	Prompt []Segment `json:"prompt,omitempty"`
 	// Tenant that sent the request.
@@ -213,6 +215,8 @@ type Step struct {
 	PrefillTokens int64 `json:"prefill_tokens"`
 	// Decode tokens in the batch, one per sequence.
 	DecodeTokens int64 `json:"decode_tokens"`
+	// Drafts in the batch, which speculative decoding verifies.
+	DraftTokens int64 `json:"draft_tokens,omitempty"`
 	// Requests in the replica's running list.
 	Running int64 `json:"running"`
 	// Requests in the replica's wait queue.

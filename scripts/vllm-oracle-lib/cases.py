@@ -8,6 +8,7 @@ import random
 import types
 
 import models
+import speculation
 
 MODEL, GPU = "meta-llama/Llama-3.1-8B-Instruct", "H100-SXM-80GB"
 
@@ -46,6 +47,7 @@ class Case:
         return types.SimpleNamespace(
             position=position, id=record["id"], input_tokens=record["input_tokens"], output_tokens=record["output_tokens"],
             prompt=record.get("prompt", []), deadline_us=record.get("deadline_us"), eos=record.get("stop") == "eos",
+            draft_acceptance=record.get("draft_acceptance"),
             priority=classes.get(record.get("slo_class"), 0),
             enqueued_us=record["arrival_us"] + half_up(alpha[0] + alpha[1] * record["input_tokens"]))
 
@@ -130,6 +132,7 @@ REGIMES = {
     "reserve": "the admission rules of the version, and the other one where the version has both",
     "watermark": "a watermark where the version has it, with few blocks",
     "eos": "outputs that end by an end-of-sequence token, in another regime, also those with a connector",
+    "spec": "speculative decoding (0.33) with all methods, in another regime without a connector",
     "offload": "a CPU tier where the version is one whose connector BLIS follows (0.33), in another regime with prefix caching",
     "offload-tight": "the same with few blocks in the tier",
     "nixl": "a prefill and a decode replica with vLLM's NixlConnector (0.33), in another regime",
@@ -153,7 +156,7 @@ OFFLOADED = ("offload", "offload-tight")
 DISAGGREGATED = ("nixl", "nixl-offload")
 
 # Regimes that add something to another one, with or without a connector.
-WRAPPERS = ("eos",)
+WRAPPERS = ("eos", "spec")
 
 # The regimes of the scheduler alone.
 ROTATION = [name for name in REGIMES if name not in OFFLOADED + DISAGGREGATED + WRAPPERS]
@@ -169,6 +172,10 @@ def random_case(regime, seed, index, preset, mode, settings):
     eos = 0  # the share of outputs that end by a token
     if regime == "eos":
         eos, regime = rng.choice([0.3, 1]), rng.choice([r for r in REGIMES if r not in WRAPPERS])
+    speculative = regime == "spec"
+    if speculative:
+        eos = rng.choice([0, 0, 0.3, 1])
+        regime = rng.choice([r for r in REGIMES if r not in (*GROUPED, *OFFLOADED, *DISAGGREGATED, *WRAPPERS)])
     if regime in GROUPED:
         model = GROUPED[regime] or MODEL
         if GROUPED[regime] is None:
@@ -195,8 +202,13 @@ def random_case(regime, seed, index, preset, mode, settings):
     requests = random_requests(rng, regime, engine, by_priority, window)
     if models.has_states(config):
         lengthen(rng, requests, engine, block)
+    if speculative:
+        speculation.random_speculation(rng, engine, requests)
     classes = sorted({r["slo_class"] for r in requests if "slo_class" in r})
     size_cache(rng, engine, requests, tight, config, version)
+    if speculative and rng.random() < 0.3:
+        longest = max(r["input_tokens"] + r["output_tokens"] for r in requests)
+        engine["max_model_len"] = min(engine["max_model_len"], longest + rng.randint(0, 4))
     beta = [rng.randint(500, 10000), rng.randint(1, 100), rng.randint(1, 300)]
     if rng.random() < 0.3:
         beta.append(rng.randint(0, 16) / 8)
@@ -390,7 +402,7 @@ def size_cache(rng, engine, requests, tight, config, version):
         b = models.state_block(config, b, version >= (0, 33), engine["enable_prefix_caching"])
     # Before 0.24 a request that must fit as a whole must do so without the recycling of windows.
     in_flight = 2 * engine["max_num_batched_tokens"] if version >= (0, 24) else 1 << 30
-    needs = [models.needed(config, b, r["input_tokens"] + r["output_tokens"], in_flight, 1.5 if version >= (0, 19) else 1.25) for r in requests]
+    needs = [models.needed(config, b, r["input_tokens"] + r["output_tokens"] + speculation.extra_tokens(engine), in_flight, 1.5 if version >= (0, 19) else 1.25) for r in requests]
     if tight:
         blocks = max(max(needs), int(max(needs) * rng.choice([1, 1.1, 1.3, 1.6, 2, 3])))
     else:

@@ -17,6 +17,7 @@ import models
 import multi
 import nixl
 import offload
+import speculation
 
 
 class DriverError(Exception):
@@ -104,6 +105,8 @@ def configuration(directory, case):
     m = config.model_config
     m.max_model_len, m.runner_type, m.return_sampling_mask = e["max_model_len"], "generate", False
     config.parallel_config.data_parallel_index = 0
+    if stated := e.get("speculative_config"):
+        speculation.configure(directory, config, stated)
     return config
 
 
@@ -121,6 +124,8 @@ class Run:
 
     def __init__(self, directory, case):
         self.case, self.now, self.busy_until = case, 0, 0
+        self.spec, self.scheduled = case.engine.get("speculative_config"), None
+        self.stated = {r.id: r for r in case.requests}
         self.config = configuration(directory, case)
         self.tokens = {}  # (segment, position) -> token id
         self.requests, self.results = {}, {}
@@ -168,11 +173,12 @@ class Run:
         if e["enable_prefix_caching"]:
             hash_function = get_hash_fn_by_name("sha256")
             init_none_hash(hash_function)
-            self.block_hasher = get_request_block_hasher(hash_size, hash_function)
+            ahead = [self.config.num_hash_lookahead_tokens] if self.spec else []
+            self.block_hasher = get_request_block_hasher(hash_size, hash_function, *ahead)
         scheduler = (AsyncScheduler if e["async_scheduling"] else Scheduler)(**accepted((AsyncScheduler, Scheduler), dict(
             vllm_config=self.config, kv_cache_config=kv, block_size=block_size, hash_block_size=hash_size,
             structured_output_manager=types.SimpleNamespace(
-                should_advance=lambda *_, **__: False, accept_tokens=lambda *_: True, grammar_bitmask=lambda *_: None),
+                should_advance=lambda *_, **__: False, validate_tokens=lambda _, tokens: tokens, accept_tokens=lambda *_: True, grammar_bitmask=lambda *_: None),
             mm_registry=types.SimpleNamespace(supports_multimodal_inputs=lambda _: False))))
         scheduler.kv_event_publisher, scheduler.finished_req_ids = None, Ordered()
         self.worker = None
@@ -189,7 +195,7 @@ class Run:
         engine.batch_queue = collections.deque(maxlen=2) if e["async_scheduling"] else None
         engine.use_spec_decode, engine.is_pooling_model, engine.is_ec_producer = False, False, False
         engine.log_stats, engine.is_ec_consumer, engine.async_scheduling = False, True, e["async_scheduling"]
-        engine.is_mm_encoder_only, engine._weight_version, engine.check_for_draft_tokens = False, None, False
+        engine.is_mm_encoder_only, engine._weight_version, engine.check_for_draft_tokens = False, None, bool(self.spec)
         engine.aborts_queue = queue.Queue()
         engine.step_fn = engine.step_with_batch_queue if e["async_scheduling"] else engine.step
         # vLLM frees the blocks of requests that are aborted together in the order of a set of strings,
@@ -208,7 +214,9 @@ class Run:
                 self.now = self.inputs[0][0]
                 continue
             before = self.now, len(self.steps)
-            outputs, _ = self.core.step_fn()
+            outputs, executed = self.core.step_fn()
+            if self.spec:
+                self.core.post_step(executed)
             self.emit(outputs or {})
             idle = idle + 1 if before == (self.now, len(self.steps)) else 0
             if idle > 3 and self.worker and self.skip_to_transfer():
@@ -291,11 +299,15 @@ class Run:
                  for name, q in scheduler.requests.items()}
         output = schedule(*rest)
         scheduler.finished_req_ids = Ordered()
-        batch = types.SimpleNamespace(prefill=0, decode=0, context=0, sampled={})
+        batch = types.SimpleNamespace(prefill=0, decode=0, context=0, drafts=0, sampled={}, verified={})
+        admitted = {r.req_id for r in output.scheduled_new_reqs}
         for name, n in output.num_scheduled_tokens.items():
             q, result = scheduler.requests[name], self.results[name]
             tokens, generated = known[name]
             computed = q.num_computed_tokens - n
+            drafts = len(output.scheduled_spec_decode_tokens.get(name, ()))
+            batch.drafts += drafts
+            n -= drafts
             if "scheduled_us" not in result:
                 result["scheduled_us"], result["cached_tokens"] = self.now, computed
             self.end_preemption(name, self.now)
@@ -306,6 +318,7 @@ class Run:
                 batch.prefill += n
             if computed + n == tokens:
                 batch.sampled[name] = self.token(f"{name}.out", generated)
+                batch.verified[name] = 0 if name in admitted else drafts  # those of admitted requests are padding
         output.batch = batch
         return output
 
@@ -331,6 +344,17 @@ class Run:
     def sample_tokens(self, _, non_block=False):
         return self.last if non_block else self.last.result()
 
+    def tokens_of(self, name, batch):
+        """The tokens that a step gives a request."""
+        q = self.requests.get(name)
+        if not self.spec or q is None:
+            return [batch.sampled[name]]
+        n = speculation.accepted(self.spec, self.stated[name], q.num_output_tokens, batch.verified[name])
+        return [self.token(f"{name}.out", q.num_output_tokens + i) for i in range(n + 1)]
+
+    def take_draft_token_ids(self):
+        return speculation.drafts_of(self.scheduled)
+
     def start(self, output):
         """Starts the batch after the one in flight and returns when it ends."""
         meta, begin = output.kv_connector_metadata, max(self.now, self.busy_until)
@@ -343,7 +367,11 @@ class Run:
             return self.now
         b, pool, scheduler = output.batch, self.core.scheduler.kv_cache_manager.block_pool, self.core.scheduler
         start = begin
-        self.busy_until = start + self.case.step_us(b.prefill, b.decode, b.context)
+        self.busy_until = start + self.case.step_us(b.prefill + b.drafts, b.decode, b.context)
+        if self.spec:
+            proposals = 0 if output.skip_drafts else output.num_spec_tokens_to_schedule
+            self.busy_until += speculation.draft_us(self.spec, proposals, len(output.num_scheduled_tokens))
+            self.scheduled = output
         if self.worker:
             self.worker.store(meta, self.busy_until)
         running, waiting = scheduler.get_request_counts()
@@ -389,7 +417,7 @@ class Pending:
         names = list(self.output.num_scheduled_tokens)
         sampled = self.output.batch.sampled
         values = dict(req_ids=names, req_id_to_index={n: i for i, n in enumerate(names)},
-                      sampled_token_ids=[[sampled[n]] if n in sampled else [] for n in names],
+                      sampled_token_ids=[run.tokens_of(n, self.output.batch) if n in sampled else [] for n in names],
                       logprobs=None, prompt_logprobs_dict={}, pooler_output=[])
         if run.worker:
             values["kv_connector_output"] = run.worker.ended(run.now)

@@ -16,13 +16,13 @@ import types
 import typing
 
 REAL = [
-    "vllm.envs", "vllm.multimodal.utils", "vllm.sampling_params", "vllm.utils", "vllm.utils.hashing", "vllm.utils.math_utils",
+    "vllm.config.speculative", "vllm.envs", "vllm.multimodal.utils", "vllm.sampling_params", "vllm.utils", "vllm.utils.hashing", "vllm.utils.math_utils",
     "vllm.v1.core.*", "vllm.v1.engine", "vllm.v1.engine.core", "vllm.v1.kv_cache_interface", "vllm.v1.kv_cache_spec_registry",
     "vllm.distributed.kv_transfer.kv_connector.utils", "vllm.distributed.kv_transfer.kv_connector.v1.multi_connector",
     "vllm.distributed.kv_transfer.kv_connector.v1.nixl.base_scheduler",
     "vllm.distributed.kv_transfer.kv_connector.v1.nixl.pull_scheduler", "vllm.distributed.kv_transfer.kv_connector.v1.nixl.metadata",
     "vllm.distributed.kv_transfer.kv_connector.v1.offloading.*", "vllm.v1.kv_offload.base", "vllm.v1.kv_offload.config",
-    "vllm.v1.kv_offload.cpu.*", "vllm.v1.metrics.cache_hit_source", "vllm.v1.metrics.stats", "vllm.v1.outputs", "vllm.v1.request", "vllm.v1.structured_output.request", "vllm.v1.utils",
+    "vllm.v1.kv_offload.cpu.*", "vllm.v1.metrics.cache_hit_source", "vllm.v1.metrics.stats", "vllm.v1.outputs", "vllm.v1.request", "vllm.v1.spec_decode.dynamic.utils", "vllm.v1.structured_output.request", "vllm.v1.utils",
 ]
 
 

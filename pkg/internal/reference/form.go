@@ -10,10 +10,7 @@ import (
 // tokens as present, but a request that gets its last token in that step still runs and keeps its
 // batch slot and blocks. The batch is empty if there is nothing to compute or no room for it.
 func (r *replica) form(now int64) *batch {
-	b := &batch{budget: r.config.MaxNumBatchedTokens}
-	if s := r.config.Speculation; s != nil {
-		b.budget -= s.BudgetSlots
-	}
+	b := &batch{budget: r.config.MaxNumBatchedTokens - r.config.budgetSlots()}
 	r.threshold = r.currentThreshold()
 	r.fresh, r.cache.taken = nil, nil
 	if r.host != nil {
@@ -292,10 +289,7 @@ func (r *replica) schedule(b *batch, q *request, n int) {
 	}
 	b.entries = append(b.entries, entry{request: q, tokens: n, isDecode: decodes, computed: past, emitsToken: yields,
 		drafts: drafts, padded: padded, wasInPrompt: wasInPrompt})
-	b.budget -= n
-	if s := r.config.Speculation; s != nil {
-		b.budget -= s.BudgetSlots
-	}
+	b.budget -= n + r.config.budgetSlots()
 }
 
 // preempt moves a running request back to the queue and frees its blocks. A token in flight still

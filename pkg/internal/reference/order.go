@@ -81,10 +81,7 @@ func (b *batch) withdraw(q *request, c *Config) {
 	}
 	p := b.entries[i]
 	b.entries = slices.Delete(b.entries, i, i+1)
-	b.budget += p.tokens
-	if s := c.Speculation; s != nil {
-		b.budget += s.BudgetSlots
-	}
+	b.budget += p.tokens + c.budgetSlots()
 	q.computed -= p.tokens
 	if p.emitsToken {
 		q.inFlight -= 1 + p.drafts

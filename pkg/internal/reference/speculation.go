@@ -57,6 +57,14 @@ func (c *Config) mostSlots(input, output int) int {
 	return n
 }
 
+// budgetSlots is what a request in a batch takes of the budget besides its tokens.
+func (c *Config) budgetSlots() int {
+	if c.Speculation == nil {
+		return 0
+	}
+	return c.Speculation.BudgetSlots
+}
+
 // hashLookahead is the number of tokens behind a block that its hash covers.
 func (c *Config) hashLookahead() int {
 	if c.Speculation == nil {

@@ -31,7 +31,7 @@ func (c *Config) tooLong(input, output int) string {
 		return "too_long_for_model"
 	case c.lone(c.mostSlots(input, output)) > c.usable():
 		return "too_long_for_cache"
-	case !c.Chunked && slots > c.MaxNumBatchedTokens:
+	case !c.Chunked && slots > c.MaxNumBatchedTokens-c.budgetSlots():
 		return "too_long_for_budget"
 	}
 	return ""
