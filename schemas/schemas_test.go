@@ -448,7 +448,8 @@ func sample(t *testing.T) []string {
 		w.Request(&stream.Request{
 			ID: "r", InputTokens: 9, OutputTokens: 1, Prompt: []stream.Segment{{ID: "a", Tokens: 3}},
 			Tenant: "t", SLOClass: "chat", Model: "m", Session: "s", Turn: 1, DeadlineUS: 5, PredictedOutputTokens: 2,
-			Stop: stream.StopEOS, Retry: &stream.Retry{On: stream.RetryStates(), BackoffUS: []int64{5, 7}},
+			Stop: stream.StopEOS, DraftAcceptance: new(0.5),
+			Retry: &stream.Retry{On: stream.RetryStates(), BackoffUS: []int64{5, 7}},
 		}),
 		w.Session(&stream.Session{ID: "s", UntilUS: stream.Never,
 			Steps: []stream.SessionStep{{ID: "a", Extends: stream.NoIndex, InputTokens: 1, OutputTokens: 1}}}),
@@ -460,7 +461,8 @@ func sample(t *testing.T) []string {
 				{ID: "b", After: []stream.Index{0}, Tool: "t", LatencyUS: 1, OutputTokens: 1, Extends: stream.NoIndex},
 				{ID: "c", Step: "c", Iteration: 1, After: []stream.Index{1}, DelayUS: 1, Model: "n", InputTokens: 9,
 					OutputTokens: 1, KeepTokens: 2, TimeoutUS: 1, PredictedOutputTokens: 2, Stop: stream.StopEOS,
-					Retry: &stream.Retry{On: []string{stream.StateFailed}, BackoffUS: []int64{0}}},
+					DraftAcceptance: new(0.5),
+					Retry:           &stream.Retry{On: []string{stream.StateFailed}, BackoffUS: []int64{0}}},
 			},
 		}),
 		w.Decision(&stream.Decision{ID: "d", Stage: "routing", Request: "r", Deployment: "main", Score: -0.5,
@@ -500,7 +502,7 @@ func sample(t *testing.T) []string {
 			RequestIDs: []string{"r"}, Replica: stream.NoIndex, SLOClass: "chat", Text: "t"}),
 		w.Any(&stream.Anomaly{Kind: stream.KindAnomaly, Type: "hol_blocking", EndUS: 5, Severity: 0.5, Count: 1,
 			RequestIDs: []string{"r"}, Deployment: "main", Text: "t"}),
-		w.Step(&stream.Step{Deployment: "main", EndUS: 5}),
+		w.Step(&stream.Step{Deployment: "main", EndUS: 5, DraftTokens: 3}),
 		w.Outcome(&never),
 		w.Outcome(&stream.Outcome{
 			ID: "r", State: stream.StateCompleted, Reason: "x", Deployment: "main", Tenant: "t", SLOClass: "chat",

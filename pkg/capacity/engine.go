@@ -26,8 +26,8 @@ type engine struct {
 	window int64                // of the model's sliding-window layers; 0: none
 	groups []kv.Group           // of the KV cache, nil if there is one of full attention only
 	needed func(tokens int) int // blocks for a lone call
-	// A decode step of a sequence verifies drafts and gives perStep tokens on average; 0 and 1 without speculation.
-	drafts, perStep float64
+	// A decode step of a sequence verifies drafts and gives 1 + accepted tokens on average; 0 without speculation.
+	drafts, accepted float64
 	asyncBubble     float64 // steps for which a batch slot stays empty between two calls
 }
 
@@ -43,10 +43,10 @@ func newEngine(d *cluster.Deployment) (*engine, error) {
 		maxSeqs: float64(int64(c.MaxNumSeqs) * cores), maxTokens: int64(c.MaxNumBatchedTokens) * cores,
 		maxChunk: int64(c.MaxNumBatchedTokens), maxLength: int64(c.MaxModelLen),
 		blockSize: int64(c.BlockSize), blocks: int64(d.UsableBlocks()), window: int64(d.Computed.WindowTokens),
-		groups: d.KVGroups(), needed: d.SequenceBlocks(), perStep: 1,
+		groups: d.KVGroups(), needed: d.SequenceBlocks(),
 	}
 	if s := c.SpeculativeConfig; s != nil {
-		e.drafts, e.perStep = float64(s.NumSpeculativeTokens), s.MeanAcceptanceLength()
+		e.drafts, e.accepted = float64(s.NumSpeculativeTokens), s.MeanAcceptanceLength()-1
 	}
 	e.kvTokens = float64(e.blocks * e.blockSize * cores)
 	if threshold := int64(max(c.LongPrefillTokenThreshold, c.ChunkSize)); threshold > 0 {
@@ -97,7 +97,7 @@ func (e *engine) add(t *totals, c lengths, cached bool, chunk float64) {
 		hit = float64(min(c.cached, c.input-1)) // the last token is always computed
 	}
 	input, decode := float64(c.input), float64(c.output-1)
-	missed, steps := input-hit, decode/e.perStep
+	missed, steps := input-hit, decode/(1+e.accepted)
 	chunks := math.Ceil(missed / chunk)
 	t.calls++
 	t.prefill += missed
@@ -110,12 +110,12 @@ func (e *engine) add(t *totals, c lengths, cached bool, chunk float64) {
 	t.kv += float64(chunks*e.allocated((missed+missed/chunks)/2, missed/chunks)) +
 		float64(steps*e.allocated(missed+float64(decode/2), 1))
 
-	t.context += between(input, input+decode, 0) / e.perStep
+	t.context += between(input, input+decode, 0) / (1 + e.accepted)
 	t.priorContext += priorContext(hit, missed, chunks, 0)
 	t.pairs += between(hit+1, input+1, 0)
 	if e.window > 0 {
 		w := float64(e.window)
-		t.windowContext += between(input, input+decode, w) / e.perStep
+		t.windowContext += between(input, input+decode, w) / (1 + e.accepted)
 		t.windowPriorContext += priorContext(hit, missed, chunks, w)
 		t.windowPairs += between(hit+1, input+1, w)
 	}

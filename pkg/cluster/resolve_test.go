@@ -280,7 +280,7 @@ func TestArguments(t *testing.T) {
 	for _, c := range []struct{ field, want string }{
 		{"max_cudagraph_capture_size: 2048", `unknown field "max_cudagraph_capture_size": set it in latency.kernels`},
 		{"stream-interval: 20", `unknown field "stream-interval": it changes no time in the simulation; remove it`},
-		{"speculative_config: {}", "speculative decoding is not simulated"},
+		{"num_speculative_tokens: 3", "set speculative_config"},
 		{"scheduling_policy: priority", "set policies.scheduler"},
 		{"max-num-seqs: 4", `did you mean "max_num_seqs"?`},
 		{"completely_unknown: 4", `unknown field "completely_unknown" (have after_self_preemption, `},

@@ -44,7 +44,7 @@ type SpeculativeMethod struct {
 
 // SpeculativeMethods are those that are simulated.
 var SpeculativeMethods = registry.Table[SpeculativeMethod]{
-	{Name: "mtp", Doc: "the model's own layer for the next tokens, such as DeepSeek's", Value: SpeculativeMethod{hidden: true}},
+	{Name: "mtp", Doc: "the model's own layer for later tokens, as of DeepSeek", Value: SpeculativeMethod{hidden: true}},
 	{Name: "eagle", Doc: "a layer that was trained for the model", Value: SpeculativeMethod{hidden: true}},
 	{Name: "eagle3", Doc: "as eagle", Value: SpeculativeMethod{hidden: true}},
 	{Name: "draft_model", Doc: "a smaller model", Value: SpeculativeMethod{own: true}},

@@ -328,7 +328,7 @@ func (p *harness) enqueue(i int) {
 		"sjf": float64(r.Predicted)}
 	p.numbers[i] = p.engine.Enqueue(
 		Request{Tag: int32(i), Path: p.paths[i], Input: r.Input, Output: r.Output, Order: order[p.config.Scheduler],
-			Priority: r.Priority, Drafts: Drafts{Seed: draftSeed(r.ID), Acceptance: -1},
+			Priority: r.Priority, Drafts: draftsOf(&r),
 			EOS: r.EOS && (p.config.MaxModelLen == 0 || r.Input+r.Output < p.config.MaxModelLen)})
 }
 

@@ -374,8 +374,8 @@ func (x *speculation) clone() *speculation {
 	return &c
 }
 
-// draw returns the random number from 0 to below 1 of a position in the output: SplitMix64 (Steele, Lea and Flood, "Fast
-// splittable pseudorandom number generators", 2014).
+// draw returns the random number from 0 to below 1 of a position in the output: SplitMix64 (Steele, Lea and Flood,
+// "Fast splittable pseudorandom number generators", 2014).
 func draw(seed, position uint64) float64 {
 	z := seed + 0x9e3779b97f4a7c15*(position+1)
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

@@ -16,6 +16,15 @@ func draftSeed(id string) uint64 {
 	return h.Sum64()
 }
 
+// draftsOf converts those of the reference.
+func draftsOf(r *reference.Request) Drafts {
+	d := Drafts{Seed: draftSeed(r.ID), Acceptance: -1}
+	if r.DraftAcceptance != nil {
+		d.Acceptance = *r.DraftAcceptance
+	}
+	return d
+}
+
 // setDraws makes the reference accept the drafts that the engine accepts.
 func setDraws(c *reference.Config) {
 	if c.Speculation != nil {

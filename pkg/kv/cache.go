@@ -125,7 +125,8 @@ type Config struct {
 func NewCache(tree *Tree, cfg Config) *Cache {
 	blocks := int32(cfg.Blocks)
 	c := &Cache{tree: tree, blockSize: int32(cfg.BlockSize), total: blocks, caching: cfg.Caching,
-		unhashedFirst: cfg.UnhashedFirst, lookahead: int32(cfg.HashLookahead), dropLastHit: cfg.DropLastHit, free: blocks, freeHead: none, freeTail: none, firstRun: newNodeTable(),
+		unhashedFirst: cfg.UnhashedFirst, lookahead: int32(cfg.HashLookahead), dropLastHit: cfg.DropLastHit,
+		free: blocks, freeHead: none, freeTail: none, firstRun: newNodeTable(),
 		growingByPhase: make([]int32, cfg.BlockSize), writers: map[Node]Seq{}}
 	if len(cfg.Groups) > 0 {
 		c.groups = newGroupStore(c, cfg)

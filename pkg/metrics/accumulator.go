@@ -87,7 +87,9 @@ type ReplicaTotals struct {
 	// batch, CachedTokens the part of them that was in the prefix cache.
 	QueriedTokens, CachedTokens int64
 	Preemptions                 int64
-	PeakQueue, PeakBatch        int64
+	// DraftTokens were verified in this many steps of sequences, and AcceptedTokens of them accepted.
+	Verifications, DraftTokens, AcceptedTokens int64
+	PeakQueue, PeakBatch                       int64
 	// BlockUS is the integral of used KV blocks over time, PeakBlocks their maximum,
 	// Blocks the total number of blocks.
 	BlockUS            float64

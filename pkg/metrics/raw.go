@@ -168,7 +168,7 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 			peak = max(peak, *x.KVUtilMax)
 		}
 	}
-	r.KV.Tiers = tiers(a.replicas)
+	r.KV.Tiers, r.SpecDecode = tiers(a.replicas), specDecode(a.replicas)
 	r.Cost = &Cost{GPUS: gpu / 1e6, ReplicaS: up / 1e6}
 	if price > 0 {
 		r.Cost.Total = &price
@@ -193,6 +193,23 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 		mean := blockUS / capacity
 		r.KV.UtilMean, r.KV.UtilMax = &mean, &peak
 	}
+}
+
+// specDecode adds up the speculative decoding of replicas; nil if they have verified nothing.
+func specDecode(replicas []ReplicaTotals) *SpecDecode {
+	var d SpecDecode
+	var steps int64
+	for i := range replicas {
+		t := &replicas[i]
+		steps += t.Verifications
+		d.DraftTokens, d.AcceptedTokens = d.DraftTokens+t.DraftTokens, d.AcceptedTokens+t.AcceptedTokens
+	}
+	if steps == 0 {
+		return nil
+	}
+	d.AcceptanceRate = float64(d.AcceptedTokens) / float64(d.DraftTokens)
+	d.MeanAcceptanceLength = 1 + float64(d.AcceptedTokens)/float64(steps)
+	return &d
 }
 
 // addWait adds the mean wait for capacity of n requests, which is us µs in all.

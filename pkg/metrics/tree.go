@@ -61,6 +61,8 @@ type Raw struct {
 	Regret *Regret `json:"regret,omitempty"`
 	// Anomalies counts anomalies by type; absent if no detector ran.
 	Anomalies map[string]int64 `json:"anomalies,omitempty"`
+	// SpecDecode is absent if no drafts were verified.
+	SpecDecode *SpecDecode `json:"spec_decode,omitempty"`
 	// Sessions is absent if there are none.
 	Sessions *Sessions `json:"sessions,omitempty"`
 
@@ -167,6 +169,16 @@ type KV struct {
 	PrefixHitRatio *float64 `json:"prefix_hit_ratio,omitempty"`
 	Preemptions    *int64   `json:"preemptions,omitempty"`
 	Tiers          *KVTiers `json:"tiers,omitempty"`
+}
+
+// SpecDecode reports speculative decoding: DraftTokens were verified, and AcceptedTokens of them were accepted, also
+// behind the end of an output. AcceptanceRate is their share, MeanAcceptanceLength the mean number of tokens that a
+// sequence gets in a step that verifies drafts.
+type SpecDecode struct {
+	DraftTokens          int64   `json:"draft_tokens"`
+	AcceptedTokens       int64   `json:"accepted_tokens"`
+	AcceptanceRate       float64 `json:"acceptance_rate"`
+	MeanAcceptanceLength float64 `json:"mean_acceptance_length"`
 }
 
 // Fairness reports Jain's index over tenants of completed/offered output tokens.

@@ -53,6 +53,7 @@ func featuresText(config tree, deployments []tree) string {
 		pools = pools || d["prefill"] != nil
 		add(poolsText(d, of))
 		add(tiersText(d, of))
+		add(speculationText(d, of))
 	}
 	add(scalingText(config.at("policies").at("autoscale")))
 	add(failuresText(config.at("failures"), several || pools))
@@ -61,6 +62,15 @@ func featuresText(config tree, deployments []tree) string {
 			h["failures"]))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// speculationText says how drafts are proposed in a deployment.
+func speculationText(d tree, of string) string {
+	s := d.at("engine").at("speculative_config")
+	if s == nil {
+		return ""
+	}
+	return fmt.Sprintf("speculative decoding%s: %v, %v drafts", of, s["method"], s["num_speculative_tokens"])
 }
 
 // poolsText says which prompts the prefill pool of a deployment computes, and how their KV moves.

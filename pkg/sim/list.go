@@ -25,6 +25,7 @@ var lists = registry.Table[func(*Options) ([]row, error)]{
 	{Name: "anomalies", Doc: "anomalies and the conditions under which they are reported",
 		Value: listTable("anomaly", anomaly.Detectors)},
 	{Name: "presets", Doc: "engine versions", Value: listTable("preset", cluster.Presets)},
+	{Name: "drafters", Doc: "methods of speculative decoding", Value: listTable("drafter", cluster.SpeculativeMethods)},
 	{Name: "autoscalers", Doc: "presets of auto-scaling with their sources",
 		Value: listTable("autoscaler", policy.AutoscalePresets)},
 	{Name: "latencies", Doc: "latency models", Value: listTable("latency", latency.Models)},

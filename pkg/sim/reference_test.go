@@ -256,6 +256,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	if c.Admission != nil {
 		c.Admission.Seed = dist.NewStream(o.Seed, "policy/admission").Uint64()
 	}
+	setDraws(&c, o.Seed)
 	want := reference.Run(c, requests)
 	var out bytes.Buffer
 	if err := runCluster(context.Background(), clusterOf(c), testSpecs(c), bytes.NewReader(workloadOf(requests)), &out,
@@ -587,6 +588,7 @@ func deploymentOf(c reference.Config) cluster.Deployment {
 	if c.UnhashedFirst {
 		e.FreeOrder = cluster.UnhashedFirst
 	}
+	e.SpeculativeConfig = speculativeConfigOf(c.Speculation)
 	return d
 }
 
@@ -695,6 +697,7 @@ func workloadOf(requests []reference.Request) []byte {
 		if r.EOS {
 			q.Stop = stream.StopEOS
 		}
+		q.DraftAcceptance = r.DraftAcceptance
 		for _, s := range r.Prompt {
 			q.Prompt = append(q.Prompt, stream.Segment{ID: s.ID, Tokens: int64(s.Tokens)})
 		}
@@ -743,6 +746,7 @@ func sessionOf(requests []reference.Request, at int) *stream.Session {
 			if r.EOS {
 				step.Stop = stream.StopEOS
 			}
+			step.DraftAcceptance = r.DraftAcceptance
 			for _, p := range r.Prompt {
 				step.Prompt = append(step.Prompt, stream.Segment{ID: p.ID, Tokens: int64(p.Tokens)})
 			}

@@ -56,8 +56,17 @@ func drawRequest(t *rapid.T) Request {
 		Model:   anyString.Draw(t, "model"),
 		Session: anyString.Draw(t, "session"), Turn: anyInt.Draw(t, "turn"),
 		DeadlineUS: anyTime.Draw(t, "deadline_us"), PredictedOutputTokens: anyInt.Draw(t, "predicted"),
-		Stop: rapid.SampledFrom([]string{"", StopEOS}).Draw(t, "stop"),
+		Stop:            rapid.SampledFrom([]string{"", StopEOS}).Draw(t, "stop"),
+		DraftAcceptance: drawShare(t),
 	}
+}
+
+// drawShare draws a number from 0 to 1, or none.
+func drawShare(t *rapid.T) *float64 {
+	if rapid.Bool().Draw(t, "absent") {
+		return nil
+	}
+	return new(rapid.Float64Range(0, 1).Draw(t, "share"))
 }
 
 func drawOutcome(t *rapid.T) Outcome {

@@ -178,6 +178,10 @@ func cacheText(m *metrics.Raw) string {
 	if t := m.KV.Tiers; t != nil {
 		parts = append(parts, percent("%s loaded from the memory of the host", t.CPU.HitRatio))
 	}
+	if d := m.SpecDecode; d != nil {
+		parts = append(parts, percent("%s of drafts accepted", &d.AcceptanceRate)+
+			fmt.Sprintf(", %.2f tokens a step", d.MeanAcceptanceLength))
+	}
 	if m.KV.Preemptions != nil {
 		text := fmt.Sprintf("%d preemptions", *m.KV.Preemptions)
 		if m.PreemptionRate != nil {

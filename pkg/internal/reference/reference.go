@@ -165,6 +165,8 @@ type Request struct {
 	Predicted int
 	// EOS: the last token ends the output before the maximum length of the request.
 	EOS bool
+	// DraftAcceptance replaces the rates of Speculation, unless it is nil.
+	DraftAcceptance *float64
 	// Sheddable requests may be rejected under load.
 	Sheddable bool
 	// Tenant sent it. TTFTTargetMS is the target of its class for the time to the first token, 0 is none.

@@ -187,7 +187,14 @@ func (r *replica) yield(p entry, now int64) bool {
 		return false
 	}
 	accepted := 0
-	for accepted < p.drafts && !p.padded && s.Draw(q.ID, q.outcome.Generated+accepted) < s.Rates[accepted] {
+	for accepted < p.drafts && !p.padded {
+		rate := s.Rates[accepted]
+		if q.DraftAcceptance != nil {
+			rate = *q.DraftAcceptance
+		}
+		if s.Draw(q.ID, q.outcome.Generated+accepted) >= rate {
+			break
+		}
 		accepted++
 	}
 	if p.drafts > 0 {

@@ -9,8 +9,10 @@ func RandomSpeculation(seed uint64) (Config, []Request) {
 	if c.Groups != nil {
 		c.BlockSize = c.Groups[0].BlockSize
 	}
-	c.Groups, c.States, c.Sparse, c.HashAll, c.KeepUntilComputed, c.ReserveWindow = nil, States{}, false, false, false, false
-	s := &Speculation{Tokens: pick(d, 1, 1, 2, 3, 5, 8), DraftUS: pick(d, [2]float64{}, [2]float64{3, 1}, [2]float64{0.5, 0.25})}
+	c.Groups, c.States, c.Interval = nil, States{}, 0
+	c.Sparse, c.HashAll, c.KeepUntilComputed, c.ReserveWindow = false, false, false, false
+	s := &Speculation{Tokens: pick(d, 1, 1, 2, 3, 5, 8),
+		DraftUS: pick(d, [2]float64{}, [2]float64{3, 1}, [2]float64{0.5, 0.25})}
 	c.Speculation = s
 	switch d.IntN(4) {
 	case 0: // n-grams
@@ -31,6 +33,13 @@ func RandomSpeculation(seed uint64) (Config, []Request) {
 	}
 	for range s.Tokens {
 		s.Rates = append(s.Rates, pick(d, 0, 0.3, 0.6, 0.8, 1))
+	}
+	if d.percent(20) {
+		for i := range requests {
+			if d.percent(50) {
+				requests[i].DraftAcceptance = new(pick(d, 0, 0.5, 1))
+			}
+		}
 	}
 	// The threshold does not cut the drafts of a request, as vLLM demands.
 	if c.LongPrefillThreshold > 0 {
