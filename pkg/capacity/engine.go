@@ -28,7 +28,7 @@ type engine struct {
 	needed func(tokens int) int // blocks for a lone call
 	// A decode step of a sequence verifies drafts and gives 1 + accepted tokens on average; 0 without speculation.
 	drafts, accepted float64
-	asyncBubble     float64 // steps for which a batch slot stays empty between two calls
+	asyncBubble      float64 // steps for which a batch slot stays empty between two calls
 }
 
 func newEngine(d *cluster.Deployment) (*engine, error) {

@@ -18,7 +18,7 @@ func TestSpeculativeErrors(t *testing.T) {
 	const good = "method: mtp, num_speculative_tokens: 3, acceptance_rate: 0.5"
 	for _, c := range []struct{ config, engine, want string }{
 		{"method: medusa, num_speculative_tokens: 3, acceptance_rate: 0.5", "", "speculative_config.method: unknown method"},
-		{"method: mtp, acceptance_rate: 0.5", "", "num_speculative_tokens: must be between 1 and 64, is 0"},
+		{"method: mtp, acceptance_rate: 0.5", "", "num_speculative_tokens is not in the file: must be between 1 and 64"},
 		{"method: mtp, num_speculative_tokens: 3", "", "set exactly one of acceptance_rate"},
 		{good + ", synthetic_acceptance_length: 2", "", "set exactly one of acceptance_rate"},
 		{"method: mtp, num_speculative_tokens: 3, acceptance_rate: 1.5", "", "acceptance_rate: must be between 0 and 1, is 1.5"},
@@ -30,8 +30,8 @@ func TestSpeculativeErrors(t *testing.T) {
 		{good + ", num_speculative_tokens_per_batch_size: [[1, 3, 1]]", ", data_parallel_size: 2", "data parallelism"},
 		{good, ", long_prefill_token_threshold: 3", "which fails in vLLM, is 3"},
 		{good, ", max_num_batched_tokens: 3", "max_num_batched_tokens of at least 4"},
-		{good + ", draft_sequence_us: 3", "", "draft_pass_us: must be set"},
-		{"method: draft_model, num_speculative_tokens: 3, acceptance_rate: 0.5", "", "model: must be set"},
+		{good + ", draft_sequence_us: 3", "", "draft_pass_us is not in the file: must be set"},
+		{"method: draft_model, num_speculative_tokens: 3, acceptance_rate: 0.5", "", "model is not in the file: must be set with the method draft_model"},
 		{"method: ngram, model: x, num_speculative_tokens: 3, acceptance_rate: 0.5", "", "n-grams have no model"},
 	} {
 		_, _, err := parseDeployment(speculating(c.config, c.engine))
@@ -83,7 +83,7 @@ func TestDraftSchedule(t *testing.T) {
 // TestDraftTimes: a draft takes a layer's share of the step, or the step of its own model.
 func TestDraftTimes(t *testing.T) {
 	for _, config := range []string{"method: mtp, num_speculative_tokens: 1, acceptance_rate: 0.5",
-		"method: draft_model, model: Qwen/Qwen3-0.6B, num_speculative_tokens: 1, acceptance_rate: 0.5",
+		"method: draft_model, model: Qwen/Qwen3-8B, num_speculative_tokens: 1, acceptance_rate: 0.5",
 		"method: ngram, num_speculative_tokens: 1, acceptance_rate: 0.5"} {
 		d, _, err := parseDeployment(speculating(config, ""))
 		if err != nil {
