@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -67,7 +68,7 @@ type Option struct {
 	GPUsPerReplica int     `json:"gpus_per_replica,omitempty"`
 	Price          float64 `json:"replica_hour,omitempty"`
 	// State is feasible, not cheaper, infeasible or error. Replicas is the smallest feasible number, AtLeast the
-	// smallest one that was not excluded where the search ended early.
+	// smallest one that was not excluded where the search ended early: it costs more than the answer.
 	State    string `json:"state"`
 	Replicas int    `json:"replicas,omitempty"`
 	AtLeast  int    `json:"at_least,omitempty"`
@@ -78,6 +79,16 @@ type Option struct {
 	// slots is the number of batch slots of a replica. disaggregated replicas have a prefill pool.
 	slots         int
 	disaggregated bool
+}
+
+// cost is the price of an hour of some replicas. It has 12 digits, so that 3 x 0.2 and 2 x 0.3 are the same cost.
+func (o *Option) cost(replicas int) float64 {
+	exact := float64(replicas) * o.Price
+	if exact == 0 {
+		return 0
+	}
+	unit := math.Pow(10, 11-math.Floor(math.Log10(exact)))
+	return math.Round(exact*unit) / unit
 }
 
 // The states of an Option.

@@ -17,20 +17,28 @@ import (
 	"blis/pkg/chart"
 	"blis/pkg/fitness"
 	"blis/pkg/sim"
+	"blis/pkg/stream"
 	"blis/pkg/sweep"
 )
 
 // interval is the time between two arrivals of the planted workload, and step the time of a step, in µs.
 const interval, step = 10000, 29000
 
-// planted is a workload of n requests with one output token each, at equal intervals.
+// planted is a workload of n requests with one output token each, at equal intervals, and a target of 45 ms for TTFT.
 func planted(n int, load float64) string {
-	var w strings.Builder
+	var out bytes.Buffer
+	w := stream.NewWriter(&out, true)
+	err := w.Header(&stream.Header{Stream: "workload", SLOClasses: []stream.SLOClass{{Name: "a", Tier: "standard",
+		Priority: 50, Targets: stream.Targets{TTFTMS: 45}}}})
 	for i := range n {
-		fmt.Fprintf(&w, `{"kind":"request","id":"r%d","arrival_us":%d,"input_tokens":16,"output_tokens":1}`+"\n",
-			i, int(float64(i)*interval/load))
+		err = cmp.Or(err, w.Raw(fmt.Appendf(nil,
+			`{"kind":"request","id":"r%d","arrival_us":%d,"slo_class":"a","input_tokens":16,"output_tokens":1}`, i,
+			int(float64(i)*interval/load))))
 	}
-	return w.String()
+	if err = cmp.Or(err, w.End(&stream.End{}), w.Close()); err != nil {
+		panic(err)
+	}
+	return out.String()
 }
 
 // clusterText has replicas that serve one request at a time, each in one step.
@@ -131,6 +139,34 @@ func TestPlantedOptimum(t *testing.T) {
 	}
 	if _, err := json.Marshal(a); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSameCost: a replica of three GPUs serves up to four requests at once, so some wait for the end of a step of
+// 29 ms: TTFT is up to 58 ms. Three replicas of one GPU cost the same and need 29 ms for each. So they meet more of
+// the targets of 45 ms, and are the answer although the larger replica is found first.
+func TestSameCost(t *testing.T) {
+	const one = "{tensor_parallel_size: 1, max_num_seqs: 1, num_gpu_blocks_override: 100, max_model_len: 64}"
+	const three = "{tensor_parallel_size: 3, max_num_seqs: 4, num_gpu_blocks_override: 100, max_model_len: 64}"
+	for _, engines := range []string{one + ", " + three, three + ", " + one} {
+		a, err := answer(t, "version: 1\ngpus: {A100: 0.1}\nmax_gpus: 20\nrequire: [m.ttft.p99 <= 60]\n"+
+			"set: {deployments.main.engine: ["+engines+"]}\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b := a.Best; b == nil || b.Replicas != 3 || b.GPUs != 3 || b.Cost != 0.3 || b.Attainment != 1 {
+			t.Errorf("the best fleet is %+v", b)
+		}
+		for _, o := range a.Options {
+			if o.State != feasible || o.Replicas*o.GPUsPerReplica != 3 {
+				t.Errorf("the option is %+v", o)
+			}
+		}
+	}
+	for _, o := range []Option{{Price: 0.2}, {Price: 0.3}} { // 3 x 0.2 is 0.6000000000000001
+		if n := map[float64]int{0.2: 3, 0.3: 2}[o.Price]; o.cost(n) != 0.6 || o.cost(0) != 0 {
+			t.Errorf("%d x %v costs %v", n, o.Price, o.cost(n))
+		}
 	}
 }
 

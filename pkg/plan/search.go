@@ -112,7 +112,7 @@ func fleetOf(t trial, r *sweep.Result) (*Fleet, error) {
 		at[v.Path] = v.Value
 	}
 	f := &Fleet{GPU: t.option.GPU, Set: t.option.Set, Replicas: t.replicas, GPUs: t.replicas * t.option.GPUsPerReplica,
-		Cost: float64(t.replicas) * t.option.Price, Load: t.load, Feasible: true, Attainment: at["goodput.ratio"],
+		Cost: t.option.cost(t.replicas), Load: t.load, Feasible: true, Attainment: at["goodput.ratio"],
 		TTFTp99MS: at["ttft.p99"], TPOTp99MS: at["tpot.p99"], OutputTokS: at["throughput.output_tok_s"],
 		QueueP99MS: at["queue.p99"], MaxKVUse: at["kv.util_max"], Preemptions: at["kv.preemptions"]}
 	if _, hasTargets := at["goodput.ratio"]; !hasTargets {
@@ -201,21 +201,21 @@ func (b *bracket) add(f *Fleet) {
 	}
 }
 
-// run searches all brackets at once. One ends early if even its next fleet would not be cheaper than the cheapest
-// feasible one.
+// run searches all brackets at once. One ends early if even its next fleet would cost more than the cheapest feasible
+// one: a fleet with the same cost can meet more targets.
 func (p *planner) run(all []*bracket) error {
 	for {
 		cheapest := math.Inf(1)
 		for _, b := range all {
 			if b.above > 0 {
-				cheapest = min(cheapest, float64(b.above)*b.option.Price)
+				cheapest = min(cheapest, b.option.cost(b.above))
 			}
 		}
 		var trials []trial
 		var of []*bracket
 		for _, b := range all {
 			n := b.next()
-			excluded := b.above == 0 && float64(b.below+1)*b.option.Price >= cheapest
+			excluded := b.above == 0 && b.option.cost(b.below+1) > cheapest
 			if n > 0 && !excluded && b.option.State != failed {
 				trials, of = append(trials, trial{b.option, n, b.load}), append(of, b)
 			}
@@ -364,7 +364,7 @@ func (p *planner) sensitivity(o *Option) error {
 			continue
 		}
 		p.answer.Sensitivity = append(p.answer.Sensitivity, Sensitivity{b.load, b.above, b.above * o.GPUsPerReplica,
-			float64(b.above) * o.Price})
+			o.cost(b.above)})
 	}
 	return p.uncertainty(o)
 }
@@ -398,7 +398,7 @@ func (p *planner) uncertainty(o *Option) error {
 		if at.State == failed {
 			return errors.New("with other step times: " + at.Error)
 		}
-		s := &Sensitivity{1, b.above, b.above * o.GPUsPerReplica, float64(b.above) * o.Price}
+		s := &Sensitivity{1, b.above, b.above * o.GPUsPerReplica, o.cost(b.above)}
 		switch {
 		case i == 0:
 			found.Lo = *s

@@ -151,7 +151,7 @@ func (w *text) options(all []*Option) {
 				mark = ">="
 			}
 			row = []string{o.State, fmt.Sprint(mark, n), fmt.Sprint(mark, n*o.GPUsPerReplica),
-				mark + number(float64(n)*o.Price)}
+				mark + number(o.cost(n))}
 		}
 		t.Row(settings(o.GPU, o.Set), row...)
 	}
