@@ -132,7 +132,7 @@ func TestPlantedOptimum(t *testing.T) {
 		"limit       TTFT, batch slots: with 2 replicas, m.ttft.p99",
 		"to try      engine settings that bear on it, under set: tensor_parallel_size, max_num_batched_tokens, " +
 			"max_num_seqs\n",
-		"sensitivity 3 GPUs at 0.9 x the load, 4 GPUs at 1.1 x the load"} {
+		"sensitivity of the same option: 3 GPUs at 0.9 x the load, 4 GPUs at 1.1 x the load"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text has no %q:\n%s", want, text)
 		}
@@ -263,7 +263,7 @@ coefficients:
 		t.Fatalf("best %+v, uncertainty %+v", a.Best, u)
 	}
 	if text := a.Text(); !strings.Contains(text,
-		"uncertainty 2 to 5 GPUs with all coefficients at the ends of their 90 % intervals\n") {
+		"uncertainty of the same option: 2 to 5 GPUs with all coefficients at the ends of their 90 % intervals\n") {
 		t.Error(text)
 	}
 	if a, err = answer(t, file); err != nil || a.Uncertainty != nil ||
@@ -272,12 +272,14 @@ coefficients:
 	}
 	a, err = answerOn(t, fromFile, file, strings.Replace(own, "level: 0.9, ", "", 1))
 	if err != nil || a.Uncertainty == nil || a.Uncertainty.Hi == nil || a.Uncertainty.Hi.Replicas != 5 ||
-		!strings.Contains(a.Text(), "uncertainty 2 to 5 GPUs with all coefficients at the ends of their intervals\n") {
+		!strings.Contains(a.Text(),
+			"uncertainty of the same option: 2 to 5 GPUs with all coefficients at the ends of their intervals\n") {
 		t.Errorf("%v %+v", err, a)
 	}
 	a, err = answerOn(t, fromFile, file+"max_gpus: 4\n", own)
 	if err != nil || a.Uncertainty == nil || a.Uncertainty.Lo.Replicas != 2 || a.Uncertainty.Hi != nil ||
-		!strings.Contains(a.Text(), "uncertainty 2 to more than max_gpus (the answer is 3) with all coefficients") {
+		!strings.Contains(a.Text(),
+			"uncertainty of the same option: 2 to more than max_gpus (the answer is 3) with all coefficients") {
 		t.Errorf("%v %+v", err, a)
 	}
 }
@@ -303,8 +305,8 @@ func TestStepErrors(t *testing.T) {
 		u.Hi.Replicas != hi.Best.Replicas || !(u.Lo.Replicas < a.Best.Replicas && a.Best.Replicas < u.Hi.Replicas) {
 		t.Fatalf("%d, %d and %d replicas, %+v", lo.Best.Replicas, a.Best.Replicas, hi.Best.Replicas, u)
 	}
-	if want := fmt.Sprintf("uncertainty %d to %d GPUs with step times 50 %% shorter and longer", u.Lo.GPUs,
-		u.Hi.GPUs); !strings.Contains(a.Text(), want) {
+	if want := fmt.Sprintf("uncertainty of the same option: %d to %d GPUs with step times 50 %% shorter and longer",
+		u.Lo.GPUs, u.Hi.GPUs); !strings.Contains(a.Text(), want) {
 		t.Errorf("the text has no %q:\n%s", want, a.Text())
 	}
 	twice := strings.Replace(fmt.Sprintf(clusterText, step/2), "beta_us", "step_factor: 2, beta_us", 1)

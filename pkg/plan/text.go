@@ -56,9 +56,9 @@ func (w *text) best(a *Answer) {
 	for _, s := range a.Sensitivity {
 		changes = append(changes, fmt.Sprintf("%s at %g x the load", gpus(s.GPUs), s.Load))
 	}
-	w.line("sensitivity %s", strings.Join(changes, ", "))
+	w.line("sensitivity of the same option: %s", strings.Join(changes, ", "))
 	if u := a.Uncertainty; u != nil {
-		w.line("uncertainty %d to %s with %s", u.Lo.GPUs, u.upper(b.GPUs), u.of())
+		w.line("uncertainty of the same option: %d to %s with %s", u.Lo.GPUs, u.upper(b.GPUs), u.of())
 	} else {
 		w.line("uncertainty unknown: the coefficients of the step times have no intervals")
 	}
