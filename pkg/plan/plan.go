@@ -154,8 +154,10 @@ type Answer struct {
 	// Best is null if no fleet is feasible. Below is the fleet with one replica less, which is not feasible.
 	Best  *Fleet `json:"best"`
 	Below *Fleet `json:"below"`
-	// Knee is the highest load that Best serves, within 2 %.
+	// Knee is the highest load that Best serves, within 2 %. AboveKnee is Best at the lowest tried load above it, null
+	// if it serves all of them.
 	Knee        float64       `json:"knee"`
+	AboveKnee   *Fleet        `json:"above_knee"`
 	Sensitivity []Sensitivity `json:"sensitivity"`
 	// Uncertainty is null if it is unknown: the step times are in the cluster file.
 	Uncertainty *Uncertainty `json:"uncertainty"`

@@ -170,6 +170,26 @@ func TestSameCost(t *testing.T) {
 	}
 }
 
+// TestLimitOfOneReplica: steps of 9 ms are shorter than the 10 ms between arrivals, so one replica is enough, and no
+// fleet has a replica less. What binds is that of the load at which steps are longer than intervals, 10/9.
+func TestLimitOfOneReplica(t *testing.T) {
+	a, err := answerOn(t, fmt.Sprintf(clusterText, 9000), "version: 1\ngpus: {A100: 1}\nmax_gpus: 4\n"+
+		"require: [m.ttft.p99 <= 45]\n", "")
+	if err != nil || a.Best == nil || a.Best.Replicas != 1 || a.Below != nil {
+		t.Fatal(err, a)
+	}
+	f := a.AboveKnee
+	if f == nil || f.Feasible || f.Load <= a.Knee || f.Load > a.Knee*resolution || f.Load < 10.0/9 || f.Replicas != 1 {
+		t.Fatalf("above the knee %v: %+v", a.Knee, f)
+	}
+	for _, want := range []string{fmt.Sprintf("\nlimit       TTFT, batch slots: at %g x the load, m.ttft.p99 <= 45 (is ",
+		f.Load), "\nto try      engine settings that bear on it, under set: tensor_parallel_size, "} {
+		if text := a.Text(); !strings.Contains(text, want) {
+			t.Errorf("the text has no %q:\n%s", want, text)
+		}
+	}
+}
+
 // TestInfeasible: a step alone takes longer than the limit of TTFT, however many replicas there are. The answer says by
 // how much, also of an option of which max_gpus hold no replica.
 func TestInfeasible(t *testing.T) {

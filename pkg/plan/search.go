@@ -332,7 +332,7 @@ func (p *planner) load() error {
 			hi = x
 		}
 	}
-	p.answer.Knee = lo
+	p.answer.Knee, p.answer.AboveKnee = lo, tried[hi]
 	if hi == 0 {
 		p.answer.Warnings = append(p.answer.Warnings, "the fleet serves the highest load that was tried: the knee is "+
 			"above it")

@@ -44,13 +44,9 @@ func (w *text) best(a *Answer) {
 	w.line("            TTFT p99 %s ms, TPOT p99 %s ms, targets met %.4g, %s output tokens/s, KV blocks in "+
 		"use at most %.3g", number(b.TTFTp99MS), number(b.TPOTp99MS), b.Attainment, number(b.OutputTokS), b.MaxKVUse)
 	if d := a.Below; d != nil {
-		w.line("limit       %s: with %d replicas, %s", strings.Join(limitNames(d.Limits), ", "), d.Replicas,
-			strings.Join(d.Failed, "; "))
-		w.line("            queue p99 %s ms, KV blocks in use at most %.3g, %s preemptions, batch slots in use at "+
-			"most %.3g", number(d.QueueP99MS), d.MaxKVUse, number(d.Preemptions), d.MaxSlotUse)
-		if untried := a.untried(d.Limits); len(untried) > 0 {
-			w.line("to try      engine settings that bear on it, under set: %s", strings.Join(untried, ", "))
-		}
+		w.limit(a, d, fmt.Sprintf("with %d replicas", d.Replicas))
+	} else if d := a.AboveKnee; d != nil {
+		w.limit(a, d, fmt.Sprintf("at %g x the load", d.Load))
 	}
 	var changes []string
 	for _, s := range a.Sensitivity {
@@ -63,6 +59,16 @@ func (w *text) best(a *Answer) {
 		w.line("uncertainty unknown: the coefficients of the step times have no intervals")
 	}
 	w.line("knee        %g x the load", a.Knee)
+}
+
+// limit says what binds a fleet that is not feasible. with is how it differs from the answer.
+func (w *text) limit(a *Answer, d *Fleet, with string) {
+	w.line("limit       %s: %s, %s", strings.Join(limitNames(d.Limits), ", "), with, strings.Join(d.Failed, "; "))
+	w.line("            queue p99 %s ms, KV blocks in use at most %.3g, %s preemptions, batch slots in use at most %.3g",
+		number(d.QueueP99MS), d.MaxKVUse, number(d.Preemptions), d.MaxSlotUse)
+	if untried := a.untried(d.Limits); len(untried) > 0 {
+		w.line("to try      engine settings that bear on it, under set: %s", strings.Join(untried, ", "))
+	}
 }
 
 // upper is the largest fleet in words. best is the answer.
