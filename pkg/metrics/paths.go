@@ -92,7 +92,8 @@ func higherIsBetter(name string) bool {
 	switch name {
 	case "admitted", "completed", "admission_rate", "count", "coverage", "rps", "output_tok_s", "total_tok_s", "ratio",
 		"met", "prefix_hit_ratio", "hit_tokens", "hit_ratio", "cached_tokens", "jain", "attainment",
-		"fan_out_utilization", "spearman_ttft", "spearman_e2e", "goodput_ratio", "efficiency", "availability":
+		"fan_out_utilization", "spearman_ttft", "spearman_e2e", "goodput_ratio", "efficiency", "availability",
+		"accepted_tokens", "acceptance_rate", "mean_acceptance_length":
 		return true
 	}
 	return false

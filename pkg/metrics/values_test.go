@@ -108,7 +108,8 @@ func TestHigherIsBetter(t *testing.T) {
 		"shadow.cached_tokens", "regret.reliability.spearman_ttft", "regret.reliability.spearman_e2e",
 		"scale.efficiency",
 		"failures.availability", "sessions.completed", "sessions.fan_out_utilization", "sessions.attainment",
-		"bound.goodput_ratio"}
+		"bound.goodput_ratio", "spec_decode.accepted_tokens", "spec_decode.acceptance_rate",
+		"spec_decode.mean_acceptance_length"}
 	lower := []string{"from_us", "until_us", "duration_s", "requests.offered", "requests.rejected",
 		"requests.timed_out", "requests.failed",
 		"requests.unfinished", "requests.not_issued", "requests.retries",
@@ -142,7 +143,7 @@ func TestHigherIsBetter(t *testing.T) {
 		"pd.transferred_blocks", "pd.transferred_bytes",
 		"pd.prefill.replicas", "pd.prefill.utilization", "pd.prefill.kv_util_mean",
 		"pd.decode.replicas", "pd.decode.utilization", "pd.decode.kv_util_mean",
-		"sessions.offered", "sessions.broken", "sessions.unfinished"}
+		"sessions.offered", "sessions.broken", "sessions.unfinished", "spec_decode.draft_tokens"}
 	for _, d := range []string{"ttft", "tpot", "e2e", "queue", "itl", "sessions.e2e", "sessions.critical_path",
 		"sessions.tool_wait", "sessions.steps", "sessions.iterations", "targeted.ttft", "targeted.tpot",
 		"targeted.e2e", "pd.transfer", "pd.kv_wait"} {
