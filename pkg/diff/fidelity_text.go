@@ -77,7 +77,8 @@ func (f *Fidelity) perRequestTable() *texttab.Table {
 // groupFidelityTable is the table of groups: measured -> simulated (error in %).
 func groupFidelityTable(by string, list []GroupFidelity) *texttab.Table {
 	t := &texttab.Table{Omitted: len(list) - maxRows}
-	t.Row("by "+by+", measured -> simulated ms (error %)", "requests", "TTFT mean", "TTFT p99", "TPOT p50", "E2E mean", "E2E p99")
+	t.Row("by "+by+", measured -> simulated ms (error %)", "requests", "TTFT mean", "TTFT p99", "TPOT p50", "E2E mean",
+		"E2E p99")
 	for _, p := range list[:min(len(list), maxRows)] {
 		cells := map[string]string{}
 		for i := range p.Times {
