@@ -193,7 +193,8 @@ func (e *engine) capacity(calls []lengths, cached bool) (perSecond float64, limi
 			return 0, ""
 		}
 		r, limit = e.finishedPerStep(&t)
-		next := min(float64(e.maxChunk), max(1, math.Floor(float64(e.maxTokens)-float64(r*t.decode*(1+e.drafts))/t.calls)))
+		left := float64(e.maxTokens) - float64(r*t.decode*(1+e.drafts))/t.calls
+		next := min(float64(e.maxChunk), max(1, math.Floor(left)))
 		if next == chunk || min(next, chunk) >= t.longest { // prompts are one chunk with both
 			break
 		}

@@ -155,8 +155,8 @@ type Computed struct {
 	Operators *latency.Operators `json:"operators,omitempty"`
 	// Power is absent without energy, and if it is unknown.
 	Power *ReplicaPower `json:"power,omitempty"`
-	// Draft is the input of the roofline of a drafter that is a model of its own. DraftShare is the share of a step that
-	// a drafter with one of the model's layers takes.
+	// Draft is the input of the roofline of a drafter that is a model of its own. DraftShare is the share of a step
+	// that a drafter with one of the model's layers takes.
 	Draft      *latency.Replica `json:"draft,omitempty"`
 	DraftShare float64          `json:"draft_share,omitempty"`
 }

@@ -44,7 +44,7 @@ type SpeculativeMethod struct {
 
 // SpeculativeMethods are those that are simulated.
 var SpeculativeMethods = registry.Table[SpeculativeMethod]{
-	{Name: "mtp", Doc: "the model's own layer for later tokens, as of DeepSeek", Value: SpeculativeMethod{hidden: true}},
+	{Name: "mtp", Doc: "the model's own layer for later tokens", Value: SpeculativeMethod{hidden: true}},
 	{Name: "eagle", Doc: "a layer that was trained for the model", Value: SpeculativeMethod{hidden: true}},
 	{Name: "eagle3", Doc: "as eagle", Value: SpeculativeMethod{hidden: true}},
 	{Name: "draft_model", Doc: "a smaller model", Value: SpeculativeMethod{own: true}},
@@ -201,8 +201,8 @@ func (s *SpeculativeConfig) validate(path string, e *Engine, errorf strictyaml.E
 	case s.DraftSequenceUS != nil && s.DraftPassUS == nil:
 		return errorf(path+".draft_pass_us", "must be set, since draft_sequence_us is")
 	case threshold > 0 && threshold < least:
-		return errorf(path, "must not be set with a long_prefill_token_threshold below 1 + num_speculative_tokens = %d, "+
-			"which fails in vLLM, is %d", least, threshold)
+		return errorf(path, "must not be set with a long_prefill_token_threshold below 1 + num_speculative_tokens = "+
+			"%d, which fails in vLLM, is %d", least, threshold)
 	case e.MaxNumBatchedTokens < least+s.BudgetSlots():
 		return errorf(path, "needs max_num_batched_tokens of at least %d for the drafts of a request, has %d",
 			least+s.BudgetSlots(), e.MaxNumBatchedTokens)

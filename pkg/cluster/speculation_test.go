@@ -17,11 +17,11 @@ func speculating(config, engine string) string {
 func TestSpeculativeErrors(t *testing.T) {
 	const good = "method: mtp, num_speculative_tokens: 3, acceptance_rate: 0.5"
 	for _, c := range []struct{ config, engine, want string }{
-		{"method: medusa, num_speculative_tokens: 3, acceptance_rate: 0.5", "", "speculative_config.method: unknown method"},
-		{"method: mtp, acceptance_rate: 0.5", "", "num_speculative_tokens is not in the file: must be between 1 and 64"},
+		{"method: medusa, num_speculative_tokens: 3, acceptance_rate: 0.5", "", "method: unknown method"},
+		{"method: mtp, acceptance_rate: 0.5", "", "num_speculative_tokens is not in the file: must be"},
 		{"method: mtp, num_speculative_tokens: 3", "", "set exactly one of acceptance_rate"},
 		{good + ", synthetic_acceptance_length: 2", "", "set exactly one of acceptance_rate"},
-		{"method: mtp, num_speculative_tokens: 3, acceptance_rate: 1.5", "", "acceptance_rate: must be between 0 and 1, is 1.5"},
+		{"method: mtp, num_speculative_tokens: 3, acceptance_rate: 1.5", "", "must be between 0 and 1, is 1.5"},
 		{"method: mtp, num_speculative_tokens: 3, synthetic_acceptance_length: 5", "", "must be between 1 and 4, is 5"},
 		{"method: mtp, num_speculative_tokens: 2, synthetic_acceptance_rates: [0.5]", "", "= 2 numbers, has 1"},
 		{"method: mtp, num_speculative_tokens: 2, synthetic_acceptance_rates: [0.5, 0.6]", "", "and not rise"},
@@ -31,7 +31,8 @@ func TestSpeculativeErrors(t *testing.T) {
 		{good, ", long_prefill_token_threshold: 3", "which fails in vLLM, is 3"},
 		{good, ", max_num_batched_tokens: 3", "max_num_batched_tokens of at least 4"},
 		{good + ", draft_sequence_us: 3", "", "draft_pass_us is not in the file: must be set"},
-		{"method: draft_model, num_speculative_tokens: 3, acceptance_rate: 0.5", "", "model is not in the file: must be set with the method draft_model"},
+		{"method: draft_model, num_speculative_tokens: 3, acceptance_rate: 0.5", "",
+			"model is not in the file: must be set with the method draft_model"},
 		{"method: ngram, model: x, num_speculative_tokens: 3, acceptance_rate: 0.5", "", "n-grams have no model"},
 	} {
 		_, _, err := parseDeployment(speculating(c.config, c.engine))
@@ -74,7 +75,8 @@ func TestAcceptanceRates(t *testing.T) {
 
 // TestDraftSchedule: the drafts of an entry are those of larger batches up to the next one.
 func TestDraftSchedule(t *testing.T) {
-	s := SpeculativeConfig{NumSpeculativeTokens: 3, NumSpeculativeTokensPerBatchSize: [][]int{{1, 2, 5}, {4, 4, 2}, {6, 9, 0}}}
+	s := SpeculativeConfig{NumSpeculativeTokens: 3,
+		NumSpeculativeTokensPerBatchSize: [][]int{{1, 2, 5}, {4, 4, 2}, {6, 9, 0}}}
 	if got, want := s.Schedule(7), []int{0, 3, 3, 3, 2, 2, 0, 0}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -90,8 +92,8 @@ func TestDraftTimes(t *testing.T) {
 			t.Fatal(err)
 		}
 		k, s := d.Computed, d.Engine.SpeculativeConfig
-		if mtp := s.Method == "mtp"; mtp != (k.DraftShare == 1.0/36) || (s.Method == "draft_model") != (k.Draft != nil) ||
-			(s.Method == "ngram") != (s.DraftPassUS != nil) {
+		if mtp := s.Method == "mtp"; mtp != (k.DraftShare == 1.0/36) ||
+			(s.Method == "draft_model") != (k.Draft != nil) || (s.Method == "ngram") != (s.DraftPassUS != nil) {
 			t.Errorf("%s: share %g, model %v, pass %v", s.Method, k.DraftShare, k.Draft, s.DraftPassUS)
 		}
 	}

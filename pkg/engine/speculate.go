@@ -40,8 +40,9 @@ type Drafts struct {
 type speculation struct {
 	*Speculation
 	seqs []draftState // by their number in the cache
-	// Of the batch being formed: whether it has running sequences, any of which computed only a part of its prompt in its
-	// last step; whether a sequence in it can use drafts; the budget that is left, and whether a padded one did not fit.
+	// Of the batch being formed: whether it has running sequences, any of which computed only a part of its prompt in
+	// its last step; whether a sequence in it can use drafts; the budget that is left; whether a padded one did not
+	// fit.
 	hasRunning, hasPrompts, needed bool
 	left                           int
 	padding                        bool

@@ -64,12 +64,12 @@ func TestReferenceOnSpeculation(t *testing.T) {
 		}
 		want := reference.Run(c, requests)
 		if diff := cmp.Diff(observedOf(want, requests), p.observed); diff != "" {
-			t.Fatalf("seed %d: outcomes of the reference (-) and the engine (+) differ:\n%+v %+v\n%s", seed, c, *c.Speculation,
-				diff)
+			t.Fatalf("seed %d: outcomes of the reference (-) and the engine (+) differ:\n%+v %+v\n%s", seed, c,
+				*c.Speculation, diff)
 		}
 		if diff := cmp.Diff(want.Steps[0], p.steps); diff != "" {
-			t.Fatalf("seed %d: steps of the reference (-) and the engine (+) differ:\n%+v %+v\n%s", seed, c, *c.Speculation,
-				diff)
+			t.Fatalf("seed %d: steps of the reference (-) and the engine (+) differ:\n%+v %+v\n%s", seed, c,
+				*c.Speculation, diff)
 		}
 		s := p.engine.Stats()
 		have := [3]int64{s.Verifications, s.DraftTokens, s.AcceptedTokens}

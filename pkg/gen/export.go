@@ -111,8 +111,8 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 			stopped, requests, o.Export))
 	}
 	if drafted > 0 {
-		o.warn(fmt.Sprintf("%d of %d requests have a draft_acceptance, which files of %s cannot express", drafted, requests,
-			o.Export))
+		o.warn(fmt.Sprintf("%d of %d requests have a draft_acceptance, which files of %s cannot express", drafted,
+			requests, o.Export))
 	}
 	if segmented > 0 && !form.prefixes {
 		o.warn(fmt.Sprintf("%d of %d prompts have segments, which files of %s cannot express: no prefixes are shared",

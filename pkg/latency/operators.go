@@ -194,8 +194,8 @@ func (m *operators) Step(b Batch) des.Time {
 	if b.Prefill > 0 {
 		chunks = max(1, chunks)
 	}
-	chunkShare, decodeShare, tokens, sequences := 1.0, 1.0, float64(b.Prefill+b.Decode+b.Drafts), float64(chunks+b.Decode)
-	rows := sequences + float64(b.Drafts)
+	chunkShare, decodeShare, sequences := 1.0, 1.0, float64(chunks+b.Decode)
+	tokens, rows := float64(b.Prefill+b.Decode+b.Drafts), sequences+float64(b.Drafts)
 	expertTokens := tokens
 	if m.groups > 1 {
 		chunkShare = 1 / min(m.groups, float64(max(1, chunks)))

@@ -103,7 +103,8 @@ func speculation(e *cluster.Engine) *engine.Speculation {
 		return nil
 	}
 	return &engine.Speculation{Tokens: s.NumSpeculativeTokens, Schedule: s.Schedule(e.MaxNumSeqs),
-		Lookahead: s.Lookahead(), BudgetSlots: s.BudgetSlots(), HashLookahead: s.HashLookahead(), MaxModelLen: e.MaxModelLen, Rates: s.Rates()}
+		Lookahead: s.Lookahead(), BudgetSlots: s.BudgetSlots(), HashLookahead: s.HashLookahead(),
+		MaxModelLen: e.MaxModelLen, Rates: s.Rates()}
 }
 
 // draftSeed is the seed of the drafts of a request that are accepted: FNV-1a of its id, begun with the seed of the run.

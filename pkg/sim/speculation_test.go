@@ -13,7 +13,8 @@ func TestReferenceOnSpeculation(t *testing.T) {
 	for seed := range randomCases(2000, 150) {
 		c, requests := reference.RandomSpeculation(seed)
 		if diff := compare(t, c, requests); diff != "" {
-			t.Fatalf("seed %d: the reference (-) and the simulator (+) differ:\n%+v %+v\n%s", seed, c, *c.Speculation, diff)
+			t.Fatalf("seed %d: the reference (-) and the simulator (+) differ:\n%+v %+v\n%s", seed, c,
+				*c.Speculation, diff)
 		}
 	}
 }

@@ -107,7 +107,8 @@ type Request struct {
 	OutputTokens int64 `json:"output_tokens" wire:"min=1,max=maxTokens"`
 	// What ends the output: eos is an end-of-sequence token. If absent, it ends at its maximum length.
 	Stop string `json:"stop,omitempty" wire:"oneof=stops"`
-	// Probability that a draft of speculative decoding is accepted if those before it are; if absent, that of the engine.
+	// Probability that a draft of speculative decoding is accepted if those before it are; if absent, that of the
+	// engine.
 	DraftAcceptance *float64 `json:"draft_acceptance,omitempty"`
 	// The leading tokens of the prompt as segments; the rest of input_tokens is unique to the request.
 	Prompt []Segment `json:"prompt,omitempty"`

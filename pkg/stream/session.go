@@ -57,7 +57,8 @@ type SessionStep struct {
 	OutputTokens int64 `json:"output_tokens,omitempty" wire:"min=1,max=maxTokens"`
 	// What ends the output of a model call: eos is an end-of-sequence token. If absent, it ends at its maximum length.
 	Stop string `json:"stop,omitempty" wire:"oneof=stops"`
-	// Probability that a draft of speculative decoding is accepted if those before it are; if absent, that of the engine.
+	// Probability that a draft of speculative decoding is accepted if those before it are; if absent, that of the
+	// engine.
 	DraftAcceptance *float64 `json:"draft_acceptance,omitempty"`
 	// Index of an earlier model call whose prompt this one begins with.
 	Extends Index `json:"extends,omitzero"`

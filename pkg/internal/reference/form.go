@@ -81,7 +81,8 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 		skipped := 0
 		r.slide(q)
 		past := hit{tokens: q.computed}
-		for q.stage == stageRunning && r.blocksNeeded(q, past, r.config.slots(past.tokens+n), false) > len(r.cache.free) {
+		slots := r.config.slots(past.tokens + n)
+		for q.stage == stageRunning && r.blocksNeeded(q, past, slots, false) > len(r.cache.free) {
 			victim := r.victim()
 			if r.host != nil && r.step.contains(victim) { // a load could write to its blocks while the step does
 				r.host.counts.Stuck++
