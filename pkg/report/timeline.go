@@ -27,8 +27,8 @@ func (w *writer) timeline(r *attribution.RequestDetail) {
 	}
 	w.line("%s", outcome(&r.Example))
 	if r.Interfering > 0 {
-		w.line("while it decoded, others entered the batches with %d uncached prompt tokens, %d of them computed before",
-			r.Interfering, r.InterferingRecomputed)
+		w.line("while it decoded, others entered the batches with %d uncached prompt tokens, %d of them computed "+
+			"before", r.Interfering, r.InterferingRecomputed)
 	}
 	if r.Outcome.Lost && r.Outcome.ExcessMS > 0 {
 		w.line("above its target by %.1f ms", r.Outcome.ExcessMS)
