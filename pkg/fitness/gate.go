@@ -119,17 +119,27 @@ func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) 
 
 // Text is the expression of the gate with the compared numbers: m.ttft.p99 < 2000 (is 9239.47).
 func (g *Gate) Text() string {
-	if g.Detail == "" || g.Detail == g.Expr {
+	value := g.Value()
+	switch {
+	case value == "" || value == g.Expr:
 		return g.Expr
+	case value != g.Detail:
+		return g.Expr + " (is " + value + ")"
 	}
+	return g.Expr + " (" + value + ")"
+}
+
+// Value is the number of a single comparison with a constant, 9239.47 for m.ttft.p99 (9239.47) < 2000, and Detail for
+// other conditions.
+func (g *Gate) Value() string {
 	// Detail repeats a single comparison, with the number in parentheses.
 	if at := strings.LastIndex(g.Detail, " ("); at >= 0 {
 		value, rest, _ := strings.Cut(g.Detail[at+2:], ")")
 		if g.Detail[:at]+rest == g.Expr {
-			return g.Expr + " (is " + value + ")"
+			return value
 		}
 	}
-	return g.Expr + " (" + g.Detail + ")"
+	return g.Detail
 }
 
 // gate evaluates a gate.

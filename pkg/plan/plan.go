@@ -111,6 +111,8 @@ type Fleet struct {
 	Feasible bool    `json:"feasible"`
 	// Failed are the conditions that do not hold, with the compared numbers.
 	Failed []string `json:"failed,omitempty"`
+	// Conditions are all of them, in the order of Answer.Require.
+	Conditions []Condition `json:"conditions,omitempty"`
 	// Attainment is the share of requests that met their targets or, if none has targets, of completed ones. The
 	// others are metrics of the run, 0 if missing.
 	Attainment  float64 `json:"attainment"`
@@ -125,6 +127,14 @@ type Fleet struct {
 	// Limits say what binds a fleet that is not feasible: latencies of the conditions that fail (ttft, tpot, e2e), kv
 	// if a replica ran out of KV blocks, slots if it ran out of batch slots, served if requests were not served.
 	Limits []string `json:"limits,omitempty"`
+}
+
+// Condition is a required one with what was measured. Values has the number of each seed where a metric is compared
+// with a constant; it has the compared numbers in words for other conditions.
+type Condition struct {
+	Expr   string   `json:"expr"`
+	Met    bool     `json:"met"`
+	Values []string `json:"values"`
 }
 
 // Sensitivity is the smallest fleet of the best option for another load.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -187,6 +188,37 @@ func TestLimitOfOneReplica(t *testing.T) {
 		if text := a.Text(); !strings.Contains(text, want) {
 			t.Errorf("the text has no %q:\n%s", want, text)
 		}
+	}
+}
+
+// TestConditionsHaveValues: three replicas serve each request at once in 29 ms, also at p50, and with each seed. Loads
+// above the knee have the condition that fails.
+func TestConditionsHaveValues(t *testing.T) {
+	a, err := answer(t, "version: 1\ngpus: {A100: 1}\nmax_gpus: 4\nseeds: [1, 2]\n"+
+		"require: [m.ttft.p50 <= 45, m.ttft.mean > 1 && m.ttft.p95 < 45]\n")
+	if err != nil || a.Best == nil {
+		t.Fatal(err, a)
+	}
+	want := []Condition{{"m.ttft.p50 <= 45", true, []string{"29", "29"}},
+		{"m.ttft.mean > 1 && m.ttft.p95 < 45", true, slices.Repeat([]string{"m.ttft.mean (29) > 1; m.ttft.p95 (29) < 45"},
+			2)}}
+	if got := a.Best.Conditions; len(got) != 3 || !reflect.DeepEqual(got[:2], want) || got[2].Expr != served {
+		t.Errorf("the conditions are %+v", got)
+	}
+	text := a.Text()
+	for _, want := range []string{"\nconditions  m.ttft.p50 <= 45: 29, 29; m.ttft.mean > 1 && m.ttft.p95 < 45: m.ttft",
+		"  no: m.ttft.p50 <= 45, m.ttft.mean > 1 && m.ttft.p95 < 45  ####"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the text has no %q:\n%s", want, text)
+		}
+	}
+	for _, f := range a.Curve {
+		if failing := slices.ContainsFunc(f.Conditions, func(c Condition) bool { return !c.Met }); failing == f.Feasible {
+			t.Errorf("%+v", f)
+		}
+	}
+	if got := (&Fleet{Conditions: []Condition{{Expr: served}}}).feasible(); got != "no: requests that are not served" {
+		t.Error(got)
 	}
 }
 

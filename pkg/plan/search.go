@@ -95,6 +95,10 @@ func (f *Fleet) worsen(o *Fleet) {
 	f.TTFTp99MS, f.TPOTp99MS = max(f.TTFTp99MS, o.TTFTp99MS), max(f.TPOTp99MS, o.TPOTp99MS)
 	f.QueueP99MS, f.MaxKVUse = max(f.QueueP99MS, o.QueueP99MS), max(f.MaxKVUse, o.MaxKVUse)
 	f.Preemptions, f.MaxSlotUse = max(f.Preemptions, o.Preemptions), max(f.MaxSlotUse, o.MaxSlotUse)
+	for i, c := range o.Conditions {
+		f.Conditions[i].Met = f.Conditions[i].Met && c.Met
+		f.Conditions[i].Values = append(f.Conditions[i].Values, c.Values...)
+	}
 	for _, limit := range o.Limits {
 		if !slices.Contains(f.Limits, limit) {
 			f.Limits = append(f.Limits, limit)
@@ -119,6 +123,7 @@ func fleetOf(t trial, r *sweep.Result) (*Fleet, error) {
 		f.Attainment = at["requests.completed"] / max(at["requests.offered"], 1)
 	}
 	for _, g := range r.Fitness.Gates {
+		f.Conditions = append(f.Conditions, Condition{g.Expr, g.Passed, []string{g.Value()}})
 		if !g.Passed {
 			f.Feasible, f.Failed = false, append(f.Failed, g.Text())
 		}

@@ -43,6 +43,9 @@ func (w *text) best(a *Answer) {
 	w.line("answer      %s: %d x %s, %s per hour", gpus(b.GPUs), b.Replicas, settings(b.GPU, b.Set), number(b.Cost))
 	w.line("            TTFT p99 %s ms, TPOT p99 %s ms, targets met %.4g, %s output tokens/s, KV blocks in "+
 		"use at most %.3g", number(b.TTFTp99MS), number(b.TPOTp99MS), b.Attainment, number(b.OutputTokS), b.MaxKVUse)
+	if conditions := b.conditions(); len(conditions) > 0 {
+		w.line("conditions  %s", strings.Join(conditions, "; "))
+	}
 	if d := a.Below; d != nil {
 		w.limit(a, d, fmt.Sprintf("with %d replicas", d.Replicas))
 	} else if d := a.AboveKnee; d != nil {
@@ -59,6 +62,37 @@ func (w *text) best(a *Answer) {
 		w.line("uncertainty unknown: the coefficients of the step times have no intervals")
 	}
 	w.line("knee        %g x the load", a.Knee)
+}
+
+// conditions returns those of the file with their values. That all requests are served needs no number: they are.
+func (f *Fleet) conditions() (all []string) {
+	for _, c := range f.Conditions {
+		if c.Expr != served {
+			all = append(all, c.Expr+": "+strings.Join(c.Values, ", "))
+		}
+	}
+	return all
+}
+
+// feasible is yes, or no with the conditions that fail.
+func (f *Fleet) feasible() string {
+	if f.Feasible {
+		return "yes"
+	}
+	var failing []string
+	for _, c := range f.Conditions {
+		switch {
+		case c.Met:
+		case c.Expr == served:
+			failing = append(failing, limitWords["served"])
+		default:
+			failing = append(failing, c.Expr)
+		}
+	}
+	if failing == nil {
+		return "no"
+	}
+	return "no: " + strings.Join(failing, ", ")
 }
 
 // limit says what binds a fleet that is not feasible. with is how it differs from the answer.
@@ -192,13 +226,9 @@ func (w *text) curve(a *Answer) {
 		if hi > lo && f.TTFTp99MS > 0 {
 			n += int(math.Round((barWidth - 1) * math.Log(f.TTFTp99MS/lo) / math.Log(hi/lo)))
 		}
-		ok := "yes"
-		if !f.Feasible {
-			ok = "no"
-		}
 		bar := strings.Repeat("#", n) + strings.Repeat(" ", barWidth-n)
 		t.Row(fmt.Sprintf("%.3f", f.Load), number(f.TTFTp99MS), number(f.TPOTp99MS), fmt.Sprintf("%.4f", f.Attainment),
-			ok, bar)
+			f.feasible(), bar)
 	}
 	w.line("")
 	w.table(t)
@@ -208,12 +238,8 @@ func (w *text) pareto(front []*Fleet) {
 	t := &texttab.Table{}
 	t.Row("cost against targets met", "replicas", "GPUs", "per hour", "targets met", "feasible")
 	for _, f := range front {
-		ok := "yes"
-		if !f.Feasible {
-			ok = "no"
-		}
 		t.Row(settings(f.GPU, f.Set), fmt.Sprint(f.Replicas), fmt.Sprint(f.GPUs), number(f.Cost),
-			fmt.Sprintf("%.4f", f.Attainment), ok)
+			fmt.Sprintf("%.4f", f.Attainment), f.feasible())
 	}
 	w.line("")
 	w.table(t)
