@@ -183,8 +183,9 @@ func TestLimitOfOneReplica(t *testing.T) {
 	if f == nil || f.Feasible || f.Load <= a.Knee || f.Load > a.Knee*resolution || f.Load < 10.0/9 || f.Replicas != 1 {
 		t.Fatalf("above the knee %v: %+v", a.Knee, f)
 	}
-	for _, want := range []string{fmt.Sprintf("\nlimit       TTFT, batch slots: at %g x the load, m.ttft.p99 <= 45 (is ",
-		f.Load), "\nto try      engine settings that bear on it, under set: tensor_parallel_size, "} {
+	for _, want := range []string{
+		fmt.Sprintf("\nlimit       TTFT, batch slots: at %g x the load, m.ttft.p99 <= 45 (is ", f.Load),
+		"\nto try      engine settings that bear on it, under set: tensor_parallel_size, "} {
 		if text := a.Text(); !strings.Contains(text, want) {
 			t.Errorf("the text has no %q:\n%s", want, text)
 		}
@@ -200,8 +201,8 @@ func TestConditionsHaveValues(t *testing.T) {
 		t.Fatal(err, a)
 	}
 	want := []Condition{{"m.ttft.p50 <= 45", true, []string{"29", "29"}},
-		{"m.ttft.mean > 1 && m.ttft.p95 < 45", true, slices.Repeat([]string{"m.ttft.mean (29) > 1; m.ttft.p95 (29) < 45"},
-			2)}}
+		{"m.ttft.mean > 1 && m.ttft.p95 < 45", true,
+			slices.Repeat([]string{"m.ttft.mean (29) > 1; m.ttft.p95 (29) < 45"}, 2)}}
 	if got := a.Best.Conditions; len(got) != 3 || !reflect.DeepEqual(got[:2], want) || got[2].Expr != served {
 		t.Errorf("the conditions are %+v", got)
 	}
@@ -213,7 +214,8 @@ func TestConditionsHaveValues(t *testing.T) {
 		}
 	}
 	for _, f := range a.Curve {
-		if failing := slices.ContainsFunc(f.Conditions, func(c Condition) bool { return !c.Met }); failing == f.Feasible {
+		fails := func(c Condition) bool { return !c.Met }
+		if slices.ContainsFunc(f.Conditions, fails) == f.Feasible {
 			t.Errorf("%+v", f)
 		}
 	}

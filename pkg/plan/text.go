@@ -98,8 +98,8 @@ func (f *Fleet) feasible() string {
 // limit says what binds a fleet that is not feasible. with is how it differs from the answer.
 func (w *text) limit(a *Answer, d *Fleet, with string) {
 	w.line("limit       %s: %s, %s", strings.Join(limitNames(d.Limits), ", "), with, strings.Join(d.Failed, "; "))
-	w.line("            queue p99 %s ms, KV blocks in use at most %.3g, %s preemptions, batch slots in use at most %.3g",
-		number(d.QueueP99MS), d.MaxKVUse, number(d.Preemptions), d.MaxSlotUse)
+	w.line("            queue p99 %s ms, KV blocks in use at most %.3g, %s preemptions, batch slots in use at "+
+		"most %.3g", number(d.QueueP99MS), d.MaxKVUse, number(d.Preemptions), d.MaxSlotUse)
 	if untried := a.untried(d.Limits); len(untried) > 0 {
 		w.line("to try      engine settings that bear on it, under set: %s", strings.Join(untried, ", "))
 	}
