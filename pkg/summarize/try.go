@@ -33,7 +33,8 @@ func (r *analysis) tryHints(ctx context.Context) error {
 	}
 	c := r.candidates[0]
 	x := c.runs[0]
-	if x.narrative == nil || x.findings == nil {
+	if x.narrative == nil || x.findings == nil || len(x.findings.Hints) == 0 {
+		r.options.warn("--try: no hints to simulate")
 		return nil
 	}
 	hints := x.findings.Hints

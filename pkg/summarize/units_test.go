@@ -144,12 +144,18 @@ func TestExamplesHaveTheirPatterns(t *testing.T) {
 	}
 }
 
-// TestNothingToTry: a run without outcomes has no findings, and so no hints.
+// TestNothingToTry: a run without outcomes has no findings, and so no hints; nor has one without loss. --try says so.
 func TestNothingToTry(t *testing.T) {
-	for _, x := range []*runDoc{{summary: &summary{}}, {summary: &summary{narrative: &narrative{}}}} {
-		r := &analysis{options: &Options{Try: "w.jsonl"}, candidates: []*candidate{{runs: []*runDoc{x}}}}
+	for _, x := range []*runDoc{{summary: &summary{}}, {summary: &summary{narrative: &narrative{}}},
+		{summary: &summary{narrative: &narrative{findings: &attribution.Findings{}}}}} {
+		var warnings []string
+		o := &Options{Try: "w.jsonl", Warn: func(text string) { warnings = append(warnings, text) }}
+		r := &analysis{options: o, candidates: []*candidate{{runs: []*runDoc{x}}}}
 		if err := r.tryHints(t.Context()); err != nil {
 			t.Error(err)
+		}
+		if !slices.Equal(warnings, []string{"--try: no hints to simulate"}) {
+			t.Errorf("%q", warnings)
 		}
 	}
 }
