@@ -145,7 +145,13 @@ type RequestDetail struct {
 	Admitted, Routed, Enqueued, Scheduled, FirstToken, Ended stream.Micros
 	// Preempted are the times of its preemptions, of full traces.
 	Preempted []stream.Micros
-	Ahead     RequestsAhead
+	// Ahead are the requests whose prompts its replica had to compute before its own: they were in the queue or being
+	// prefilled when it was enqueued, or came later and overtook it. Their tokens are uncached prompt tokens. Requests
+	// whose prompts another replica computed are not among them.
+	Ahead RequestGroup
+	// Started are the requests that entered a batch of its replica while it waited there for its first token. Their
+	// tokens are uncached prompt tokens and output tokens.
+	Started RequestGroup
 	// Running is how many other requests ran in the replica's batches when it entered one.
 	Running int64
 	// Interfering are uncached prompt tokens of the requests that entered the replica's batches while it decoded,
@@ -153,16 +159,15 @@ type RequestDetail struct {
 	Interfering, InterferingRecomputed int64
 }
 
-// RequestsAhead are the requests that entered a batch of a replica while a request waited there
-// for its first token: how many, the largest by work, and the share of the work of each tenant.
-type RequestsAhead struct {
-	Count   int64
-	Largest []Work
-	Tenants []Share
+// RequestGroup is a group of requests: how many, their tokens, the largest by tokens, and the share of the tokens of
+// each tenant.
+type RequestGroup struct {
+	Count, Tokens int64
+	Largest       []Work
+	Tenants       []Share
 }
 
-// Work is the number of tokens that a request makes a replica compute: uncached prompt tokens and
-// output tokens.
+// Work is a number of tokens that a request makes a replica compute.
 type Work struct {
 	Request string
 	Tokens  int64
@@ -198,7 +203,7 @@ func (a *Analyzer) Detail() (*RequestDetail, error) {
 			}
 		}
 	}
-	d.Ahead, d.Running = a.requestsAhead(r)
+	d.Ahead, d.Started, d.Running = a.requestsBeside(at)
 	d.Interfering, d.InterferingRecomputed = r.contention.interfering, r.contention.interferingRecomputed
 	return d, nil
 }
@@ -315,12 +320,13 @@ func (a *Analyzer) queueAt(replica int32, at stream.Micros, i int) (n int64) {
 	return n
 }
 
-// requestsAhead finds the requests that r waited behind, and how many others were in batches of its
+// requestsBeside finds RequestDetail.Ahead and Started of request i, and how many others were in batches of its
 // replica when it entered one.
-func (a *Analyzer) requestsAhead(r *request) (ahead RequestsAhead, running int64) {
+func (a *Analyzer) requestsBeside(i int) (ahead, started RequestGroup, running int64) {
+	r := a.requests[i]
 	entered, from, until := r.times.scheduled, r.times.enqueued, r.times.firstTokenOrEnd()
-	tenants, total := make([]int64, len(a.names.list)), int64(0)
-	for _, o := range a.requests {
+	aheadTenants, startedTenants := make([]int64, len(a.names.list)), make([]int64, len(a.names.list))
+	for k, o := range a.requests {
 		s := o.times.scheduled
 		if o == r || o.replica != r.replica || o.replica == missing || s == never {
 			continue
@@ -328,21 +334,54 @@ func (a *Analyzer) requestsAhead(r *request) (ahead RequestsAhead, running int64
 		if s <= entered && (o.times.ended == never || o.times.ended > entered) {
 			running++
 		}
-		if from == never || s < from || s >= until {
+		if from == never {
 			continue
 		}
-		ahead.Count++
-		ahead.Largest = append(ahead.Largest, Work{o.id, o.work()})
-		tenants[o.labels.tenant] += o.work()
-		total += o.work()
-	}
-	slices.SortStableFunc(ahead.Largest, func(x, y Work) int { return cmp.Compare(y.Tokens, x.Tokens) })
-	ahead.Largest = ahead.Largest[:min(len(ahead.Largest), 3)]
-	for n, name := range a.names.list {
-		if tenants[n] > 0 && name != "" {
-			ahead.Tenants = append(ahead.Tenants, Share{name, float64(tenants[n]) / float64(total)})
+		if prefilled := o.times.firstTokenOrEnd(); (prefilled == never || prefilled > from) && o.times.prefill == nil &&
+			entersBefore(o, r, k < i) {
+			ahead.add(o, int64(o.tokens.input-o.tokens.cached), aheadTenants)
+		}
+		if s >= from && s < until {
+			started.add(o, o.work(), startedTenants)
 		}
 	}
-	slices.SortStableFunc(ahead.Tenants, func(x, y Share) int { return cmp.Compare(y.Part, x.Part) })
-	return ahead, running
+	ahead.finish(aheadTenants, a.names.list)
+	started.finish(startedTenants, a.names.list)
+	return ahead, started, running
+}
+
+// entersBefore reports whether o, which entered a batch, did so before r, or before r left the queue without one. In
+// the same batch those come first that were enqueued first; isEarlier: o is before r in the stream.
+func entersBefore(o, r *request, isEarlier bool) bool {
+	entered := r.times.leftQueue()
+	if entered == never || o.times.scheduled != entered {
+		return entered == never || o.times.scheduled < entered
+	}
+	if o.times.enqueued != r.times.enqueued {
+		return o.times.enqueued < r.times.enqueued
+	}
+	return isEarlier
+}
+
+// add counts a request with some tokens; tenants are the tokens of each.
+func (g *RequestGroup) add(o *request, tokens int64, tenants []int64) {
+	g.Count++
+	g.Tokens += tokens
+	g.Largest = append(g.Largest, Work{o.id, tokens})
+	tenants[o.labels.tenant] += tokens
+}
+
+// maxLargest is how many requests RequestGroup.Largest has.
+const maxLargest = 3
+
+// finish keeps the largest requests and the shares of the tenants.
+func (g *RequestGroup) finish(tenants []int64, names []string) {
+	slices.SortStableFunc(g.Largest, func(x, y Work) int { return cmp.Compare(y.Tokens, x.Tokens) })
+	g.Largest = g.Largest[:min(len(g.Largest), maxLargest)]
+	for n, name := range names {
+		if tenants[n] > 0 && name != "" {
+			g.Tenants = append(g.Tenants, Share{name, float64(tenants[n]) / float64(g.Tokens)})
+		}
+	}
+	slices.SortStableFunc(g.Tenants, func(x, y Share) int { return cmp.Compare(y.Part, x.Part) })
 }

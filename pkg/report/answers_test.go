@@ -34,7 +34,9 @@ func detail() *attribution.RequestDetail {
 		ActualQueues: []int64{1}, Admitted: 1_450_000, Routed: 1_500_000, Enqueued: 1_500_000, Scheduled: 1_750_000,
 		FirstToken: 1_900_000, Ended: 3_000_000, Preempted: []stream.Micros{2_000_000}, Running: 6,
 		Interfering: 4000, InterferingRecomputed: 3000,
-		Ahead: attribution.RequestsAhead{Count: 2, Largest: []attribution.Work{{Request: "req-1", Tokens: 600},
+		Started: attribution.RequestGroup{Count: 1, Tokens: 90,
+			Largest: []attribution.Work{{Request: "req-4", Tokens: 90}}},
+		Ahead: attribution.RequestGroup{Count: 2, Tokens: 700, Largest: []attribution.Work{{Request: "req-1", Tokens: 600},
 			{Request: "req-2", Tokens: 100}}, Tenants: []attribution.Share{{Name: "a", Part: 0.75},
 			{Name: "b", Part: 0.25}}},
 	}
@@ -66,13 +68,16 @@ main/1 *     0.5000  0.7500         3      3        -    25.0              2    
        900.0 ms  first token
       2000.0 ms  last token
 preempted 1 times
-waited behind 2 requests with 700 tokens (75.0 % from tenant a, 25.0 % from tenant b); largest: req-1 600, req-2 100
+prefilled before it: 2 requests with 700 uncached prompt tokens (75.0 % from tenant a, 25.0 % from tenant b); `+
+		`largest: req-1 600, req-2 100
+started before its first token, ahead of it or not: 1 requests with 90 uncached prompt and output tokens; `+
+		`largest: req-4 90
 TTFT 900 ms; E2E 2000 ms
 while it decoded, others entered the batches with 4000 uncached prompt tokens, 3000 of them computed before
 above its target by 12.5 ms
 matches P1 long_queue: it holds for long_queue
 `)
-	r.Decisions, r.Ahead.Count, r.Outcome, r.Pattern = nil, 0, attribution.Outcome{State: stream.StateTimedOut,
+	r.Decisions, r.Ahead.Count, r.Started.Count, r.Outcome, r.Pattern = nil, 0, 0, attribution.Outcome{State: stream.StateTimedOut,
 		Reason: "deadline"}, -1
 	r.FirstToken, r.Preempted, r.Latency.TTFTMS, r.Latency.E2EMS, r.Interfering = stream.Never, nil, -1, -1, 0
 	checkText(t, "timeline of a timeout", written(in, func(w *writer) { w.timeline(r) }), `

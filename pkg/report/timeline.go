@@ -7,7 +7,7 @@ import (
 	"blis/pkg/stream"
 )
 
-// timeline is what happened to a request, with what it waited behind.
+// timeline is what happened to a request, with the work before it.
 func (w *writer) timeline(r *attribution.RequestDetail) {
 	w.line("[REQUEST] %s: %d prompt tokens, %d output tokens%s%s", name(r.Request), r.Tokens.Input, r.Tokens.Output,
 		labeled(", class ", r.Labels.Class), labeled(", tenant ", r.Labels.Tenant))
@@ -15,16 +15,8 @@ func (w *writer) timeline(r *attribution.RequestDetail) {
 	if r.Outcome.Preemptions > 0 {
 		w.line("preempted %d times", r.Outcome.Preemptions)
 	}
-	if a := &r.Ahead; a.Count > 0 {
-		tenants := list(a.Tenants[:min(len(a.Tenants), maxTenants)], func(s attribution.Share) string {
-			return fmt.Sprintf("%s from tenant %s", percent(s.Part), name(s.Name))
-		})
-		largest := list(a.Largest, func(x attribution.Work) string {
-			return fmt.Sprintf("%s %d", name(x.Request), x.Tokens)
-		})
-		w.line("waited behind %d requests with %d tokens%s; largest: %s", a.Count, r.Queue.TokensAhead,
-			parenthesized(tenants), largest)
-	}
+	w.group("prefilled before it", "uncached prompt tokens", &r.Ahead)
+	w.group("started before its first token, ahead of it or not", "uncached prompt and output tokens", &r.Started)
 	w.line("%s", outcome(&r.Example))
 	if r.Interfering > 0 {
 		w.line("while it decoded, others entered the batches with %d uncached prompt tokens, %d of them computed "+
@@ -37,6 +29,18 @@ func (w *writer) timeline(r *attribution.RequestDetail) {
 		p := &w.Findings.Patterns[r.Pattern]
 		w.line("matches P%d %s: %s", r.Pattern+1, patternName(p), p.Condition.Doc)
 	}
+}
+
+// group lists the largest requests of a group, if it has any.
+func (w *writer) group(what, unit string, g *attribution.RequestGroup) {
+	if g.Count == 0 {
+		return
+	}
+	tenants := list(g.Tenants[:min(len(g.Tenants), maxTenants)], func(s attribution.Share) string {
+		return fmt.Sprintf("%s from tenant %s", percent(s.Part), name(s.Name))
+	})
+	largest := list(g.Largest, func(x attribution.Work) string { return fmt.Sprintf("%s %d", name(x.Request), x.Tokens) })
+	w.line("%s: %d requests with %d %s%s; largest: %s", what, g.Count, g.Tokens, unit, parenthesized(tenants), largest)
 }
 
 // events are the instants of a request, in ms since its arrival.
@@ -71,7 +75,7 @@ func (w *writer) events(r *attribution.RequestDetail) {
 	}
 }
 
-// Shown at most: tenants of the work that a request waited behind, and replicas of a window.
+// Shown at most: tenants of the work before a request, and replicas of a window.
 const (
 	maxTenants        = 3
 	maxWindowReplicas = 12
