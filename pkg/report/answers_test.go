@@ -77,8 +77,13 @@ while it decoded, others entered the batches with 4000 uncached prompt tokens, 3
 above its target by 12.5 ms
 matches P1 long_queue: it holds for long_queue
 `)
-	r.Decisions, r.Ahead.Count, r.Started.Count, r.Outcome, r.Pattern = nil, 0, 0, attribution.Outcome{State: stream.StateTimedOut,
-		Reason: "deadline"}, -1
+	in.Findings.Loss.Kind = attribution.LossLate
+	if got := written(in, func(w *writer) { w.timeline(r) }); !strings.Contains(got,
+		"\nTTFT above 5 x the median of the run by 12.5 ms\n") || strings.Contains(got, "target") {
+		t.Errorf("without targets:\n%s", got)
+	}
+	r.Decisions, r.Ahead.Count, r.Started.Count, r.Pattern = nil, 0, 0, -1
+	r.Outcome = attribution.Outcome{State: stream.StateTimedOut, Reason: "deadline"}
 	r.FirstToken, r.Preempted, r.Latency.TTFTMS, r.Latency.E2EMS, r.Interfering = stream.Never, nil, -1, -1, 0
 	checkText(t, "timeline of a timeout", written(in, func(w *writer) { w.timeline(r) }), `
 [REQUEST] req-3: 100 prompt tokens, 20 output tokens, class chat

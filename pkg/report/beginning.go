@@ -39,7 +39,7 @@ func (w *writer) beginning() {
 		change = w.change()
 	}
 	if f != nil && f.Loss.Lost > 0 {
-		where, when = mainLoss(f), variants{lossTime(f), ""}
+		where, when = w.mainLoss(), variants{lossTime(f), ""}
 		if len(f.Loss.Sources) > 0 {
 			lost = variants{"lost: " + fitnessLost(f.Loss.Sources) + ".", ""}
 		}

@@ -200,15 +200,15 @@ var wordsFor = [...]lossWords{
 }
 
 // mainLoss says where 90 % of the loss is, and where most of it.
-func mainLoss(f *attribution.Findings) variants {
-	l := f.Loss
+func (w *writer) mainLoss() variants {
+	l := w.Findings.Loss
 	var all variants
 	for n := 2; n > 0; n-- {
 		var groups []string
 		share := 0.0
 		for i, g := range l.Main {
 			if share += g.Loss; i < n {
-				groups = append(groups, fmt.Sprintf("%s%s %d", g.Part, parenthesized(short(g.Class, 20)), g.N))
+				groups = append(groups, fmt.Sprintf("%s%s %d", w.part(g.Part), parenthesized(short(g.Class, 20)), g.N))
 			}
 		}
 		if more := len(l.Main) - len(groups); more > 0 {

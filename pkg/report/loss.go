@@ -100,7 +100,7 @@ var loss = section{name: "LOSS", explains: true, write: func(w *writer) {
 	var dominant []string
 	for p, n := range l.Dominant {
 		if n > 0 {
-			dominant = append(dominant, fmt.Sprintf("%s %d", attribution.Part(p), n))
+			dominant = append(dominant, fmt.Sprintf("%s %d", w.part(attribution.Part(p)), n))
 		}
 	}
 	text := fmt.Sprintf("%s by the part furthest above its mean in %s requests of the class: %s", words.unit,
@@ -110,6 +110,15 @@ var loss = section{name: "LOSS", explains: true, write: func(w *writer) {
 	}
 	w.line("%s", text)
 }}
+
+// part names a part of the time. A client sees no start of the prefill: in its recordings the time before the first
+// token has that in the queue, too.
+func (w *writer) part(p attribution.Part) string {
+	if p == attribution.PartPrefill && w.Header.Recording != nil && w.Metrics.Queue == nil {
+		return "before the first token (queue and prefill)"
+	}
+	return p.String()
+}
 
 // partRow is a row of the table of parts.
 type partRow struct {
@@ -127,7 +136,7 @@ func (w *writer) partTable(rows []partRow) {
 	used := func(p int) bool { return slices.ContainsFunc(rows, func(r partRow) bool { return r.MS[p] > 0 }) }
 	for p := range attribution.PartCount {
 		if used(p) {
-			head = append(head, attribution.Part(p).String())
+			head = append(head, w.part(attribution.Part(p)))
 		}
 	}
 	t := newTable(append(head, "all")...)

@@ -342,7 +342,7 @@ dec-000007 for req-7, class chat, at 3.250 s
 		t.Error(got)
 	}
 	e.Outcome.State, e.Latency.TTFTMS = stream.StateCompleted, 0
-	checkText(t, "no time", outcome(&e), "TTFT 0.0 ms")
+	checkText(t, "no time", smallWriter().outcome(&e), "TTFT 0.0 ms")
 	if got := exact(&attribution.Exact{Alternatives: []stream.Alternative{{Own: worse}}}); got !=
 		"re-simulated: nothing recorded" {
 		t.Error(got)
@@ -439,5 +439,49 @@ func TestErrorText(t *testing.T) {
 	if !strings.Contains(got, "where: a.yaml, line 3, column 7\nwhat: routing.weighted: unknown scorer\n[EXAMPLE] "+
 		"routing in a bundle (-p), or under policies in a cluster file, that loads\n  routing: {type: weighted,") {
 		t.Errorf("%s", got)
+	}
+}
+
+// smallWriter is a writer of smallRun.
+func smallWriter() *writer {
+	return &writer{Input: smallRun(), Options: &Options{}, limit: maxSectionLength}
+}
+
+// TestRecordingsOfClients: without times of the first batch, the time before the first token is not called prefill. A
+// recording that has them, and a simulation, tell the queue from the prefill.
+func TestRecordingsOfClients(t *testing.T) {
+	const unknown = "before the first token (queue and prefill)"
+	for _, c := range []struct {
+		isRecording, hasQueue bool
+		want                  string
+	}{{true, false, unknown}, {true, true, "prefill"}, {false, false, "prefill"}} {
+		in := smallRun()
+		l := in.Findings.Loss
+		l.Main = []attribution.Group{{Part: attribution.PartPrefill, N: 1041, Loss: l.Total}}
+		l.LostParts.MS = [attribution.PartCount]float64{attribution.PartPrefill: 900}
+		l.MetParts.MS, l.Dominant = l.LostParts.MS, [attribution.PartCount]int64{attribution.PartPrefill: 7}
+		in.Findings.Unexplained.Part, in.Findings.Unexplained.Lost = attribution.PartPrefill, l.Lost
+		if c.isRecording {
+			in.Header.Recording = &stream.RecordingHeader{}
+		}
+		if c.hasQueue {
+			in.Metrics.Queue = &metrics.Distribution{Count: 1}
+		}
+		e := attribution.Example{Latency: attribution.Latency{TTFTMS: 5, TPOTMS: -1, E2EMS: -1}}
+		e.Outcome.State, e.Latency.PartsMS[attribution.PartPrefill] = stream.StateCompleted, 882
+		checkText(t, "outcome", written(in, func(w *writer) { w.line("%s", w.outcome(&e)) }),
+			"ms: "+c.want+" 882; TTFT 5.0 ms\n")
+		for _, x := range []struct {
+			write func(w *writer)
+			want  string
+		}{
+			{func(w *writer) { w.line("%s", w.mainLoss()[0]) }, "where: " + c.want + " 1041; 100.0 %"},
+			{loss.write, "requests  " + c.want}, {loss.write, "class: " + c.want + " 7"},
+			{patterns.write, "most of them in " + c.want + "\n"},
+		} {
+			if got := written(in, x.write); !strings.Contains(got, x.want) {
+				t.Errorf("%+v: %q is not in\n%s", c, x.want, got)
+			}
+		}
 	}
 }

@@ -49,7 +49,7 @@ var patterns = section{name: "PATTERNS", explains: true, write: func(w *writer) 
 			percent(attribution.MinSupport), attribution.MinLift)
 	}
 	if u, l := f.Unexplained, f.Loss; w.Component == "" && !l.TooSmall() && 5*u.Lost >= l.Lost {
-		w.line("not explained: %d of %d %s, most of them in %s", u.Lost, l.Lost, wordsFor[l.Kind].unit, u.Part)
+		w.line("not explained: %d of %d %s, most of them in %s", u.Lost, l.Lost, wordsFor[l.Kind].unit, w.part(u.Part))
 	}
 	w.neverFired()
 }}

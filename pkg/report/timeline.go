@@ -17,18 +17,26 @@ func (w *writer) timeline(r *attribution.RequestDetail) {
 	}
 	w.group("prefilled before it", "uncached prompt tokens", &r.Ahead)
 	w.group("started before its first token, ahead of it or not", "uncached prompt and output tokens", &r.Started)
-	w.line("%s", outcome(&r.Example))
+	w.line("%s", w.outcome(&r.Example))
 	if r.Interfering > 0 {
 		w.line("while it decoded, others entered the batches with %d uncached prompt tokens, %d of them computed "+
 			"before", r.Interfering, r.InterferingRecomputed)
 	}
 	if r.Outcome.Lost && r.Outcome.ExcessMS > 0 {
-		w.line("above its target by %.1f ms", r.Outcome.ExcessMS)
+		w.line(excessWords[w.Findings.Loss.Kind], r.Outcome.ExcessMS)
 	}
 	if r.Pattern >= 0 {
 		p := &w.Findings.Patterns[r.Pattern]
 		w.line("matches P%d %s: %s", r.Pattern+1, patternName(p), p.Condition.Doc)
 	}
+}
+
+// excessWords say by how much a request is above what it is judged by.
+var excessWords = [...]string{
+	attribution.LossMisses:  "above its target by %.1f ms",
+	attribution.LossRegret:  "estimated regret of %.1f ms",
+	attribution.LossLate:    "TTFT above 5 x the median of the run by %.1f ms",
+	attribution.LossFitness: "above its target by %.1f ms",
 }
 
 // group lists the largest requests of a group, if it has any.

@@ -59,7 +59,7 @@ func (w *writer) example(head string, e *attribution.Example) {
 	if e.Queue.Own >= 0 {
 		w.line("   actual queue %s; waited behind %d tokens", queue(e), e.Queue.TokensAhead)
 	}
-	w.line("   %s", outcome(e))
+	w.line("   %s", w.outcome(e))
 	if x := e.Estimate; x != nil && x.Best != "" {
 		w.line("   best other %s: E2E %s ms, chosen %s (estimated); avoidable %s ms", name(x.Best),
 			number(x.BestMS), number(x.ChosenMS), number(x.AvoidableMS))
@@ -120,7 +120,7 @@ func signals(v *attribution.ReplicaView) string {
 }
 
 // outcome says how a request ended and where its time went.
-func outcome(e *attribution.Example) string {
+func (w *writer) outcome(e *attribution.Example) string {
 	var text []string
 	if e.Outcome.State != stream.StateCompleted {
 		text = append(text, name(e.Outcome.State)+parenthesized(name(e.Outcome.Reason)))
@@ -129,7 +129,7 @@ func outcome(e *attribution.Example) string {
 	var parts []string
 	for p, x := range l.PartsMS {
 		if x > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", attribution.Part(p), number(x)))
+			parts = append(parts, fmt.Sprintf("%s %s", w.part(attribution.Part(p)), number(x)))
 		}
 	}
 	if len(parts) > 0 {
