@@ -203,7 +203,7 @@ func (a *Analyzer) Detail() (*RequestDetail, error) {
 			}
 		}
 	}
-	d.Ahead, d.Started, d.Running = a.requestsBeside(at)
+	d.Ahead, d.Started, d.Running = a.requestsBefore(at)
 	d.Interfering, d.InterferingRecomputed = r.contention.interfering, r.contention.interferingRecomputed
 	return d, nil
 }
@@ -320,9 +320,9 @@ func (a *Analyzer) queueAt(replica int32, at stream.Micros, i int) (n int64) {
 	return n
 }
 
-// requestsBeside finds RequestDetail.Ahead and Started of request i, and how many others were in batches of its
+// requestsBefore finds RequestDetail.Ahead and Started of request i, and how many others were in batches of its
 // replica when it entered one.
-func (a *Analyzer) requestsBeside(i int) (ahead, started RequestGroup, running int64) {
+func (a *Analyzer) requestsBefore(i int) (ahead, started RequestGroup, running int64) {
 	r := a.requests[i]
 	entered, from, until := r.times.scheduled, r.times.enqueued, r.times.firstTokenOrEnd()
 	aheadTenants, startedTenants := make([]int64, len(a.names.list)), make([]int64, len(a.names.list))

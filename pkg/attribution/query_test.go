@@ -37,7 +37,7 @@ func TestRequestsPrefilledBefore(t *testing.T) {
 		a.Outcome(&x, false)
 		other("y")
 		a.derive()
-		ahead, started, _ := a.requestsBeside(0)
+		ahead, started, _ := a.requestsBefore(0)
 		check := func(what string, g RequestGroup, want bool, tokens int64) {
 			t.Helper()
 			if !want {

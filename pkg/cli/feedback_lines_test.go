@@ -614,7 +614,8 @@ func (c *plainCheck) headroom(string) string {
 	})
 	saved := c.sumRegret("hindsight_ms")
 	return fmt.Sprintf("routing, one decision at a time: the best candidate saves %s of %s ms estimated E2E (%s);"+
-		" avoidable with visible signals: %s. Another policy may save more.", show(saved), show(chosen), share(saved, chosen), c.avoidable())
+		" avoidable with visible signals: %s. Another policy may save more.",
+		show(saved), show(chosen), share(saved, chosen), c.avoidable())
 }
 
 func (c *plainCheck) anomaly(line string) string {

@@ -36,9 +36,9 @@ func detail() *attribution.RequestDetail {
 		Interfering: 4000, InterferingRecomputed: 3000,
 		Started: attribution.RequestGroup{Count: 1, Tokens: 90,
 			Largest: []attribution.Work{{Request: "req-4", Tokens: 90}}},
-		Ahead: attribution.RequestGroup{Count: 2, Tokens: 700, Largest: []attribution.Work{{Request: "req-1", Tokens: 600},
-			{Request: "req-2", Tokens: 100}}, Tenants: []attribution.Share{{Name: "a", Part: 0.75},
-			{Name: "b", Part: 0.25}}},
+		Ahead: attribution.RequestGroup{Count: 2, Tokens: 700,
+			Largest: []attribution.Work{{Request: "req-1", Tokens: 600}, {Request: "req-2", Tokens: 100}},
+			Tenants: []attribution.Share{{Name: "a", Part: 0.75}, {Name: "b", Part: 0.25}}},
 	}
 }
 

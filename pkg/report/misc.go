@@ -61,7 +61,8 @@ var headroom = section{name: "HEADROOM", explains: true, write: func(w *writer) 
 	}
 	if g := f.Regret; g != nil && g.E2EMS > 0 {
 		w.line("routing, one decision at a time: the best candidate saves %s of %s ms estimated E2E (%s);"+
-			" avoidable with visible signals: %s. Another policy may save more.", number(g.HindsightMS), number(g.E2EMS),
+			" avoidable with visible signals: %s. Another policy may save more.",
+			number(g.HindsightMS), number(g.E2EMS),
 			percent(g.HindsightMS/g.E2EMS), avoidableText(g))
 	} else if w.Header.Run != nil {
 		w.line("alternatives not evaluated: use blis-sim --counterfactual 3; for whole policies: scripts/headroom.")

@@ -448,7 +448,7 @@ func smallWriter() *writer {
 }
 
 // TestRecordingsOfClients: without times of the first batch, the time before the first token is not called prefill. A
-// recording that has them, and a simulation, tell the queue from the prefill.
+// recording that has them, and a simulation, distinguish the queue from the prefill.
 func TestRecordingsOfClients(t *testing.T) {
 	const unknown = "before the first token (queue and prefill)"
 	for _, c := range []struct {

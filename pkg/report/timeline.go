@@ -47,7 +47,9 @@ func (w *writer) group(what, unit string, g *attribution.RequestGroup) {
 	tenants := list(g.Tenants[:min(len(g.Tenants), maxTenants)], func(s attribution.Share) string {
 		return fmt.Sprintf("%s from tenant %s", percent(s.Part), name(s.Name))
 	})
-	largest := list(g.Largest, func(x attribution.Work) string { return fmt.Sprintf("%s %d", name(x.Request), x.Tokens) })
+	largest := list(g.Largest, func(x attribution.Work) string {
+		return fmt.Sprintf("%s %d", name(x.Request), x.Tokens)
+	})
 	w.line("%s: %d requests with %d %s%s; largest: %s", what, g.Count, g.Tokens, unit, parenthesized(tenants), largest)
 }
 
