@@ -27,7 +27,7 @@ type report struct {
 	Host *host `json:"host,omitempty"`
 	// Trend is the error of TTFT by concurrency; nil where no client timings were fitted.
 	Trend *trend `json:"ttft_trend,omitempty"`
-	// Scatter is that of the fitted blocks of time; the smallest one where there are none.
+	// Scatter is that of the fitted blocks of time; the smallest one where there are none; nil in an evaluation.
 	Scatter *scatter `json:"block_errors,omitempty"`
 	// Identifiability is of the fitted data; Suggested a workload that would identify the rest.
 	Identifiability *leastsq.Identifiability `json:"identifiability,omitempty"`

@@ -160,6 +160,14 @@ func (r *report) scoreHoldout(ctx context.Context, h *holdout, model latency.Mod
 		u.add(uncertaintyAtCap, fmt.Sprintf("%.1f %% of requests wait for a batch slot, where TTFT is sensitive to "+
 			"step time", 100*s.Queued))
 	}
+	blocks := r.Scatter
+	if blocks == nil {
+		blocks = &scatter{minScatter, minScatter}
+		if u.total() > 0 {
+			u.reasons = append(u.reasons, "the coefficients do not state the errors of their fit, and those of the best "+
+				"fits are assumed")
+		}
+	}
 	s.StepUncertainty, s.Why = round(100*u.total(), 2), u.String()
 	pairs, err := r.otherTimes(model, &u)
 	if err != nil {
@@ -188,7 +196,7 @@ func (r *report) scoreHoldout(ctx context.Context, h *holdout, model latency.Mod
 				below, above = u.early, u.late
 			}
 			if m.err != "" {
-				own := simulated[k] * r.Scatter.spread(m.err)
+				own := simulated[k] * blocks.spread(m.err)
 				below, above = math.Hypot(below, own), math.Hypot(above, own)
 			}
 			var of [][2]float64
