@@ -56,8 +56,8 @@ type Set struct {
 	// CI are confidence intervals by the scatter of the data alone: a coefficient with a prior
 	// may be outside. Uncertainty is of the coefficient, with the prior and with how far step
 	// times deviate from a line: it may be wider than CI or narrower.
-	CI          Intervals `yaml:"ci" json:"ci"`
-	Uncertainty Intervals `yaml:"uncertainty" json:"uncertainty,omitzero"`
+	CI          Intervals `yaml:"ci" json:"ci" comment:"of a fit to the data alone: a coefficient that a prior moved may be outside"`
+	Uncertainty Intervals `yaml:"uncertainty" json:"uncertainty,omitzero" comment:"of the coefficients above"`
 	Errors      []Error   `yaml:"errors" json:"errors,omitempty"`
 	// Warnings are for users of the coefficients.
 	Warnings []string `yaml:"warnings" json:"warnings,omitempty"`
@@ -216,6 +216,9 @@ func (s *Set) YAML() string {
 		}
 		text := flow(set.FieldByIndex(field.Index).Interface())
 		if text != ` ""` && text != " {}" && text != "" {
+			if comment := field.Tag.Get("comment"); comment != "" && s.Uncertainty.Level > 0 {
+				fmt.Fprintf(&b, "%s# %s\n", indent, comment)
+			}
 			fmt.Fprintf(&b, "%s%s:%s\n", indent, field.Tag.Get("yaml"), text)
 			indent = "    "
 		}
