@@ -96,12 +96,16 @@ func (id *Identifiability) findWeak(names []string, size, values []float64, vect
 			case size[i] == 0:
 				parts = append(parts, "any "+name)
 			default:
-				parts = append(parts, fmt.Sprintf("%+.3g of %s", part/size[i], name))
+				change := "higher"
+				if part < 0 {
+					change = "lower"
+				}
+				parts = append(parts, fmt.Sprintf("%s %.3g %s", name, math.Abs(part/size[i]), change))
 			}
 			not[i] = true
 		}
 		if weak {
-			id.Weak = append(id.Weak, strings.Join(parts, " with "))
+			id.Weak = append(id.Weak, strings.Join(parts, ", "))
 		}
 	}
 	for i, name := range names {
