@@ -110,7 +110,15 @@ func (s *setup) findTarget() (*cluster.Config, error) {
 			return nil, err
 		}
 		if name == "" || gpu == "" {
-			return nil, &UsageError{"the recordings name no model and GPU: give --model and --gpu, or --cluster"}
+			var lacks, flags []string
+			if name == "" {
+				lacks, flags = append(lacks, "model"), append(flags, "--model")
+			}
+			if gpu == "" {
+				lacks, flags = append(lacks, "GPU"), append(flags, "--gpu")
+			}
+			return nil, &UsageError{fmt.Sprintf("the recordings name no %s: give %s, or --cluster",
+				strings.Join(lacks, " and no "), strings.Join(flags, " and "))}
 		}
 		if _, err := model.BuiltIn(name); err != nil {
 			return nil, fmt.Errorf("--model: %w; for another, --cluster takes a file with model_config", err)

@@ -174,7 +174,11 @@ func TestResolveErrors(t *testing.T) {
 			"latency.range.input_tokens: must be [least, largest], is [5]"},
 		{"model: own, engine: {num_gpu_blocks_override: 9, dtype: half}, latency: {beta_us: [1, 1, 1], " +
 			"alpha_us: [0, 0, " +
-			"0]}", `engine.dtype: cannot be applied: unknown model "own"`},
+			"0]}", `c.yaml:3:23: deployments[0].model: unknown model "own"`},
+		{"model: llama-3-70b, gpu: H100, engine: {quantization: fp8}", `c.yaml:3:23: deployments[0].model: unknown ` +
+			`model "llama-3-70b"; did you mean "meta-llama/`},
+		{"model: own, gpu: H100, engine: {kv_cache_dtype: fp8}", "engine.kv_cache_dtype can only be applied to a " +
+			"known model: for another one, set model_config"},
 		{"model: Llama-3.3-70B, gpu: H100", `unknown model "Llama-3.3-70B"; did you mean "meta-llama/Llama-3.3-70B`},
 		{"model: microsoft/phi-4, gpu: A10G, engine: {gpu_memory_utilization: 0.5}", "it needs tensor_parallel_size 5"},
 		{"model: Qwen/Qwen3-8B, gpu: H100, engine: {swap_space: -1}", "must be at least 0"},
