@@ -126,7 +126,7 @@ var testsMay = map[string][]string{
 	"pkg/gen":       {"pkg/workloadstats"},
 	"pkg/latency":   {"pkg/hardware", "pkg/operators", "pkg/stream"},
 	"pkg/summarize": {"schemas"},
-	"pkg/plan":      {"pkg/sim"},
+	"pkg/plan":      {"pkg/sim", "pkg/stream"},
 	"schemas": {"pkg/hardware", "pkg/cluster", "pkg/diff", "pkg/dist", "pkg/fitness", "pkg/gen", "pkg/metrics",
 		"pkg/plan", "pkg/policy", "pkg/scale", "pkg/stream", "pkg/summarize", "pkg/sweep"},
 }

@@ -323,7 +323,22 @@ func (p *planner) prepare() {
 		o.GPUsPerReplica, o.slots = d.Engine.GPUs(), d.Engine.MaxNumSeqs*d.Engine.DataParallelSize
 		o.latency, o.disaggregated = d.Latency, d.Prefill != nil
 		o.Price = p.GPUs[o.GPU] * float64(o.GPUsPerReplica)
+		if text := defaultBatch(d); text != "" && !slices.Contains(p.answer.Warnings, text) {
+			p.answer.Warnings = append(p.answer.Warnings, text)
+		}
 	}
+}
+
+// defaultBatch warns of a deployment whose batches have the general limits, which are below those of recent versions on
+// large GPUs. It is empty if the file has a preset or one of the limits.
+func defaultBatch(d *cluster.Deployment) string {
+	e := &d.Engine
+	if e.Preset != "" || d.Derived == nil || !slices.Contains(d.Derived.Values, "engine.max_num_seqs") ||
+		!slices.Contains(d.Derived.Values, "engine.max_num_batched_tokens") {
+		return ""
+	}
+	return fmt.Sprintf("deployment %s has no preset: %d sequences and %d tokens in a step; engine.preset names the "+
+		"defaults of a version", d.ID, e.MaxNumSeqs, e.MaxNumBatchedTokens)
 }
 
 // point is a simulation of an option.

@@ -224,6 +224,36 @@ func TestConditionsHaveValues(t *testing.T) {
 	}
 }
 
+// TestDefaultBatchWarns: without a preset the limits of a batch are general ones, which the plan says. A preset or one
+// of the limits, in the cluster file, the plan or --set, is a choice.
+func TestDefaultBatchWarns(t *testing.T) {
+	const file = "version: 1\ngpus: {A100: 1}\nmax_gpus: 4\nrequire: [m.ttft.p99 <= 200]\n"
+	const engine = "set: {deployments.main.engine."
+	own := strings.Replace(fmt.Sprintf(clusterText, 9000), "max_num_seqs: 1, ", "", 1)
+	const warning = "warning: deployment main has no preset: 256 sequences and 2048 tokens in a step; engine.preset " +
+		"names the defaults of a version\n"
+	for _, c := range []struct {
+		file string
+		sets []string
+		want int
+	}{
+		{file, nil, 1},
+		{file + engine + "tensor_parallel_size: [1, 2]}\n", nil, 1},
+		{file + engine + "preset: [latest]}\n", nil, 0},
+		{file + engine + "max_num_seqs: [4]}\n", nil, 0},
+		{file, []string{"deployments.main.engine.max_num_batched_tokens=4096"}, 0},
+		{file, []string{"deployments.main.engine.preset=vllm-0.19"}, 0},
+	} {
+		a, err := answerOn(t, own, c.file, "", c.sets...)
+		if err != nil || a.Best == nil {
+			t.Fatal(err, a)
+		}
+		if got := strings.Count(a.Text(), warning); got != c.want {
+			t.Errorf("%d warnings, want %d, with %s %s:\n%s", got, c.want, c.file, c.sets, a.Text())
+		}
+	}
+}
+
 // TestInfeasible: a step alone takes longer than the limit of TTFT, however many replicas there are. The answer says by
 // how much, also of an option of which max_gpus hold no replica.
 func TestInfeasible(t *testing.T) {
