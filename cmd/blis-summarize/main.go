@@ -13,8 +13,11 @@
 //	FILE#NAME          one of several recordings in a file
 //	FOLDER, X.parquet  the tables of a run, written by blis-sim -o FOLDER/ or -o X.parquet
 //
-// Metrics that a recording lacks, such as cache hits, are missing. The metrics of a run come from blis-sim. These
-// flags compute them again, from the outcomes of selected requests (recorded by blis-sim --trace decisions or full):
+// Metrics that a recording lacks, such as cache hits, are missing. --output-tokens N sets the output length of every
+// completed request of recordings, for clients that miscounted it.
+//
+// The metrics of a run come from blis-sim. These flags compute them again, from the outcomes of selected requests
+// (recorded by blis-sim --trace decisions or full):
 //
 //	--where 'ttft_ms > 200'    requests for which a CEL expression (https://cel.dev) is true
 //	--from 30s, --to 5m        requests, also of a workload, that arrive in the time window [30s, 5m)

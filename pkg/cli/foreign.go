@@ -12,9 +12,10 @@ import (
 
 // openStream opens a BLIS stream, the tables of a run, or the recording of another benchmark tool as such a
 // stream. The name may begin with the recording's format (FORMAT:FILE), which is detected
-// by content otherwise, and may end with the run to read (FILE#RUN). Problems of the
-// recording go to warn; an error from warn ends the call.
-func openStream(ctx context.Context, name string, warn func(string) error) (io.ReadCloser, error) {
+// by content otherwise, and may end with the run to read (FILE#RUN). The run of a recording is passed
+// through change. Problems of the recording that remain go to warn; an error from warn ends the call.
+func openStream(ctx context.Context, name string, change func(*recording.Run), warn func(string) error) (io.ReadCloser,
+	error) {
 	format, path := recording.Split(name)
 	if format == "" && tablesIn(name) != "" {
 		return openTables(ctx, name)
@@ -26,18 +27,19 @@ func openStream(ctx context.Context, name string, warn func(string) error) (io.R
 	if err != nil {
 		return nil, err
 	}
-	return asStream(r, warn)
+	return asStream(r, change, warn)
 }
 
 // openStdinStream is openStream for stdin; choice names a run of a recording or is empty.
-func openStdinStream(ctx context.Context, in io.Reader, choice string, warn func(string) error) (io.ReadCloser, error) {
+func openStdinStream(ctx context.Context, in io.Reader, choice string, change func(*recording.Run),
+	warn func(string) error) (io.ReadCloser, error) {
 	const name = "stdin"
 	r, rest, err := recording.OpenStream(ctx, name, in, choice)
 	switch {
 	case err != nil:
 		return nil, err
 	case r != nil:
-		return asStream(r, warn)
+		return asStream(r, change, warn)
 	case choice != "":
 		return nil, fmt.Errorf("%s is not a recording, so that #%s cannot select a run of it", name, choice)
 	}
@@ -45,11 +47,12 @@ func openStdinStream(ctx context.Context, in io.Reader, choice string, warn func
 }
 
 // asStream returns the single run of r as a BLIS stream.
-func asStream(r *recording.Recording, warn func(string) error) (io.ReadCloser, error) {
+func asStream(r *recording.Recording, change func(*recording.Run), warn func(string) error) (io.ReadCloser, error) {
 	run, err := r.Single()
 	if err != nil {
 		return nil, err
 	}
+	change(run)
 	warnings := append(r.Warnings, run.Warnings...)
 	if counts := run.OutputCounts(); counts != "" {
 		warnings = append(warnings, counts)

@@ -12,10 +12,12 @@ import (
 
 	"blis/pkg/attribution"
 	"blis/pkg/figures"
+	"blis/pkg/recording"
 	"blis/pkg/report"
 	"blis/pkg/sim"
 	"blis/pkg/stream"
 	"blis/pkg/summarize"
+	"blis/pkg/textio"
 )
 
 // Summarize is blis-summarize.
@@ -61,6 +63,9 @@ func (c *summarizeCommand) checkFlags() error {
 	case ".svg":
 		return fmt.Errorf("-o %s would be a text: write a figure with --plot FIGURE --svg %[1]s", c.Output)
 	}
+	if slices.Contains(c.givenFlags, "output-tokens") && (c.OutputTokens < 1 || c.OutputTokens > textio.MaxTokens) {
+		return fmt.Errorf("--output-tokens must be between 1 and %d, is %d", textio.MaxTokens, c.OutputTokens)
+	}
 	if c.Format != "text" && c.Format != "json" {
 		return c.rejectFlags("has no effect with --format "+c.Format+": it needs --format text or json", textFlags...)
 	}
@@ -85,7 +90,12 @@ func (c *summarizeCommand) rejectFlags(why string, flags ...string) error {
 }
 
 func (c *summarizeCommand) run(ctx context.Context, j stdio) error {
-	o := c.Options
+	o, recordings := c.Options, 0
+	change := func(run *recording.Run) {
+		if recordings++; o.OutputTokens > 0 {
+			run.SetOutputTokens(o.OutputTokens)
+		}
+	}
 	o.Progress, o.Color, o.Width, o.Warn = j.progress, j.color, j.width, j.warn
 	warn := func(msg string) error {
 		if o.Strict {
@@ -96,20 +106,23 @@ func (c *summarizeCommand) run(ctx context.Context, j stdio) error {
 	}
 	o.Open = func(name string) (io.ReadCloser, error) {
 		if file, choice, _ := strings.Cut(name, "#"); file == "-" {
-			return openStdinStream(ctx, j.in, choice, warn)
+			return openStdinStream(ctx, j.in, choice, change, warn)
 		}
-		return openStream(ctx, name, warn)
+		return openStream(ctx, name, change, warn)
 	}
 	o.WhatIf = func(ctx context.Context, run, workload string, settings []string) (io.ReadCloser, error) {
 		return whatIf(ctx, run, workload, settings, warn)
 	}
-	return summarize.Run(ctx, nil, j.out, o)
+	if err := summarize.Run(ctx, nil, j.out, o); err != nil || o.OutputTokens == 0 || recordings > 0 {
+		return err
+	}
+	return warn("--output-tokens has no effect: it is for recordings, and no stream is the file of a benchmark")
 }
 
 // whatIf simulates a run again, with other settings, into a file that the system deletes.
 func whatIf(ctx context.Context, run, workload string, settings []string, warn func(string) error) (io.ReadCloser,
 	error) {
-	in, err := openStream(ctx, workload, warn)
+	in, err := openStream(ctx, workload, func(*recording.Run) {}, warn)
 	if err != nil {
 		return nil, err
 	}

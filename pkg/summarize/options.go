@@ -35,6 +35,8 @@ type Options struct {
 	Report   report.Options    `embed:""`
 	Try      string            `rare:"" group:"Explanation:" placeholder:"WORKLOAD" help:"Simulate the first hints on the workload of the run, and report their measured gains."`
 
+	OutputTokens int64 `rare:"" group:"Requests:" placeholder:"N" help:"Use N output tokens for every completed request of a recording instead of its counts."`
+
 	AllowPaths bool `rare:"" group:"Input:" env:"BLIS_ALLOW_PATHS" help:"Let the cluster file name files outside of its folder."`
 
 	Plot     string `group:"Output:" choices:"figures" placeholder:"FIGURE" help:"Print a figure instead of the summary: ${figures}."`
