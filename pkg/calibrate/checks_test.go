@@ -193,15 +193,16 @@ func TestOnlyUnstatedSettingsAreAssumed(t *testing.T) {
 		settings []string
 		want     string
 	}{
-		{nil, "engine settings are unknown and assumed to be max_num_seqs 128, max_num_batched_tokens 2048, 99 KV blocks, " +
-			"async_scheduling false" + give},
+		{nil, "engine settings are unknown and assumed to be max_num_seqs 128, max_num_batched_tokens 2048, " +
+			"99 KV blocks, async_scheduling false" + give},
 		{[]string{"max_num_batched_tokens=2048", "max_num_seqs=128"}, "the recording states " +
-			"max_num_batched_tokens=2048, max_num_seqs=128; other engine settings are assumed to be 99 KV blocks, " +
-			"async_scheduling false" + give},
+			"max_num_batched_tokens=2048, max_num_seqs=128; other engine settings are assumed to be " +
+			"99 KV blocks, async_scheduling false" + give},
 		{[]string{"async_scheduling=false", "max_num_batched_tokens=2048", "max_num_seqs=128",
-			"num_gpu_blocks_override=99"}, "the recording states async_scheduling=false, max_num_batched_tokens=2048, " +
-			"max_num_seqs=128, num_gpu_blocks_override=99; other engine settings are assumed to be the engine's defaults" +
-			give},
+			"num_gpu_blocks_override=99"}, "the recording states async_scheduling=false, " +
+			"max_num_batched_tokens=2048, " +
+			"max_num_seqs=128, num_gpu_blocks_override=99; other engine settings are assumed to be " +
+			"the engine's defaults" + give},
 	} {
 		r := &report{setup: &setup{assumed: true, deployment: d, settings: c.settings}}
 		if got := warningsOf(checkSettings, r); len(got) != 1 || got[0] != c.want {

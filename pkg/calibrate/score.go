@@ -164,8 +164,8 @@ func (r *report) scoreHoldout(ctx context.Context, h *holdout, model latency.Mod
 	if blocks == nil {
 		blocks = &scatter{minScatter, minScatter}
 		if u.total() > 0 {
-			u.reasons = append(u.reasons, "the coefficients do not state the errors of their fit, and those of the best "+
-				"fits are assumed")
+			u.reasons = append(u.reasons, "the coefficients do not state the errors of their fit: those of the "+
+				"best fits are assumed")
 		}
 	}
 	s.StepUncertainty, s.Why = round(100*u.total(), 2), u.String()

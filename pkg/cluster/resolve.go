@@ -125,8 +125,8 @@ func (c *resolver) architecture(d *Deployment, at string) (*model.Architecture, 
 			{"dtype", e.DType}, {"quantization", e.Quantization}, {"kv_cache_dtype", e.KVCacheDType},
 		} {
 			if f.value != "" {
-				return nil, c.errorf(at+".model", "%v; engine.%s can only be applied to a known model: for another one, "+
-					"set model_config to the path of a config.json", err, f.name)
+				return nil, c.errorf(at+".model", "%v; engine.%s can only be applied to a known model: for another "+
+					"one, set model_config to the path of a config.json", err, f.name)
 			}
 		}
 		return nil, nil

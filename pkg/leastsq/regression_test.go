@@ -37,7 +37,8 @@ func TestRegressionIsRobust(t *testing.T) {
 }
 
 // weakPair is a combination of two coefficients in words, of which one rises where the other falls.
-var weakPair = regexp.MustCompile(`^beta\[0\] [0-9.e+]+ (higher, beta\[1\] [0-9.e-]+ lower|lower, beta\[1\] [0-9.e-]+ higher)$`)
+var weakPair = regexp.MustCompile(
+	`^beta\[0\] [0-9.e+]+ (higher, beta\[1\] [0-9.e-]+ lower|lower, beta\[1\] [0-9.e-]+ higher)$`)
 
 // TestConstantColumnIsNotIdentifiable: two constant columns identify beta[0] + 500·beta[1] and
 // neither of both; the third coefficient is identifiable.
