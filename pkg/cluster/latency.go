@@ -156,7 +156,10 @@ func (d *Deployment) ReadCoefficients(path string, arch *model.Architecture, gpu
 func (c *resolver) useCoefficients(d *Deployment, set *hardware.Set) {
 	l := &d.Latency
 	alpha := l.AlphaUS
-	l.Latency, l.Source, l.Uncertainty = set.Latency, "measured with "+set.Engine, set.Uncertainty
+	l.Latency, l.Source, l.Uncertainty = set.Latency, set.Source, set.Uncertainty // of a fit: its recordings
+	if set.Engine != "" {
+		l.Source = "measured with " + set.Engine
+	}
 	d.markDerived("latency.model", "latency.source")
 	switch {
 	case l.Table != nil:

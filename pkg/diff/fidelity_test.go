@@ -155,6 +155,20 @@ func TestOutputTokensWarning(t *testing.T) {
 	}
 }
 
+// A recording that the step times of the run were fitted to has a warning; one of another name has none.
+func TestFittedRecordingWarns(t *testing.T) {
+	for source, want := range map[string]bool{"recordings a.csv, r.csv": true, "recordings ar.csv": false} {
+		run := simulatedRun()
+		run.source = source
+		d, err := compareWithRecording(t, recordedCSV, run, Options{})
+		must(err)
+		warning := "the step times of run were fitted to r.csv"
+		if got := strings.Contains(strings.Join(d.Warnings, "\n"), warning); got != want {
+			t.Errorf("%s: %q", source, d.Warnings)
+		}
+	}
+}
+
 // A truncated recording is compared only on the common requests: TTFT of the first two
 // was 20 and 40 ms, and is simulated as 22 and 36.
 func TestTruncatedRecording(t *testing.T) {

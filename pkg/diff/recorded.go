@@ -3,12 +3,14 @@ package diff
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -149,6 +151,7 @@ func (c *comparison) pair() (string, error) {
 		a, b = b, a // now a is a recording
 	}
 	b.warnOutputTokens()
+	b.warnFitted(a.name)
 	pairing := byNone
 	if !c.options.Unpaired {
 		pairing = byID
@@ -180,6 +183,25 @@ func (c *comparison) pair() (string, error) {
 		}
 	}
 	return pairing, nil
+}
+
+// warnFitted warns if the step times of a run were fitted to the recording that it is compared with, by the name of its
+// file: such errors are smaller than those of data that no fit has seen.
+func (s *side) warnFitted(measured string) {
+	if s.header == nil || s.header.Run == nil {
+		return
+	}
+	_, file := recording.Split(measured)
+	file, _, _ = strings.Cut(filepath.Base(file), "#")
+	for path, value := range settings(s.header) {
+		var source string
+		if strings.HasSuffix(path, ".latency.source") && json.Unmarshal(value, &source) == nil &&
+			slices.Contains(strings.FieldsFunc(source, func(c rune) bool { return c == ' ' || c == ',' }), file) {
+			s.warn("the step times of %s were fitted to %s: errors of data that no fit has seen are larger", s.name,
+				file)
+			return
+		}
+	}
 }
 
 // warnOutputTokens warns if requests of a run have a different output length than

@@ -29,6 +29,7 @@ type testRun struct {
 	policy    string
 	trace     string // "" is decisions
 	workload  string // digest
+	source    string // of the step times
 	outcomes  []stream.Outcome
 	decisions []stream.Decision
 }
@@ -79,7 +80,8 @@ func (r testRun) stream() []byte {
 	var b bytes.Buffer
 	w := stream.NewWriter(&b, true)
 	classes := []stream.SLOClass{{Name: "interactive", Tier: "standard", Targets: stream.Targets{TTFTMS: 100}}}
-	config := map[string]any{"version": 1, "deployments": []any{map[string]any{"id": "main", "replicas": 2}},
+	config := map[string]any{"version": 1, "deployments": []any{map[string]any{"id": "main", "replicas": 2,
+		"latency": map[string]any{"source": cmp.Or(r.source, "measured")}}},
 		"policies": map[string]any{"routing": map[string]any{"type": r.policy}}}
 	must(w.Header(&stream.Header{Stream: stream.StreamRun, Tool: "blis-sim", Version: stream.Version,
 		SLOClasses: classes,

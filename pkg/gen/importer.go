@@ -43,9 +43,10 @@ type input struct {
 	pending stream.Arrival
 	us      float64
 	hasNext bool
-	// read counts the arrivals; last is the time of the last accepted one.
-	read int64
-	last float64
+	// read counts the arrivals, accepted those that filters keep, and together how many of these arrive at the
+	// time of the one before; last is that time.
+	read, accepted, together int64
+	last                     float64
 	// reopen starts the trace again.
 	reopen func() (trace.Reader, error)
 }
@@ -161,6 +162,10 @@ func (t *mergedTraces) accept(a *stream.Arrival) error {
 	if i.us < i.last {
 		return i.Errorf("arrives before a row above it; rows must be sorted by time")
 	}
+	if i.us == i.last && i.accepted > 0 {
+		i.together++
+	}
+	i.accepted++
 	i.last = i.us
 	us := t.us * t.scale
 	if t.gapUS > 0 {
@@ -214,9 +219,17 @@ func (t *mergedTraces) warnings() []string {
 			warnings = append(warnings, fmt.Sprintf("%s: has no arrival times, so its %d sessions all arrive at 0; "+
 				"--rate R starts one every 1/R s", i.file, i.read))
 		}
+		if !i.format.Untimed && t.gapUS == 0 && i.accepted >= manyArrivals && 2*i.together >= i.accepted {
+			warnings = append(warnings, fmt.Sprintf("%s: %d of %d arrivals are at the same time as the one before: "+
+				"the trace rounds its times, and its bursts need not be those of the traffic", i.file, i.together,
+				i.accepted))
+		}
 	}
 	return warnings
 }
+
+// manyArrivals are enough to distinguish rounded times from a burst.
+const manyArrivals = 100
 
 // maxTokens bounds lengths, as records do.
 const maxTokens = 1<<31 - 1

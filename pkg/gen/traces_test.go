@@ -3,6 +3,7 @@ package gen
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -233,5 +234,33 @@ func TestRecordingIsReplayed(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "request 32: output_tokens must be at least 1, is 0 (") ||
 		!strings.Contains(err.Error(), "--output-tokens 249 sets what most") {
 		t.Errorf("with the counts of the client: %v", err)
+	}
+}
+
+// TestRoundedTimesWarn: half of 100 arrivals at the time of the one before are rounded times; fewer, or of 99 arrivals,
+// are not.
+func TestRoundedTimesWarn(t *testing.T) {
+	for _, c := range []struct {
+		arrivals, together int
+		want               bool
+	}{{100, 50, true}, {100, 49, false}, {99, 60, false}} {
+		var rows strings.Builder
+		for i := range c.arrivals {
+			fmt.Fprintf(&rows, `{"timestamp": %d, "input_length": 16, "output_length": 2, "hash_ids": [%d]}`+"\n",
+				1000*max(0, i-c.together), i)
+		}
+		file := filepath.Join(t.TempDir(), "trace.jsonl")
+		if err := os.WriteFile(file, []byte(rows.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var warnings []string
+		o := Options{Import: []Import{{"mooncake", file}}, Warn: func(w string) { warnings = append(warnings, w) }}
+		if _, err := generate("", o); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("%d of %d arrivals are at the same time as the one before", c.together, c.arrivals)
+		if got := strings.Contains(strings.Join(warnings, "\n"), want); got != c.want {
+			t.Errorf("%+v: %q", c, warnings)
+		}
 	}
 }
