@@ -45,7 +45,8 @@ var brokenSpeculation = []rule{
 	{"drafts are computed as tokens", "latency/linear.go",
 		"float64(b.Prefill+b.Drafts)", "float64(b.Prefill)"},
 	{"the drafter takes its time", "latency/drafting.go",
-		"return us + micros(float64(float64(b.Proposals)*each))", "return us"},
+		"return us + micros(float64(float64(b.Proposals)*each))",
+		"return us + micros(float64(0*float64(b.Proposals)*each))"},
 	{"a request has its own acceptance", "engine/speculate.go",
 		"if rate < 0 {", "if rate < 2 {"},
 }

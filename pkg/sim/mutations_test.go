@@ -318,7 +318,7 @@ var brokenGroups = []rule{
 	{"a checkpoint is before the last token", "engine/align.go",
 		"start+size <= (prefillEnd-1)/size*size", "start+size <= prefillEnd/size*size"},
 	{"a full batch stops it for want of slots", "engine/limit.go", "case b.Running >= e.cfg.MaxNumSeqs:", "case false:"},
-	{"a spent budget stops it", "engine/limit.go", "case left == 0:", "case left < 0:"},
+	{"a spent budget stops it", "engine/limit.go", "case left <= 0 ||", "case left < 0 ||"},
 	{"so does a prompt that needs more than is left", "engine/limit.go", " e.tokensToCompute(first) > left:",
 		" false:"},
 	{"cached tokens need no budget", "engine/limit.go", "e.limitChunk(tokens - e.cache", "e.limitChunk(tokens - 0*e.cache"},
