@@ -72,6 +72,12 @@ func TestCapacityByHand(t *testing.T) {
 		// Two chunks of 50: 101 steps with the output.
 		{"chunks", ", chunk_size: 50", Call{Input: 100, Output: 100},
 			1000/(50/101.) + 20*99 + 1000, 1000/(50/101.) + 20*99 + 1000, limitSeqs},
+		// 120 tokens with one of two drafts accepted are 60 steps, each with two drafts, and a call takes 61 steps.
+		// The drafter takes 2 x 7 us for each sequence, also for the prompt, and 2 x 3 us in each of the 61/50 steps.
+		{"drafts", ", speculative_config: {method: ngram, num_speculative_tokens: 2, synthetic_acceptance_length: 2, " +
+			"draft_pass_us: 3, draft_sequence_us: 7}", Call{Input: 100, Output: 121},
+			(1000+2*3)*61/50. + 60*(20+2*10) + 61*2*7 + 1000, (1000+2*3)*61/50. + 60*(20+2*10) + 61*2*7 + 1000,
+			limitSeqs},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := []byte(linearDeployment)

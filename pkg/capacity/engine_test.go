@@ -21,6 +21,13 @@ func TestTotalsByHand(t *testing.T) {
 	if got := e.total([]lengths{call}, true, 16); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
+	e.accepted = 1 // a draft in each step: half as many steps
+	want.decode, want.residency, want.kv, want.context = 5, 8, 2*27.5+5*40, 222.5
+	if got := e.total([]lengths{call}, true, 16); got != want {
+		t.Errorf("with drafts: %+v, want %+v", got, want)
+	}
+	e.accepted = 0
+	want.decode, want.residency, want.kv, want.context = 10, 13, 2*27.5+10*40, 445
 	e.window = 20
 	want.windowContext, want.windowPriorContext, want.windowPairs = 200, 30, 135+420
 	if got := e.total([]lengths{call}, true, 16); got != want {

@@ -234,6 +234,9 @@ func TestTextSteps(t *testing.T) {
 	if want := fmt.Sprint([]float64{6, math.NaN(), 2, 2}); got != want {
 		t.Errorf("%s, not %s", got, want)
 	}
+	if got := l.sample(0, 8, 16, false); got[1] != 4 || got[2] != 8 || got[15] != 2 { // columns shorter than steps
+		t.Errorf("short columns: %v", got)
+	}
 	l.Peak = true
 	got = fmt.Sprint(l.sample(0, 8, 4, false))
 	if want := fmt.Sprint([]float64{8, math.NaN(), 2, 2}); got != want {

@@ -42,15 +42,23 @@ func lines(c *chart.Chart) (text []string) {
 func TestChartsOfSmallRun(t *testing.T) {
 	f := small().Run("run", 1)
 	for name, want := range map[string][]string{
-		"ttft":    {"all 22.5 24.5 24.95 25", "chat 20 20 20 20", "batch 25 25 25 25"},
-		"e2e":     {"all 48.75 55.75 57.33 57.5", "chat 40 40 40 40", "batch 57.5 57.5 57.5 57.5"},
-		"queue":   {"all 12.5 14.5 14.95 15", "chat 10 10 10 10", "batch 15 15 15 15"},
-		"rate":    {"arrivals 48 128", "completions 32 64", "missed targets 16 64"},
-		"load":    {"running 1.16 1.72", "waiting 0.4 1.32"},
-		"waiting": {"main/0 0.16 0.32", "main/1 0.24 0.48"},
-		"running": {"main/0 0.48 0.68", "main/1 0.68 1"},
+		"ttft":  {"all 22.5 24.5 24.95 25", "chat 20 20 20 20", "batch 25 25 25 25"},
+		"e2e":   {"all 48.75 55.75 57.33 57.5", "chat 40 40 40 40", "batch 57.5 57.5 57.5 57.5"},
+		"queue": {"all 12.5 14.5 14.95 15", "chat 10 10 10 10", "batch 15 15 15 15"},
+		// Both requests arrive in one bin.
+		"ttft-time": {"p50 22.5", "p99 24.95"},
+		"rate":      {"arrivals 48 128", "completions 32 64", "missed targets 16 64"},
+		"load":      {"running 1.16 1.72", "waiting 0.4 1.32"},
+		"waiting":   {"main/0 0.16 0.32", "main/1 0.24 0.48"},
+		"running":   {"main/0 0.48 0.68", "main/1 0.68 1"},
 	} {
 		same(t, name, lines(drawn(t, name, f)), want)
+	}
+	same(t, "e2e-time of two", lines(drawn(t, "e2e-time", f, f)), []string{"run 57.33", "run 57.33"})
+	for _, l := range drawn(t, "tpot-time", f).Lines {
+		if !l.Peak || !l.Step {
+			t.Errorf("%+v does not show peaks", l)
+		}
 	}
 	same(t, "ttft of two", lines(drawn(t, "ttft", f, f)), []string{"run 22.5 24.5 24.95 25", "run 22.5 24.5 24.95 25"})
 	same(t, "load of two", lines(drawn(t, "load", f, f)), []string{"run 1.56 2", "run 1.56 2"})
