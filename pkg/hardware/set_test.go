@@ -207,6 +207,17 @@ func TestSetAsYAML(t *testing.T) {
 	if text := read(ownSet).YAML(); !strings.Contains(text, "alpha_us: [1, 2, 3], beta_us: [4, 5, 6]") {
 		t.Error(text)
 	}
+	// With intervals of both kinds, a comment says which is which.
+	s := read(ownSet)
+	if text := s.YAML(); strings.Contains(text, "#") {
+		t.Errorf("a comment without intervals:\n%s", text)
+	}
+	s.CI.Level, s.Uncertainty.Level = 0.9, 0.9
+	if text := s.YAML(); strings.Count(text, "#") != 2 ||
+		!strings.Contains(text, "\n    # of a fit to the data alone: ") ||
+		!strings.Contains(text, "\n    # of the coefficients above\n    uncertainty: {level: 0.9}") {
+		t.Errorf("comments of intervals:\n%s", text)
+	}
 	key := read(strings.Replace(ownSet, "    tensor_parallel_size: 2\n", "", 1)).Key
 	if key.TensorParallelSize != 1 || key.String() != "org/Model on X1, tensor parallelism 1" {
 		t.Errorf("%s", key)
