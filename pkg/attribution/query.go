@@ -263,23 +263,22 @@ func (a *Analyzer) p99Hint() string {
 
 // atPercentile is the request at this percentile of a latency, -1 if no request has the latency.
 func (a *Analyzer) atPercentile(latency string, percentile float64) int {
-	var at []int
-	var values []float64
+	type row struct {
+		at int
+		ms float64
+	}
+	var rows []row
 	for i, r := range a.requests {
 		if ms, ok := a.namedLatency(latency, r); ok && !r.verdict.excluded {
-			at, values = append(at, i), append(values, ms)
+			rows = append(rows, row{i, ms})
 		}
 	}
-	if at == nil {
+	if rows == nil {
 		return -1
 	}
-	order := make([]int, len(at))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, k int) int { return cmp.Compare(values[i], values[k]) })
-	rank := math.Ceil(float64(percentile*float64(len(at))) / 100)
-	return at[order[max(1, int(rank))-1]]
+	slices.SortStableFunc(rows, func(x, y row) int { return cmp.Compare(x.ms, y.ms) })
+	rank := math.Ceil(float64(percentile*float64(len(rows))) / 100)
+	return rows[max(1, int(rank))-1].at
 }
 
 // namedLatency is the TTFT, TPOT or E2E of a request, in ms; ok is false if it has none.

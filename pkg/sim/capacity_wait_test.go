@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"blis/pkg/internal/reference"
-	"blis/pkg/metrics"
-	"blis/pkg/stream"
 )
 
 // TestWaitForCapacity: a request every 2 s finds no replica, waits for the next look, at a multiple of 1 s, and for
@@ -28,16 +26,7 @@ arrive id=c at=5400000 in=4 out=1`)
 		Options{Trace: "decisions"}); err != nil {
 		t.Fatal(err)
 	}
-	r := stream.NewReader(&out)
-	defer r.Close()
-	var m metrics.Record
-	for r.Next() {
-		if r.Kind() == stream.KindMetrics {
-			if err := r.Decode(&m); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	m := metricsOf(t, out.Bytes())
 	// a waits from 1.5 s to 2.3 s, b from 3.6 s to 4.3 s, c from 5.4 s to 6.3 s: 0.8, 0.7 and 0.9 s.
 	if m.Scale == nil || m.Scale.WaitForCapacityMS == nil || *m.Scale.WaitForCapacityMS != 800 {
 		t.Errorf("scale: %+v", m.Scale)

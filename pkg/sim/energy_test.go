@@ -43,16 +43,7 @@ func energyOf(t *testing.T, c reference.Config, requests []reference.Request, wa
 	if err := runCluster(context.Background(), one, specs, bytes.NewReader(workloadOf(requests)), &out, o); err != nil {
 		t.Fatal(err)
 	}
-	r := stream.NewReader(&out)
-	defer r.Close()
-	var m metrics.Record
-	for r.Next() {
-		if r.Kind() == stream.KindMetrics {
-			if err := r.Decode(&m); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	m := metricsOf(t, out.Bytes())
 	if m.Energy == nil {
 		t.Fatal("the run has no energy")
 	}
