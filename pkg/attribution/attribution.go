@@ -3,8 +3,8 @@
 //
 // An Analyzer takes a run's records in their order and keeps about half a kilobyte for each
 // request. After the last record Find reconstructs from the outcomes what routers could not
-// know: the actual length of each queue at each decision, and the requests that each request
-// waited behind. It divides the loss
+// know: the actual length of each queue at each decision, and the work of others that started while each
+// request waited. It divides the loss
 //
 //   - by where the time went (Parts), missed against met requests, and
 //   - by the conditions (Conditions) that losing decisions match.

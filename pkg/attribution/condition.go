@@ -225,8 +225,18 @@ func sentTo(p *Pattern) string {
 	return fmt.Sprintf("sent to a queue of %s requests, shortest %s", p.mean(ownQueue), p.mean(shortestQueue))
 }
 
-// waitedBehind describes a pattern of requests that waited behind tokens from a source.
-func waitedBehind(p *Pattern, tokens func(*request) float64, source string) string {
-	return fmt.Sprintf("waited behind %s tokens, %s from %s; shortest queue %s (means)", p.mean(allAhead),
-		p.mean(tokens), source, p.mean(shortestQueue))
+// startedMeanwhile describes a pattern of requests during whose wait tokens from a source started.
+func startedMeanwhile(p *Pattern, tokens func(*request) float64, source string) string {
+	return fmt.Sprintf("%s, %s from %s; shortest queue %s (means)", meanwhile(p), p.mean(tokens), source,
+		p.mean(shortestQueue))
+}
+
+// recomputedMeanwhile says how many tokens of others started during the wait, and how many had been computed before.
+func recomputedMeanwhile(p *Pattern) string {
+	return meanwhile(p) + ", " + p.mean(recomputedAhead) + " recomputed"
+}
+
+// meanwhile says how many tokens of others started during the wait for the first token.
+func meanwhile(p *Pattern) string {
+	return "waited while " + p.mean(allAhead) + " tokens started"
 }

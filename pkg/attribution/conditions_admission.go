@@ -37,19 +37,19 @@ var delayed = Condition{Name: "delayed", Component: admissionComponent, rank: ra
 
 var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponent, rank: rankCapacity,
 	parts: afterAdmitted,
-	Doc: "waited behind at least 2000 tokens, at least 30 % of them from the tenant with the most work: at least 30" +
-		" %, and three times that of any other, twice its share of the requests, or 1.4 times that and 1.25 times an" +
-		" even share; less than 25 % of them joined the queue later; without these it would have met its TTFT target" +
-		" (or waited half as long); no queue was much shorter; other tenants miss their targets at least half as" +
-		" often as that one; or missed its TPOT target, which it would have met without that tenant's requests in its" +
-		" batches",
+	Doc: "at least 2000 tokens of others started during its wait, at least 30 % of them from the tenant with the most" +
+		" work: at least 30 %, and three times that of any other, twice its share of the requests, or 1.4 times that" +
+		" and 1.25 times an even share; less than 25 % of them joined the queue later; without these it would have" +
+		" met its TTFT target (or waited half as long); no queue was much shorter; other tenants miss their targets" +
+		" at least half as often as that one; or missed its TPOT target, which it would have met without that" +
+		" tenant's requests in its batches",
 	cause: func(p *Pattern) string {
 		if crowded := mean(p.losing, heavyConcurrent); 2*crowded >= mean(p.losing, concurrent) &&
 			mean(p.losing, heavyTenantAhead) < manyTokensAhead {
 			return fmt.Sprintf("decoded with %s requests in the batch, %s of them from tenant %s (means)",
 				p.mean(concurrent), llmtext.Number(crowded), llmtext.Short(p.Value, maxNameLength))
 		}
-		return waitedBehind(p, heavyTenantAhead, "tenant "+llmtext.Short(p.Value, maxNameLength)) + p.ofLowerClass()
+		return startedMeanwhile(p, heavyTenantAhead, "tenant "+llmtext.Short(p.Value, maxNameLength)) + p.ofLowerClass()
 	},
 	Hint: "serve the other tenants first (tenant-priority, or slo-based if their class is higher), or limit that" +
 		" tenant (rate-limit, tenant-quota)",
@@ -68,8 +68,8 @@ var behindTenant = Condition{Name: "behind_tenant", Component: admissionComponen
 	value:     func(a *Analyzer, _ *request) int32 { return a.stats.heavyTenant },
 	valueName: nameOf}
 
-// ofLowerClass says that most of what the losing requests waited behind has a lower priority and is not served later,
-// "" if that is not so.
+// ofLowerClass says that most of what started while the losing requests waited has a lower priority and is not served
+// later, "" if that is not so.
 func (p *Pattern) ofLowerClass() string {
 	if 2*mean(p.losing, lowerPriorityAhead) < mean(p.losing, allAhead) {
 		return ""

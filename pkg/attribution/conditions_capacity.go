@@ -95,17 +95,15 @@ var batchSlotsFull = Condition{Name: "batch_slots_full",
 
 var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMechanism, parts: afterAdmitted,
 	Doc: "recomputed at least 256 tokens and 30 % of its prompt that the router expected to be cached, or" +
-		" waited behind such tokens (30 % of at least 2000); no queue was much shorter",
+		" such tokens of others started during its wait (30 % of at least 2000); no queue was much shorter",
 	cause: func(p *Pattern) string {
 		if mean(p.losing, expectedTokens) < 1 { // the router does not say
-			return fmt.Sprintf("recomputed %s of %s prompt tokens that had been computed there before; waited behind"+
-				" %s"+
-				" tokens, %s recomputed (means)", p.mean(recomputedTokens), p.mean(inputTokens), p.mean(allAhead),
-				p.mean(recomputedAhead))
+			return fmt.Sprintf("recomputed %s of %s prompt tokens that had been computed there before; %s (means)",
+				p.mean(recomputedTokens), p.mean(inputTokens), recomputedMeanwhile(p))
 		}
 		found := min(mean(p.losing, cachedTokens), mean(p.losing, expectedTokens))
-		return fmt.Sprintf("%s of %s expected cached tokens found; waited behind %s tokens, %s recomputed (means)",
-			llmtext.Number(found), p.mean(expectedTokens), p.mean(allAhead), p.mean(recomputedAhead))
+		return fmt.Sprintf("%s of %s expected cached tokens found; %s (means)",
+			llmtext.Number(found), p.mean(expectedTokens), recomputedMeanwhile(p))
 	},
 	Hint:   "spread prefixes over fewer replicas each, report evictions to the router (shadow_evictions), or add cache",
 	change: (*proposal).moreBlocks,
@@ -122,10 +120,10 @@ var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMe
 var prefixCachingOff = Condition{Name: "prefix_caching_off", Component: cacheComponent, rank: rankCapacity,
 	parts: afterAdmitted,
 	Doc: "on a replica without prefix caching, where at least 30 % of what delayed it was prompt tokens that the" +
-		" router knew to be computed there before: of its prompt and the work that it waited behind, if its first" +
-		" token took half of its TTFT target (100 ms without one), or else of the prompts that slowed down its" +
-		" decoding; or, where the router did not know that, waited behind at least 2000 tokens, most of them of" +
-		" prompts, and no queue was much shorter",
+		" router knew to be computed there before: of its prompt and the work of others that started during its wait," +
+		" if its first token took half of its TTFT target (100 ms without one), or else of the prompts that slowed" +
+		" down its decoding; or, where the router did not know that, at least 2000 tokens of others started during" +
+		" its wait, most of them of prompts, and no queue was much shorter",
 	cause: func(p *Pattern) string {
 		recomputed, all := 0.0, 0.0
 		for _, r := range p.losing {
@@ -133,12 +131,11 @@ var prefixCachingOff = Condition{Name: "prefix_caching_off", Component: cacheCom
 			all += uncachedTokens(r)
 		}
 		if recomputed == 0 {
-			return fmt.Sprintf("prefix caching is off; waited behind %s prompt tokens (mean); whether prompts repeat"+
-				" is not recorded", p.mean(promptsAhead))
+			return fmt.Sprintf("prefix caching is off; waited while %s prompt tokens started (mean); whether prompts"+
+				" repeat is not recorded", p.mean(promptsAhead))
 		}
 		return fmt.Sprintf("prefix caching is off: %s of the tokens of their prompts had been computed there before;"+
-			" waited behind %s tokens, %s recomputed (means)", llmtext.Percent(recomputed/all), p.mean(allAhead),
-			p.mean(recomputedAhead))
+			" %s (means)", llmtext.Percent(recomputed/all), recomputedMeanwhile(p))
 	},
 	Hint:   "set enable_prefix_caching if prompts share prefixes (blis-summarize WORKLOAD says so)",
 	change: setEngine("enable_prefix_caching", true),
@@ -156,9 +153,9 @@ var prefixCachingOff = Condition{Name: "prefix_caching_off", Component: cacheCom
 // behind, and those among the prompts that were computed while it decoded.
 type repeated struct{ own, ahead, interfering int64 }
 
-// delayedBy reports whether tokens were much of what delayed r: at least 30 % of its own prompt and the work that it
-// waited behind, if its first token took half of its TTFT target (100 ms without one), or else 30 % of the prompts that
-// slowed down its decoding.
+// delayedBy reports whether tokens were much of what delayed r: at least 30 % of its own prompt and the work that
+// started during its wait, if its first token took half of its TTFT target (100 ms without one), or else 30 % of the
+// prompts that slowed down its decoding.
 func (a *Analyzer) delayedBy(r *request, t repeated) bool {
 	c, target := &r.contention, int64(1000*a.classes[a.names.list[r.labels.class]].Targets.TTFTMS)
 	if target == 0 {
@@ -177,7 +174,7 @@ func (a *Analyzer) cachingOff(r *request) bool {
 	return on != nil && !*on
 }
 
-// behindPrompts reports whether r waited behind many tokens, most of them of prompts.
+// behindPrompts reports whether many tokens of others started while r waited, most of them of prompts.
 func (r *request) behindPrompts() bool {
 	return !r.longerQueue() && r.evidence.promptsAhead >= manyTokensAhead && 2*r.evidence.promptsAhead >= allAhead(r)
 }

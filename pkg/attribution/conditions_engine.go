@@ -162,8 +162,8 @@ func (a *Analyzer) isEager(r *request) bool {
 
 var smallChunks = Condition{Name: "small_chunks", Component: engineComponent, rank: rankCapacity,
 	parts: setOf(PartPrefill, PartQueue),
-	Doc: "computed its prompt in at least four chunks of long_prefill_token_threshold tokens, or waited behind such" +
-		" prompts",
+	Doc: "computed its prompt in at least four chunks of long_prefill_token_threshold tokens, or such prompts of" +
+		" others started during its wait",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("%s prompt tokens in chunks of long_prefill_token_threshold took %s ms (means)",
 			p.mean(uncachedTokens), p.mean(prefillMS))
@@ -192,12 +192,10 @@ var behindLongPrompts = Condition{Name: "behind_long_prompts", Component: schedu
 	}}
 
 var overtaken = Condition{Name: "overtaken", Component: schedulingComponent, rank: rankCapacity, parts: beforeToken,
-	Doc: "waited behind at least 2000 tokens, at least half of them from requests of no higher priority that joined" +
-		" the queue later; no queue was much shorter",
+	Doc: "at least 2000 tokens of others started during its wait, at least half of them from requests of no higher" +
+		" priority that joined the queue later; no queue was much shorter",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("waited behind %s tokens, %s of them from requests that came later and are not more urgent"+
-			" (means)",
-			p.mean(allAhead),
+		return fmt.Sprintf("%s, %s of them from requests that came later and are not more urgent (means)", meanwhile(p),
 			p.mean(func(r *request) float64 { return float64(r.evidence.overtaken) }))
 	},
 	Hint:    "serve these requests earlier: priority slo-based with scheduler priority-fcfs, or another order",

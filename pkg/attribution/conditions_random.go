@@ -8,8 +8,8 @@ import (
 var randomChoice = Condition{Name: "random_choice", Component: routingComponent, rank: rankMechanism,
 	parts: afterAdmitted,
 	Doc: "sent to a queue at least twice the shortest plus 4, or to a replica with at least 1.25 times as many" +
-		" requests as another plus 3, or recomputed much of its prompt or waited behind such tokens, by a router that" +
-		" scores replicas and then draws one at random (picker, router_temperature)",
+		" requests as another plus 3, or recomputed much of its prompt or such tokens of others started during its" +
+		" wait, by a router that scores replicas and then draws one at random (picker, router_temperature)",
 	cause: func(p *Pattern) string {
 		return sentTo(p) + fmt.Sprintf(", %s of %s prompt tokens cached (means); the policy scores replicas and then"+
 			" draws one at random (%s)", p.mean(cachedTokens), p.mean(inputTokens), p.run.draws)

@@ -158,11 +158,10 @@ var prefixUnseen = Condition{Name: "prefix_unseen", Component: routingComponent,
 	parts: afterAdmitted,
 	Doc: "routed by a policy that does not read prefixes, or gives them no weight (overlap_score_credit 0), no queue" +
 		" much shorter; recomputed at least 256 tokens and 30 % of its prompt (by what the best tenth of its tenant" +
-		" finds cached), or waited behind such tokens (30 % of at least 2000)",
+		" finds cached), or such tokens of others started during its wait (30 % of at least 2000)",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("routed without prefix lookup; %s of %s prompt tokens cached; waited behind %s tokens,"+
-			" %s recomputed (means)", p.mean(cachedTokens), p.mean(inputTokens), p.mean(allAhead),
-			p.mean(recomputedAhead))
+		return fmt.Sprintf("routed without prefix lookup; %s of %s prompt tokens cached; %s (means)",
+			p.mean(cachedTokens), p.mean(inputTokens), recomputedMeanwhile(p))
 	},
 	Hint:   "route by cached prefixes and queues: weighted, prefix-affinity or precise-prefix",
 	change: (*proposal).readPrefixes,
@@ -242,8 +241,8 @@ func (r *request) prefixIgnored() bool {
 	return seen.Replica != missing && seen.Prefix < 0
 }
 
-// recomputes reports whether r recomputed much of its prompt, or waited behind requests that did, or was slowed down
-// by them while it decoded.
+// recomputes reports whether r recomputed much of its prompt, or requests that did started during its wait, or slowed
+// it down while it decoded.
 func (r *request) recomputes() bool {
 	c := &r.contention
 	return c.recomputed >= minPrefixTokens && 10*c.recomputed >= 3*int64(r.tokens.input) ||
@@ -254,11 +253,10 @@ var prefixForgotten = Condition{Name: "prefix_index_small", Component: routingCo
 	parts: afterAdmitted,
 	Doc: "the router's prefix index (shadow_blocks) is at most half as large as the cache of a replica, and the" +
 		" router expected nothing; recomputed at least 256 tokens and 30 % of its prompt (by what the best tenth of" +
-		" its tenant finds cached), or waited behind such tokens",
+		" its tenant finds cached), or such tokens of others started during its wait",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("the router's index expected %s of %s prompt tokens; %s found; waited behind %s tokens, %s"+
-			" recomputed (means)", p.mean(expectedTokens), p.mean(inputTokens), p.mean(cachedTokens), p.mean(allAhead),
-			p.mean(recomputedAhead))
+		return fmt.Sprintf("the router's index expected %s of %s prompt tokens; %s found; %s (means)",
+			p.mean(expectedTokens), p.mean(inputTokens), p.mean(cachedTokens), recomputedMeanwhile(p))
 	},
 	Hint:   "enlarge the router's prefix index: control_plane.shadow_blocks as large as the cache of a replica",
 	change: (*proposal).largerIndex,
@@ -270,12 +268,11 @@ var prefixForgotten = Condition{Name: "prefix_index_small", Component: routingCo
 var stalePrefixes = Condition{Name: "stale_prefixes", Component: routingComponent, rank: rankMechanism,
 	parts: afterAdmitted,
 	Doc: "the router knew the caches as they were at least 100 ms ago (snapshots.cache); recomputed at least 256" +
-		" tokens and 30 % of its prompt (by what the best tenth of its tenant finds cached), or waited behind such" +
-		" tokens, or decoded while such were computed",
+		" tokens and 30 % of its prompt (by what the best tenth of its tenant finds cached), or such tokens of" +
+		" others started during its wait or its decoding",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("routed by caches as they were up to %s ms ago; %s of %s prompt tokens cached; waited"+
-			" behind %s tokens, %s recomputed (means)", p.mean(cacheAgeMS), p.mean(cachedTokens), p.mean(inputTokens),
-			p.mean(allAhead), p.mean(recomputedAhead))
+		return fmt.Sprintf("routed by caches as they were up to %s ms ago; %s of %s prompt tokens cached; %s"+
+			" (means)", p.mean(cacheAgeMS), p.mean(cachedTokens), p.mean(inputTokens), recomputedMeanwhile(p))
 	},
 	Hint:   "report caches at once (snapshots.cache), or route by what was sent (prefix-affinity) or by session",
 	change: (*proposal).readFreshCaches,

@@ -10,9 +10,10 @@ const (
 
 var behindLowerClass = Condition{Name: "behind_lower_class", Component: schedulingComponent, rank: rankCapacity,
 	parts: beforeToken,
-	Doc: "waited behind at least 2000 tokens, at least 30 % of them from classes of lower priority, and would have" +
-		" met its TTFT target without these (or waited half as long); no queue was much shorter",
-	cause: func(p *Pattern) string { return waitedBehind(p, lowerPriorityAhead, "lower classes") },
+	Doc: "at least 2000 tokens of others started during its wait, at least 30 % of them from classes of lower" +
+		" priority, and it would have met its TTFT target without these (or waited half as long); no queue was much" +
+		" shorter",
+	cause: func(p *Pattern) string { return startedMeanwhile(p, lowerPriorityAhead, "lower classes") },
 	Hint: "order the queue by class: priority slo-based, scheduler priority-fcfs;" +
 		" reject or delay lower classes under load",
 	change: classesFirst,
@@ -97,7 +98,7 @@ func (r *request) isSlowedDown() bool {
 	return output > 1 && r.contention.interfering >= prefillPerOutputToken*(output-1)
 }
 
-// mostlyBehind reports whether r waited behind many tokens and at least 30 % of them are these.
+// mostlyBehind reports whether many tokens of others started while r waited and at least 30 % of them are these.
 func (r *request) mostlyBehind(tokens int64) bool {
 	total := r.contention.ahead.total
 	return total >= manyTokensAhead && 10*tokens >= 3*total

@@ -135,7 +135,7 @@ func (a *Analyzer) prefillBusy(of *request) float64 {
 
 var prefillPoolIdle = Condition{Name: "prefill_pool_idle", Component: engineComponent, rank: rankCapacity,
 	parts: anyPart,
-	Doc: "waited behind the prompts of others, or decoded among them, at a replica that decodes, while the prefill" +
+	Doc: "prompts of others started during its wait or its decoding, at a replica that decodes, while the prefill" +
 		" replicas of its deployment computed less than 5 % of the time",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("prefill replicas computed %s of the time; the decider (%v) left %s prompt tokens of others"+

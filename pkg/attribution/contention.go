@@ -10,7 +10,7 @@ import (
 )
 
 // contention is the actual load of the replicas when a request was routed, by the outcomes of
-// all requests, and the work that it waited behind.
+// all requests, and the work of others that started while it waited.
 type contention struct {
 	// queue is the number of requests sent to its replica before it and not yet in a batch,
 	// shortest the smallest such number over the replicas that could serve it, at replica
@@ -124,8 +124,8 @@ func (a *Analyzer) priority(r *request) float64 {
 	return a.classes[a.names.list[r.labels.class]].Priority
 }
 
-// measureReplicas finds what happened at each replica: what requests waited behind, and what slowed them down. It
-// takes the replicas one after the other, so that the requests of one stay in the cache of the processor.
+// measureReplicas finds what happened at each replica: what started while requests waited, and what slowed them down.
+// It takes the replicas one after the other, so that the requests of one stay in the cache of the processor.
 func (a *Analyzer) measureReplicas() {
 	var events occupancyEvents
 	var queued, started []*request
@@ -249,7 +249,7 @@ func (w *startedWork) enteredBefore(at stream.Micros) int {
 	return k
 }
 
-// measure finds what r waited behind and what interfered with its decoding.
+// measure finds what started while r waited and what interfered with its decoding.
 func (w *startedWork) measure(r *request) {
 	until := r.times.firstTokenOrEnd()
 	if until == never {

@@ -49,11 +49,12 @@ type Outcome struct {
 type Labels struct{ Tenant, Class, Rule, RoutingReason string }
 
 // ActualQueue is the actual length of the queue that a request was sent to, and of the shortest
-// queue with its replica; -1 where it was not routed. TokensAhead is the work that it waited behind.
+// queue with its replica; -1 where it was not routed. TokensStarted is the work of others,
+// uncached prompt tokens and output tokens, that entered a batch there while it waited for its first token.
 type ActualQueue struct {
 	Own, Shortest int64
 	ShortestAt    string
-	TokensAhead   int64
+	TokensStarted int64
 }
 
 // Latency is the time of a request and its targets. TTFTMS, TPOTMS and E2EMS are below 0 where

@@ -210,26 +210,27 @@ func (c *plainCheck) cause() string {
 	shortest := c.mean(func(r *plainRequest) float64 { return slices.Min(c.queues(r)) })
 	sentTo := fmt.Sprintf("sent to a queue of %s requests, shortest %s",
 		c.mean(func(r *plainRequest) float64 { return c.queues(r)[r.Replica] }), shortest)
-	waitedBehind := fmt.Sprintf("waited behind %s tokens, %%s from %%s; shortest queue %s (means)",
-		c.meanAhead((*plainRequest).work), shortest)
+	meanwhile := fmt.Sprintf("waited while %s tokens started", c.meanAhead((*plainRequest).work))
+	from := func(tokens, source string) string {
+		return fmt.Sprintf("%s, %s from %s; shortest queue %s (means)", meanwhile, tokens, source, shortest)
+	}
 	switch c.pattern {
 	case "stale_signal":
 		age := func(r *plainRequest) float64 { return signalOf("age_us")(r) / 1000 }
 		return fmt.Sprintf("%s; signals %s ms old showed %s (means)", sentTo, c.mean(age),
 			c.mean(signalOf("queue_depth")))
 	case "prefix_unseen":
-		return fmt.Sprintf("routed without prefix lookup; %s of %s prompt tokens cached; waited behind %s tokens,"+
-			" %s recomputed (means)", c.mean(func(r *plainRequest) float64 { return r.Cached }),
-			c.mean(func(r *plainRequest) float64 { return r.Input }), c.meanAhead((*plainRequest).work),
-			c.meanAhead(c.recomputed))
+		return fmt.Sprintf("routed without prefix lookup; %s of %s prompt tokens cached; %s, %s recomputed (means)",
+			c.mean(func(r *plainRequest) float64 { return r.Cached }),
+			c.mean(func(r *plainRequest) float64 { return r.Input }), meanwhile, c.meanAhead(c.recomputed))
 	case "hot_prefix":
 		return fmt.Sprintf("%s, for a prefix of %s tokens (means)", sentTo,
 			c.mean(func(r *plainRequest) float64 { return r.Expected }))
 	case "behind_lower_class":
 		lower := func(r *plainRequest) float64 { return sum(c.ahead(r), c.lowerClass(r)) }
-		return fmt.Sprintf(waitedBehind, c.mean(lower), "lower classes")
+		return from(c.mean(lower), "lower classes")
 	case "behind_tenant abuser":
-		return fmt.Sprintf(waitedBehind, c.meanAhead(ofTenant("abuser")), "tenant abuser")
+		return from(c.meanAhead(ofTenant("abuser")), "tenant abuser")
 	case "overload":
 		admission := "admission admits all"
 		if rule, evaluated := c.silentRule(); rule != nil {
@@ -329,7 +330,7 @@ func atMost100(x float64) string {
 
 func (c *plainCheck) fitness(string) string {
 	share := min(float64(len(c.meeting))/float64(len(c.requests)), 1-1e-9)
-	return fmt.Sprintf("fitness: %.4f = 0.1 + 0.9 x the share of met requests (no --fitness).", 0.1+0.9*share)
+	return fmt.Sprintf("fitness: %.4f = 0.1 + 0.9 x the share of met requests (default).", 0.1+0.9*share)
 }
 
 func (c *plainCheck) requestsLine(string) string {
@@ -502,7 +503,7 @@ func (c *plainCheck) queue(string) string {
 	if shortest := slices.Min(q); shortest < q[r.Replica] {
 		text += fmt.Sprintf(" at main/%d", slices.Index(q, shortest))
 	}
-	return text + fmt.Sprintf("; waited behind %.0f tokens", sum(c.ahead(r), (*plainRequest).work))
+	return text + fmt.Sprintf("; waited while %.0f tokens started", sum(c.ahead(r), (*plainRequest).work))
 }
 
 func (c *plainCheck) times(string) string {

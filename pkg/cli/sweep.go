@@ -110,6 +110,7 @@ func (c *simCommand) sweep(ctx context.Context, j stdio) error {
 		}}
 	w := derivedWorkloads{ctx: ctx, open: call.Open, of: map[string]derivation{}}
 	call.Open, call.Prefix, call.AtRate = w.Open, w.Prefix, w.AtRate
+	call.Warn = j.warn
 	if j.progress != nil {
 		call.Progress = func(done int) { j.progress(fmt.Sprintf("%d results", done)) }
 	}

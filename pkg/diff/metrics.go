@@ -63,6 +63,7 @@ func (m Metrics) at(path string) *Metric {
 // from the outcomes for a recording, a selection or paired requests only.
 func (c *comparison) computeMetrics(ctx context.Context) error {
 	c.selectPairs()
+	c.warnDeployments()
 	for _, s := range c.sides {
 		if s.recorded == nil {
 			if err := s.checkOwnMetrics(); err != nil {
@@ -77,6 +78,26 @@ func (c *comparison) computeMetrics(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// warnDeployments repeats what the runs say about the step times of their deployments.
+func (c *comparison) warnDeployments() {
+	var about [2][]string
+	for i, s := range c.sides {
+		if s.ownMetrics != nil {
+			about[i] = s.ownMetrics.Raw.DeploymentWarnings()
+		}
+	}
+	for i, s := range c.sides {
+		for _, w := range about[i] {
+			switch inBoth := slices.Contains(about[1-i], w); {
+			case !inBoth:
+				s.warn("%s: %s", s.name, w)
+			case i == 0:
+				c.warn("both runs: %s", w)
+			}
+		}
+	}
 }
 
 // checkOwnMetrics returns an error if the run lacks records that are needed.

@@ -30,6 +30,7 @@ type testRun struct {
 	trace     string // "" is decisions
 	workload  string // digest
 	source    string // of the step times
+	warnings  []string
 	outcomes  []stream.Outcome
 	decisions []stream.Decision
 }
@@ -97,7 +98,9 @@ func (r testRun) stream() []byte {
 			must(w.Outcome(&r.outcomes[i]))
 		}
 	}
-	must(w.Any(&metrics.Record{Kind: stream.KindMetrics, Raw: *acc.Raw()}))
+	raw := *acc.Raw()
+	raw.Warnings = append(raw.Warnings, r.warnings...)
+	must(w.Any(&metrics.Record{Kind: stream.KindMetrics, Raw: raw}))
 	must(w.End(&stream.End{WorkloadDigest: cmp.Or(r.workload, "w"),
 		Requests: &stream.Counts{Offered: int64(len(r.outcomes))}}))
 	must(w.Close())
@@ -248,6 +251,20 @@ func TestEqualRuns(t *testing.T) {
 	d = compareFiles(t, files{"a": a.stream(), "b": other.stream()}, Options{})
 	if d.Status != "same" || d.Requests != nil || d.Decisions != nil || d.Bootstrap != nil || len(d.Warnings) != 1 {
 		t.Errorf("minimal: %+v", d)
+	}
+}
+
+// What a run says about its step times is said of the comparison, once for both runs if both say it.
+func TestStepTimesOfRunsAreWarnedOf(t *testing.T) {
+	a, b := story()
+	a.warnings = []string{"deployment x: extrapolated", "deployment y: computed"}
+	b.warnings = []string{"deployment y: computed", "deployment z: computed", "few samples"}
+	d := compareFiles(t, files{"a": a.stream(), "b": b.stream()}, Options{})
+	want := []string{"a: deployment x: extrapolated", "both runs: deployment y: computed",
+		"b: deployment z: computed"}
+	got := slices.DeleteFunc(d.Warnings, func(w string) bool { return strings.Contains(w, "6 blocks") })
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

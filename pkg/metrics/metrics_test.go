@@ -379,6 +379,13 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+func TestDeploymentWarnings(t *testing.T) {
+	r := &Raw{Warnings: []string{"deployment a: x", "ttft: of deployment b", "deployment c: y"}}
+	if diff := cmp.Diff([]string{"deployment a: x", "deployment c: y"}, r.DeploymentWarnings()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // manyRequests returns n requests of many tenants.
 func manyRequests(n int) []stream.Outcome {
 	r := rand.New(rand.NewPCG(1, 2))

@@ -70,3 +70,14 @@ func (p *grouping) warning() string {
 	return fmt.Sprintf("%s: %d of %d groups have percentiles of too few samples (p99 needs %d; minimum %d: %s)",
 		p.name, few, len(p.groups), needs, fewest, what)
 }
+
+// DeploymentWarnings are the warnings that concern a deployment, such as extrapolated step times. Only metrics that a
+// simulation wrote itself have them.
+func (r *Raw) DeploymentWarnings() (about []string) {
+	for _, w := range r.Warnings {
+		if strings.HasPrefix(w, "deployment ") {
+			about = append(about, w)
+		}
+	}
+	return about
+}

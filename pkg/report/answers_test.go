@@ -25,7 +25,7 @@ func detail() *attribution.RequestDetail {
 	return &attribution.RequestDetail{
 		Example: attribution.Example{Decision: "dec-000003", Request: "req-3", Pattern: 0, ArrivalUS: 1_000_000,
 			Replica: "main/1", Labels: attribution.Labels{Class: "chat", Rule: "root"},
-			Queue:   attribution.ActualQueue{Own: 5, Shortest: 1, ShortestAt: "main/0", TokensAhead: 700},
+			Queue:   attribution.ActualQueue{Own: 5, Shortest: 1, ShortestAt: "main/0", TokensStarted: 700},
 			Outcome: attribution.Outcome{State: stream.StateCompleted, Lost: true, Preemptions: 1, ExcessMS: 12.5},
 			Latency: attribution.Latency{TTFTMS: 900, TPOTMS: -1, E2EMS: 2000},
 			Tokens:  attribution.Tokens{Input: 100, Output: 20, Cached: 32, Expected: 64}},
@@ -358,7 +358,7 @@ func TestControlText(t *testing.T) {
 		"running": "0s"}, "flow_control": map[string]any{"type": "fair"}, "admission_latency_us": 100,
 		"routing_latency_us": 0}), "snapshots 50ms, running 0s; flow control fair; admission_latency_us 100")
 	checkText(t, "plain", controlText(tree{"routing_latency_us": 20}),
-		"snapshots; no flow control; routing_latency_us 20")
+		"snapshots; routing_latency_us 20")
 }
 
 // TestEngineText has what differs from the defaults.

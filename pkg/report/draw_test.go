@@ -80,6 +80,9 @@ func drawRun(t *rapid.T) *Input {
 	}
 	raw := m.Raw()
 	a.Metrics(raw)
+	if rapid.Bool().Draw(t, "computed") {
+		raw.Warnings = append(raw.Warnings, "deployment "+names.Draw(t, "computed"))
+	}
 	in := &Input{Header: h, WorkloadDigest: strings.Repeat("f", 64), Metrics: raw, Analyzer: a, Findings: a.Find(),
 		Warnings: []string{names.Draw(t, "warning")}}
 	if rapid.Bool().Draw(t, "fitness") {

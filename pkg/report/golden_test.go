@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,7 +63,7 @@ func smallRun() *Input {
 		Worst: []attribution.Example{{Decision: "dec-000007", Request: "req-7", Pattern: 0,
 			Labels: attribution.Labels{Tenant: "t1", Class: "chat", Rule: "root"}, ArrivalUS: 3_250_000,
 			Replica: "main/0", Queue: attribution.ActualQueue{Own: 9, Shortest: 2, ShortestAt: "main/1",
-				TokensAhead: 5000},
+				TokensStarted: 5000},
 			Outcome: attribution.Outcome{State: stream.StateCompleted, Lost: true},
 			Latency: attribution.Latency{PartsMS: [attribution.PartCount]float64{attribution.PartQueue: 700,
 				attribution.PartDecode: 300}, TTFTMS: 800, TPOTMS: 10, E2EMS: 1000,
@@ -136,10 +137,10 @@ misses by the part furthest above its mean in met requests of the class: queue 1
 [SETUP]
 policies: routing weighted; other stages default
 engine:
-cluster: ; snapshots; no flow control
+cluster: ; snapshots
 [WORST]
 W1 of P1: dec-000007 for req-7, class chat, tenant t1, at 3.250 s
-   actual queue 9, shortest 2 at main/1; waited behind 5000 tokens
+   actual queue 9, shortest 2 at main/1; waited while 5000 tokens started
    ms: queue 700 | decode 300; TTFT 800 ms (MISSED 500); TPOT 10.0 ms (limit 10); E2E 1000 ms
 [STRENGTHS]
 class batch: 300 of 300 met their targets, others 1520 of 1700
@@ -237,6 +238,13 @@ func TestFewTokens(t *testing.T) {
 	if !strings.Contains(text, "measured: fitness 0.7500 (+0.2500)\nand 1 more hints (--format json)\n") ||
 		strings.Contains(text, "0.5100") {
 		t.Errorf("not only the best hint:\n%s", text)
+	}
+	in.Metrics.Warnings = []string{"few samples", "deployment main: step times are sums; of kernels: measured",
+		"deployment b: x"}
+	in.Warnings = append(slices.Clone(in.Metrics.Warnings), strings.Repeat("many words ", 40))
+	text = string(Text(in, &Options{MaxTokens: 420}))
+	if !strings.HasSuffix(text, ", NOTES (step times are sums)\n") {
+		t.Errorf("not what the first warning says of the step times at the end:\n%s", text)
 	}
 	in.Warnings = []string{"policies: " + strings.Repeat("many words ", 40)}
 	in.Selection = strings.Repeat("a selection ", 20)

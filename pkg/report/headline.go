@@ -295,7 +295,7 @@ func (w *writer) fitness() {
 		if w.Metrics.Goodput == nil {
 			share = "completed"
 		}
-		text += fmt.Sprintf(" = 0.1 + 0.9 x the share of %s requests (no --fitness)", share)
+		text += fmt.Sprintf(" = 0.1 + 0.9 x the share of %s requests (default)", share)
 	}
 	for _, r := range w.References {
 		if r.Score != nil {

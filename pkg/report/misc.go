@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"blis/pkg/attribution"
+	"blis/pkg/llmtext"
 	"blis/pkg/stream"
 )
 
@@ -115,7 +117,16 @@ var more = section{name: "MORE", write: func(w *writer) {
 	}
 }}
 
+const maxEssentialLength = 80
+
+// notes are the warnings. What the first says of the step times is essential: how far to trust the latencies.
 var notes = section{name: "NOTES", write: func(w *writer) {
+	if about := w.Metrics.DeploymentWarnings(); len(about) > 0 {
+		_, fact, _ := strings.Cut(about[0], ": ")
+		fact, _, _ = strings.Cut(fact, ": ")
+		fact, _, _ = strings.Cut(fact, "; ")
+		w.essential = llmtext.BreakCredentials(short(fact, maxEssentialLength))
+	}
 	for _, warning := range w.Warnings {
 		w.line("%s", short(warning, 200))
 	}

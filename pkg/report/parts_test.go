@@ -211,9 +211,9 @@ func TestFitnessLine(t *testing.T) {
 		"equal 0.4000 (+0.1000, within noise: 95 % CI +0.0000 to +0.2000); gates: 1 of 2 passed.\n")
 	in.References, in.Fitness.Gates, in.DefaultFitness = nil, nil, true
 	checkText(t, "default", fitness(),
-		"fitness: 0.5000 = 0.1 + 0.9 x the share of completed requests (no --fitness).\n")
+		"fitness: 0.5000 = 0.1 + 0.9 x the share of completed requests (default).\n")
 	in.Metrics.Goodput = &metrics.Goodput{}
-	checkText(t, "targets", fitness(), "fitness: 0.5000 = 0.1 + 0.9 x the share of met requests (no --fitness).\n")
+	checkText(t, "targets", fitness(), "fitness: 0.5000 = 0.1 + 0.9 x the share of met requests (default).\n")
 	if in.Fitness = nil; fitness() != "" {
 		t.Error("no fitness has a line")
 	}
@@ -332,7 +332,7 @@ func TestExamples(t *testing.T) {
 dec-000007 for req-7, class chat, at 3.250 s
    chose main/0: queue 3, prefix tokens 0, kv 50.0 %, inflight 4, score 0.250, 2.5 ms old (rule root)
    next best main/1: inflight 1
-   actual queue 9, shortest 2; waited behind 5000 tokens
+   actual queue 9, shortest 2; waited while 5000 tokens started
    timed_out (deadline); TTFT 20.0 ms
    best other main/1: E2E 700 ms, chosen 1000 (estimated); avoidable 250 ms
    re-simulated, best reject: own E2E 300 ms less; all: SLOs gained 7, lost 3, E2E 1500 ms less (own sensitivity 40.0)

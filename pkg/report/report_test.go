@@ -131,6 +131,9 @@ func isCutOf(text string, all []Section) bool {
 			var left []string
 			for _, s := range all[i:] {
 				left = append(left, s.Name)
+				if s.essential != "" {
+					left[len(left)-1] += " (" + s.essential + ")"
+				}
 			}
 			return i > 0 && strings.HasPrefix(text, "[CUT] at ") &&
 				strings.HasSuffix(text, ": "+strings.Join(left, ", ")+"\n") && strings.Count(text, "\n") == 1

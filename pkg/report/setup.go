@@ -154,8 +154,6 @@ func controlText(c tree) string {
 	}
 	if flow := c["flow_control"]; flow != nil {
 		text += "; flow control " + inline(flow)
-	} else {
-		text += "; no flow control"
 	}
 	for _, key := range []string{"admission_latency_us", "routing_latency_us"} {
 		if c.isOn(key) {

@@ -37,7 +37,7 @@ func TestSetup(t *testing.T) {
 	}{
 		{"plain", `{"deployments": [{"id": "main", "model": "m", "gpu": "H100", "replicas": 3, ` + testEngine + `}]}`,
 			[]string{"policies: other stages default", "engine: main " + engineLine,
-				"cluster: main 3 x H100 with m; snapshots; no flow control"}},
+				"cluster: main 3 x H100 with m; snapshots"}},
 		{"pools", `{"policies": {"prefill_routing": {"type": "least-loaded", "params": {"tie": "first"}}},
 			"deployments": [{"id": "main", "model": "m", "gpu": "H100", "replicas": 3, "architecture": "disaggregated",
 			"prefill": {"gpu": "H200", "replicas": 2, ` + smallEngine + `},
@@ -47,7 +47,7 @@ func TestSetup(t *testing.T) {
 			[]string{"policies: prefill_routing least-loaded {tie: first}; other stages default",
 				"engine: main " + engineLine +
 					", its prefill pool max_num_seqs 64, max_num_batched_tokens 8192, 9000 KV blocks of 16",
-				"cluster: main prefill 2 x H200 + decode 3 x H100 with m; snapshots; no flow control",
+				"cluster: main prefill 2 x H200 + decode 3 x H100 with m; snapshots",
 				"also: pools: decider prefix-based (prefill pool from 256 tokens not cached), " +
 					"links 50 GB/s out and 12.5 in, 205 us, backpressure from 4 waiting"}},
 		{"tiers of one of two deployments", `{"deployments": [
@@ -56,7 +56,7 @@ func TestSetup(t *testing.T) {
 			"load": {"gb_per_s": 25}}], "kv_offload": {"policy": "threshold", "threshold": 0.9, "eviction": "arc",
 			"min_load_blocks": 8}, ` + testEngine + `}]}`,
 			[]string{"policies: other stages default", "engine: a " + engineLine + ", b " + engineLine,
-				"cluster: a 3 x H100 with m, b 1 x H100 with m; snapshots; no flow control",
+				"cluster: a 3 x H100 with m, b 1 x H100 with m; snapshots",
 				"also: KV tier of b: cpu 20 GiB a replica, loads 25 GB/s, offload threshold 0.9, " +
 					"eviction arc, min_load_blocks 8"}},
 		{"scaling", `{"policies": {"autoscale": {"type": "queue-depth", "params": {"target": 10}, "interval": "15s",
@@ -65,7 +65,7 @@ func TestSetup(t *testing.T) {
 			"deployments": [{"id": "main", "model": "m", "gpu": "H100", "replicas": 2, "max_replicas": 6,
 			` + testEngine + `}]}`,
 			[]string{"policies: other stages default", "engine: main " + engineLine,
-				"cluster: main 2 (1-6) x H100 with m; snapshots; no flow control",
+				"cluster: main 2 (1-6) x H100 with m; snapshots",
 				"also: autoscale queue-depth {target: 10} every 15s, provision 30s, scale-down window 300s"}},
 		{"scaling by a trigger from zero", `{"policies": {"autoscale": {"type": "expression", "desired": "3.0",
 			"trigger": {"when": "fleet.waiting > 4.0", "for": "2s"}, "stabilization": {"up": "0s", "down": "0s"},
@@ -73,7 +73,7 @@ func TestSetup(t *testing.T) {
 			"deployments": [{"id": "main", "model": "m", "gpu": "H100", "replicas": 2, "min_replicas": 0,
 			"max_replicas": 6, ` + testEngine + `}]}`,
 			[]string{"policies: other stages default", "engine: main " + engineLine,
-				"cluster: main 2 (0-6) x H100 with m; snapshots; no flow control",
+				"cluster: main 2 (0-6) x H100 with m; snapshots",
 				"also: autoscale expression {desired: 3.0} when fleet.waiting > 4.0 for 2s, " +
 					"provision exponential {mean: 30s}"}},
 		{"failures", `{"control_plane": {"health_check": {"interval": "500ms", "failures": 2}}, "failures": {"events": [
@@ -83,7 +83,7 @@ func TestSetup(t *testing.T) {
 			"random": {"mtbf": "10m", "mttr": "30s", "inflight": "fail"}},
 			"deployments": [{"id": "main", "model": "m", "gpu": "H100", "replicas": 2, ` + testEngine + `}]}`,
 			[]string{"policies: other stages default", "engine: main " + engineLine,
-				"cluster: main 2 x H100 with m; snapshots; no flow control",
+				"cluster: main 2 x H100 with m; snapshots",
 				"also: failures: replica 1 down at 2s for 3s (its requests: redirect), replica 0 slow x3 at 12s, " +
 					"1 more, random MTBF 10m MTTR 30s (requests: fail); health checks every 500ms, a replica is " +
 					"out after 2 failed"}},

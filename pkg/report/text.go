@@ -26,6 +26,8 @@ type Section struct {
 	Name, Text string
 
 	listsExamples bool
+	// essential is what a text says of the section even if it leaves it out; "" for most sections.
+	essential string
 }
 
 // Text is the whole text.
@@ -71,7 +73,7 @@ func Sections(in *Input, o *Options) []Section {
 		empty := len(w.text)
 		s.write(w)
 		if len(w.text) > empty {
-			all = append(all, Section{s.name, string(w.text), s.listsExamples})
+			all = append(all, Section{s.name, string(w.text), s.listsExamples, w.essential})
 		}
 	}
 	return all
@@ -86,17 +88,16 @@ func truncateToBudget(all []Section, limit int) (text []byte, kept []Section) {
 			text = append(text, s.Text...)
 		}
 		if n < len(all) {
-			var left []string
-			for _, s := range all[n:] {
-				left = append(left, s.Name)
-			}
-			text = fmt.Appendf(text, "[CUT] at --max-tokens %d: %s\n", limit, strings.Join(left, ", "))
+			text = fmt.Appendf(text, "[CUT] at --max-tokens %d: %s\n", limit, list(all[n:], Section.leftOut))
 		}
 		if llmtext.Tokens(text) <= limit || n <= 2 {
 			return text, all[:n]
 		}
 	}
 }
+
+// leftOut is what a text says of a section that it leaves out.
+func (s Section) leftOut() string { return s.Name + parenthesized(s.essential) }
 
 // Leading is as many sections from the beginning as have maxSectionLength characters together.
 func Leading(all []Section) (text []byte) {
@@ -116,6 +117,8 @@ type writer struct {
 	text  []byte
 	limit int // characters
 	full  bool
+	// essential is that of the section.
+	essential string
 	// others are the strategies that this text does not follow.
 	others string
 }

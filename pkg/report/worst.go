@@ -57,7 +57,7 @@ func (w *writer) example(head string, e *attribution.Example) {
 		w.line("   next best %s: %s", name(w.Analyzer.Replica(e.NextBest.Replica)), signals(e.NextBest))
 	}
 	if e.Queue.Own >= 0 {
-		w.line("   actual queue %s; waited behind %d tokens", queue(e), e.Queue.TokensAhead)
+		w.line("   actual queue %s; waited while %d tokens started", queue(e), e.Queue.TokensStarted)
 	}
 	w.line("   %s", w.outcome(e))
 	if x := e.Estimate; x != nil && x.Best != "" {

@@ -66,6 +66,8 @@ type Call struct {
 	AtRate func(workload string, rate float64) string
 	// Progress is called with the number of results so far; nil if no one listens.
 	Progress func(done int)
+	// Warn is called with what concerns all results; nil if no one listens.
+	Warn func(text string)
 }
 
 // AllFailed is the error of a sweep without a result that has metrics. The results were written.
@@ -82,6 +84,14 @@ func Run(ctx context.Context, in io.Reader, write func(*Result) error, o Options
 	if err != nil {
 		return err
 	}
+	seeds := seedCheck{write: write}
+	write = seeds.add
+	defer func() {
+		if call.Warn != nil && seeds.haveNoEffect() {
+			call.Warn("runs that differ only in their seed are equal: nothing in them is random. For replicates, use " +
+				"workloads of several blis-gen --seed")
+		}
+	}()
 	if grid != nil && grid.Halving != nil {
 		if o.Shard != (Shard{}) {
 			return errors.New("--shard has no effect on a grid with halving: each round compares all configurations")

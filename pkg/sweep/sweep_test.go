@@ -19,6 +19,34 @@ import (
 	"blis/pkg/stream"
 )
 
+// Seeds that change no run are warned of, and only these.
+func TestSeedsWithoutEffect(t *testing.T) {
+	const fixed, random = `{"set": {"routing.type": "round-robin"`, `{"set": {"routing.type": "random"`
+	dir := setUp(t, map[string]string{"w.jsonl": workload(20)})
+	for _, c := range []struct {
+		points string
+		want   bool
+	}{
+		{fixed + `}, "seed": 1}` + "\n" + fixed + `}, "seed": 2}`, true},
+		{fixed + `}, "seed": 1}` + "\n" + fixed + `}, "seed": 1}`, false},
+		{fixed + `}, "seed": 1}` + "\n" + fixed + `, "deployments.main.replicas": 1}, "seed": 2}`, false},
+		{random + `}, "seed": 1}` + "\n" + random + `}, "seed": 2}`, false},
+		{fixed + `}, "seed": 1}` + "\n" + fixed + `}, "seed": 2}` + "\n" + random + `}, "seed": 1}` + "\n" +
+			random + `}, "seed": 2}`, false},
+		{fixed + `}, "seed": 1}`, false},
+	} {
+		var warnings []string
+		err := Run(context.Background(), strings.NewReader(c.points), func(*Result) error { return nil },
+			Options{Sweep: "-"}, Call{Run: sim.Options{Trace: "minimal", Version: stream.Version},
+				Workloads: []string{filepath.Join(dir, "w.jsonl")},
+				Open:      func(name string) (io.ReadCloser, error) { return os.Open(name) },
+				Warn:      func(text string) { warnings = append(warnings, text) }})
+		if err != nil || (len(warnings) == 1) != c.want {
+			t.Errorf("%s: %v, %q", c.points, err, warnings)
+		}
+	}
+}
+
 // workload is n requests, 4 of which share a prefix each.
 func workload(n int) string { return workloadEvery(n, 30_000) }
 
