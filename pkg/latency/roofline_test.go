@@ -103,6 +103,11 @@ func TestRoofline(t *testing.T) {
 		{"pipeline: one sequence passes through all stages", func(w *model.Work, g *Machine) {
 			w.KVBytes, g.PipelineParallel = 1e6, 4
 		}, Batch{Decode: 1, Context: 99}, 400},
+		{"pipeline: one chunk passes through all stages", func(_ *model.Work, g *Machine) { g.PipelineParallel = 2 },
+			Batch{Prefill: 200, Chunks: 1}, 500}, // √(300² + 400²), and 0.4 of the transfer
+		{"drafts of one sequence attend to what it reads once", func(w *model.Work, _ *Machine) {
+			w.KVBytes, w.DecodePairFLOPs = 5e6, 3e6
+		}, Batch{Decode: 1, Drafts: 3, Context: 99}, 1600}, // √(300² + 8²) + √(500² + (3·100·4)²)
 		{"data parallel: ranks share sequences", func(w *model.Work, g *Machine) {
 			w.KVBytes, g.DataParallel = 1e6, 4
 		}, Batch{Decode: 4, Context: 396}, 400},

@@ -71,6 +71,22 @@ func TestHuberByHand(t *testing.T) {
 	}
 }
 
+// TestNormalEquationsByHand: residuals 2 and -1 with slopes 3 and 4, of scale 2 and weights 1 and 0.25. A prior adds
+// the inverse of its variance, and with it how far it is.
+func TestNormalEquationsByHand(t *testing.T) {
+	p := &Problem{Kind: []int{0, 0}, Parameters: []Parameter{{Prior: 1, PriorSD: 2}}}
+	s := &Solution{X: []float64{7}, Scale: []float64{2}, r: []float64{2, -1}, weights: []float64{1, 0.25},
+		jacobian: mat.NewDense(2, 1, []float64{3, 4})}
+	for _, c := range []struct {
+		priors bool
+		h, g   float64
+	}{{false, 3.25, 1.25}, {true, 3.5, 2.75}} {
+		if h, g := p.normal(s, c.priors); h.At(0, 0) != c.h || g.AtVec(0) != c.g {
+			t.Errorf("priors %v: %v and %v, want %v and %v", c.priors, h.At(0, 0), g.AtVec(0), c.h, c.g)
+		}
+	}
+}
+
 // TestMeanModel: two lines, of which the first is 1 at 0 with slope 1, and the second 5 at 2 with slope 3: both are 2
 // at the mean place, 1.
 func TestMeanModel(t *testing.T) {

@@ -42,6 +42,36 @@ control_plane: {routing_latency_us: `+routing+"}\n"), cluster.Options{})
 	}
 }
 
+// A decision that --counterfactual names and the run does not have is warned of; one that it has is not.
+func TestUnknownDecisionsAreWarnedOf(t *testing.T) {
+	workload := `{"kind":"request","id":"a","arrival_us":0,"input_tokens":10,"output_tokens":3}` + "\n" +
+		`{"kind":"request","id":"b","arrival_us":10,"input_tokens":10,"output_tokens":3}` + "\n"
+	for name, want := range map[string]int{"dec-000000": 0, "dec-000001": 0, "dec-000007": 1} {
+		c, err := cluster.Parse("c", []byte(`version: 1
+deployments:
+  - {id: main, model: m, replicas: 2, engine: {num_gpu_blocks_override: 100},
+     latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [10000, 10, 1000]}}
+`), cluster.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var warnings []string
+		o := Options{Trace: "decisions", Plain: true}
+		o.Warn = func(text string) {
+			if strings.Contains(text, name+" is not ") {
+				warnings = append(warnings, text)
+			}
+		}
+		must(o.Counterfactual.UnmarshalText([]byte(name)))
+		if err := runLoaded(context.Background(), c, strings.NewReader(workload), io.Discard, o); err != nil {
+			t.Fatal(err)
+		}
+		if len(warnings) != want {
+			t.Errorf("%s: %q", name, warnings)
+		}
+	}
+}
+
 // exactRegret returns the first exact regret in a run.
 func exactRegret(t *testing.T, run io.Reader) *stream.Regret {
 	t.Helper()
