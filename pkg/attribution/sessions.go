@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 // often as they run, so that the shares may exceed 1 in sum. Waiting is the part of Calls before service.
 type SessionTime struct {
 	Calls, Waiting, Tools, Other float64
-	// Joins is the number of steps with parallel calls. From the mean end of the calls of such a step to the end of
+	// Joins is the number of steps with parallel calls: all were there before the first one ended. From the mean end of the calls of such a step to the end of
 	// the last one take JoinMS (mean), and the share Join of the E2E in total.
 	Joins        int64
 	JoinMS, Join float64
@@ -59,8 +60,13 @@ type sessionStep struct {
 	iteration     int64
 }
 
-// callSums are over the parallel calls of a step.
-type callSums struct{ n, sum, last int64 }
+// callSums are over the calls of a step: their number, the sum of their ends, the first and the last end, and the last
+// arrival.
+type callSums struct{ n, sum, first, last, arrived int64 }
+
+// parallel reports whether all calls were there before the first one ended. The turns of a chat are one step, too, but
+// follow one another.
+func (c *callSums) parallel() bool { return c.n > 1 && c.arrived < c.first }
 
 // Session takes the outcome of a session.
 func (a *Analyzer) Session(o *stream.SessionOutcome) {
@@ -107,12 +113,13 @@ func (a *Analyzer) sessionCall(o *stream.Outcome, r *request) {
 	}
 	key := sessionStep{strings.Clone(o.Session), strings.Clone(o.Step), o.Iteration}
 	if s.calls[key] == nil {
-		s.calls[key] = &callSums{}
+		s.calls[key] = &callSums{first: math.MaxInt64}
 	}
 	c := s.calls[key]
 	c.n++
 	c.sum += int64(o.CompletedUS)
-	c.last = max(c.last, int64(o.CompletedUS))
+	c.first, c.last = min(c.first, int64(o.CompletedUS)), max(c.last, int64(o.CompletedUS))
+	c.arrived = max(c.arrived, int64(o.ArrivalUS))
 }
 
 // sessionTime divides the time of sessions, nil without any.
@@ -127,7 +134,7 @@ func (a *Analyzer) sessionTime() *SessionTime {
 	t.compareTools(s.completed)
 	late := int64(0) // in µs: integers, as maps have no order
 	for _, c := range s.calls {
-		if c.n > 1 {
+		if c.parallel() {
 			t.Joins++
 			late += c.last - c.sum/c.n
 		}

@@ -428,7 +428,7 @@ func (c *plainCheck) dominant(string) string {
 		}
 	}
 	return fmt.Sprintf("misses by the part furthest above its mean in met requests of the class: %s;"+
-		" above target by %s ms in total", strings.Join(parts, ", "), show(excess))
+		" above target by %s ms", strings.Join(parts, ", "), show(excess))
 }
 
 func (c *plainCheck) group(line string) string {
@@ -539,7 +539,7 @@ func (c *plainCheck) alternative(string) string {
 			best = a
 		}
 	}
-	return fmt.Sprintf("   best other main/%.0f: E2E %s ms, chosen %s (estimated); avoidable %s ms",
+	return fmt.Sprintf("   best other main/%.0f: E2E %s ms, chosen %s (estimated); avoidable by signals %s",
 		best["replica"], show(best["e2e_ms"].(float64)), show(chosen["e2e_ms"].(float64)),
 		show(c.example.regret["avoidable_ms"].(float64)))
 }

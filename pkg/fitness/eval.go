@@ -105,7 +105,7 @@ func (e *evaluator) name(n *expr.Node, name string) number {
 
 // missingHints say why numbers below a part of the tree may be missing.
 var missingHints = []struct{ part, hint string }{
-	{"goodput.", "no request has targets (give slo in the fitness file)"},
+	{"goodput.", "no request has targets (blis-gen --slo, or slo in a fitness file)"},
 	{"attainment", "no session's class has targets"},
 	{"regret.", "blis-sim --counterfactual 1 estimates it"},
 	{"itl.", "outcomes of a selection have token gaps only with blis-sim --itl"},

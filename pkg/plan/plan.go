@@ -177,6 +177,8 @@ type Answer struct {
 	Pareto   []*Fleet `json:"pareto"`
 	Runs     int      `json:"runs"`
 	Warnings []string `json:"warnings"`
+	// Seeds is the number of seeds of each simulation.
+	Seeds int `json:"seeds"`
 }
 
 // Read reads a file. Errors in it are *strictyaml.Error.
@@ -287,7 +289,7 @@ func Run(ctx context.Context, f *File, conditions *fitness.Fitness, call Call) (
 	}
 	p := &planner{File: f, call: call, runner: runner, ctx: ctx, index: -1,
 		answer: &Answer{Workload: call.Workload, Require: f.Require, Sensitivity: []Sensitivity{}, Options: f.options(),
-			Curve: []*Fleet{}, Pareto: []*Fleet{}, Warnings: []string{}}}
+			Curve: []*Fleet{}, Pareto: []*Fleet{}, Warnings: []string{}, Seeds: max(1, len(f.Seeds))}}
 	p.prepare()
 	if err := p.checkSettings(); err != nil {
 		return nil, err

@@ -541,6 +541,26 @@ func TestSVG(t *testing.T) {
 	}
 }
 
+// Loads that are served above the knee, or not below it, are warned of, and so is a single seed.
+func TestUnevenCurve(t *testing.T) {
+	for want, curve := range map[string][]*Fleet{
+		"": {{Load: 0.9, Feasible: true}, {Load: 1, Feasible: true}, {Load: 1.1}},
+		"1.2 x the load is served, although it is above the knee":     {{Load: 1, Feasible: true}, {Load: 1.2, Feasible: true}},
+		"0.9 x the load is not served, although it is below the knee": {{Load: 0.9}, {Load: 1.1}},
+	} {
+		a := &Answer{Knee: 1, Curve: curve, Best: &Fleet{}}
+		a.warnUneven()
+		if got := strings.Join(a.Warnings, "\n"); (want == "") != (got == "") || !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		for a.Seeds = 1; a.Seeds < 3; a.Seeds++ {
+			if got := strings.Contains(a.Text(), "\nseeds       1 of one workload: "); got != (a.Seeds == 1) {
+				t.Errorf("%d seeds: %s", a.Seeds, a.Text())
+			}
+		}
+	}
+}
+
 // TestText: numbers at least, bars from one to 30 signs for 10 to 1000 ms, and a blank line before each table.
 func TestText(t *testing.T) {
 	a := &Answer{Workload: "w", Require: []string{"m.ttft.p99 <= 45"}, Runs: 7,
@@ -557,7 +577,7 @@ func TestText(t *testing.T) {
 	text := strings.Join(lines, "\n") + "\n"
 	for _, want := range []string{"answer 1 GPU: 1 x H100, 2 per hour\n",
 		"\n\noption state replicas GPUs per hour\nH100 not cheaper >=5 >=10 >=15\nA100 feasible 1 4 2\n" +
-			"L4 infeasible\n\nload ",
+			"L4 infeasible\n\nload, all served requests ",
 		"\n0.500 0 0 0.0000 yes #\n1.000 10 0 0.0000 yes #\n2.000 1000 0 0.0000 no " + strings.Repeat("#", 30) +
 			"\n1.500 200 0 0.0000 no " + strings.Repeat("#", 20) + "\n\ncost against targets met replicas",
 		"\nH100 1 1 2 0.5000 no\n\n7 runs\n"} {

@@ -353,7 +353,24 @@ func (p *planner) load() error {
 		p.answer.Curve = append(p.answer.Curve, f)
 	}
 	slices.SortFunc(p.answer.Curve, func(a, b *Fleet) int { return int(math.Copysign(1, a.Load-b.Load)) })
+	p.answer.warnUneven()
 	return p.sensitivity(o)
+}
+
+// warnUneven warns of loads that are served above the knee, or not below it.
+func (a *Answer) warnUneven() {
+	for _, f := range a.Curve {
+		if f.Feasible == (f.Load <= a.Knee) {
+			continue
+		}
+		how := "is served, although it is above the knee"
+		if !f.Feasible {
+			how = "is not served, although it is below the knee"
+		}
+		a.Warnings = append(a.Warnings, fmt.Sprintf("%g x the load %s: few requests decide the conditions; a longer "+
+			"workload or more seeds show the limit better", f.Load, how))
+		return
+	}
 }
 
 // sensitivity finds the smallest fleets for 10 % less and more load.

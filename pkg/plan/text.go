@@ -41,8 +41,8 @@ func (w *text) table(t *texttab.Table) { w.Write(t.Append(nil)) }
 func (w *text) best(a *Answer) {
 	b := a.Best
 	w.line("answer      %s: %d x %s, %s per hour", gpus(b.GPUs), b.Replicas, settings(b.GPU, b.Set), number(b.Cost))
-	w.line("            TTFT p99 %s ms, TPOT p99 %s ms, targets met %.4g, %s output tokens/s, KV blocks in "+
-		"use at most %.3g", number(b.TTFTp99MS), number(b.TPOTp99MS), b.Attainment, number(b.OutputTokS), b.MaxKVUse)
+	w.line("            all served requests: TTFT p99 %s ms, TPOT p99 %s ms, targets met %.4g, %s output tokens/s, KV "+
+		"blocks in use at most %.3g", number(b.TTFTp99MS), number(b.TPOTp99MS), b.Attainment, number(b.OutputTokS), b.MaxKVUse)
 	if conditions := b.conditions(); len(conditions) > 0 {
 		w.line("conditions  %s", strings.Join(conditions, "; "))
 	}
@@ -62,6 +62,9 @@ func (w *text) best(a *Answer) {
 		w.line("uncertainty unknown: the coefficients of the step times have no intervals")
 	}
 	w.line("knee        %g x the load", a.Knee)
+	if a.Seeds == 1 {
+		w.line("seeds       1 of one workload: others may give another answer (seeds; blis-gen --seed)")
+	}
 }
 
 // conditions returns those of the file with their values. That all requests are served needs no number: they are.
@@ -220,7 +223,7 @@ func (w *text) curve(a *Answer) {
 		}
 	}
 	t := &texttab.Table{}
-	t.Row("load", "TTFT p99 ms", "TPOT p99 ms", "targets met", "feasible", "TTFT p99, log scale")
+	t.Row("load, all served requests", "TTFT p99 ms", "TPOT p99 ms", "targets met", "feasible", "TTFT p99, log scale")
 	for _, f := range a.Curve {
 		n := 1
 		if hi > lo && f.TTFTp99MS > 0 {

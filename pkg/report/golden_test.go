@@ -133,9 +133,9 @@ mean ms  requests  queue  decode   all
 missed        150    400     600  1000
 met          1820   20.0     500   520
 misses by the part furthest above its mean in met requests of the class: queue 170, decode 10; above target by `+
-		`4567 ms in total
+		`4567 ms
 [SETUP]
-policies: routing weighted; other stages default
+policies: routing weighted; others default
 engine:
 cluster: ; snapshots
 [WORST]

@@ -106,7 +106,7 @@ var loss = section{name: "LOSS", explains: true, write: func(w *writer) {
 	text := fmt.Sprintf("%s by the part furthest above its mean in %s requests of the class: %s", words.unit,
 		words.met, strings.Join(dominant, ", "))
 	if l.ExcessMS > 0 && l.Kind == attribution.LossMisses {
-		text += fmt.Sprintf("; above target by %s ms in total", number(l.ExcessMS))
+		text += fmt.Sprintf("; above target by %s ms", number(l.ExcessMS))
 	}
 	w.line("%s", text)
 }}

@@ -334,7 +334,7 @@ dec-000007 for req-7, class chat, at 3.250 s
    next best main/1: inflight 1
    actual queue 9, shortest 2; waited while 5000 tokens started
    timed_out (deadline); TTFT 20.0 ms
-   best other main/1: E2E 700 ms, chosen 1000 (estimated); avoidable 250 ms
+   best other main/1: E2E 700 ms, chosen 1000 (estimated); avoidable by signals 250
    re-simulated, best reject: own E2E 300 ms less; all: SLOs gained 7, lost 3, E2E 1500 ms less (own sensitivity 40.0)
 `)
 	e.Exact.Alternatives[1].Insensitive = true

@@ -76,7 +76,7 @@ func policiesText(policies tree) string {
 			parts = append(parts, stage+" "+settingText(map[string]any(p)))
 		}
 	}
-	return strings.Join(append(parts, "other stages default"), "; ")
+	return strings.Join(append(parts, "others default"), "; ")
 }
 
 // inline is a value in one line, with sorted keys; a policy begins with its type.

@@ -36,7 +36,7 @@ func TestSetup(t *testing.T) {
 		want         []string
 	}{
 		{"plain", `{"deployments": [{"id": "main", "model": "m", "gpu": "H100", "replicas": 3, ` + testEngine + `}]}`,
-			[]string{"policies: other stages default", "engine: main " + engineLine,
+			[]string{"policies: others default", "engine: main " + engineLine,
 				"cluster: main 3 x H100 with m; snapshots"}},
 		{"pools", `{"policies": {"prefill_routing": {"type": "least-loaded", "params": {"tie": "first"}}},
 			"deployments": [{"id": "main", "model": "m", "gpu": "H100", "replicas": 3, "architecture": "disaggregated",
@@ -44,7 +44,7 @@ func TestSetup(t *testing.T) {
 			"decider": {"type": "prefix-based", "non_cached_tokens": 256, "prompt_tokens": 0},
 			"transfer": {"latency_us": 205, "out_gb_per_s": 50, "in_gb_per_s": 12.5},
 			"backpressure": {"max_waiting": 4}, ` + testEngine + `}]}`,
-			[]string{"policies: prefill_routing least-loaded {tie: first}; other stages default",
+			[]string{"policies: prefill_routing least-loaded {tie: first}; others default",
 				"engine: main " + engineLine +
 					", its prefill pool max_num_seqs 64, max_num_batched_tokens 8192, 9000 KV blocks of 16",
 				"cluster: main prefill 2 x H200 + decode 3 x H100 with m; snapshots",
@@ -55,7 +55,7 @@ func TestSetup(t *testing.T) {
 			{"id": "b", "model": "m", "gpu": "H100", "replicas": 1, "kv_tiers": [{"tier": "cpu", "gib": 20,
 			"load": {"gb_per_s": 25}}], "kv_offload": {"policy": "threshold", "threshold": 0.9, "eviction": "arc",
 			"min_load_blocks": 8}, ` + testEngine + `}]}`,
-			[]string{"policies: other stages default", "engine: a " + engineLine + ", b " + engineLine,
+			[]string{"policies: others default", "engine: a " + engineLine + ", b " + engineLine,
 				"cluster: a 3 x H100 with m, b 1 x H100 with m; snapshots",
 				"also: KV tier of b: cpu 20 GiB a replica, loads 25 GB/s, offload threshold 0.9, " +
 					"eviction arc, min_load_blocks 8"}},
@@ -64,7 +64,7 @@ func TestSetup(t *testing.T) {
 			"actuation": {"provision": {"type": "constant", "params": {"value": "30s"}}}}},
 			"deployments": [{"id": "main", "model": "m", "gpu": "H100", "replicas": 2, "max_replicas": 6,
 			` + testEngine + `}]}`,
-			[]string{"policies: other stages default", "engine: main " + engineLine,
+			[]string{"policies: others default", "engine: main " + engineLine,
 				"cluster: main 2 (1-6) x H100 with m; snapshots",
 				"also: autoscale queue-depth {target: 10} every 15s, provision 30s, scale-down window 300s"}},
 		{"scaling by a trigger from zero", `{"policies": {"autoscale": {"type": "expression", "desired": "3.0",
@@ -72,7 +72,7 @@ func TestSetup(t *testing.T) {
 			"actuation": {"provision": {"type": "exponential", "params": {"mean": "30s"}}}}},
 			"deployments": [{"id": "main", "model": "m", "gpu": "H100", "replicas": 2, "min_replicas": 0,
 			"max_replicas": 6, ` + testEngine + `}]}`,
-			[]string{"policies: other stages default", "engine: main " + engineLine,
+			[]string{"policies: others default", "engine: main " + engineLine,
 				"cluster: main 2 (0-6) x H100 with m; snapshots",
 				"also: autoscale expression {desired: 3.0} when fleet.waiting > 4.0 for 2s, " +
 					"provision exponential {mean: 30s}"}},
@@ -82,7 +82,7 @@ func TestSetup(t *testing.T) {
 			{"at": "20s", "kind": "partition", "deployment": "main", "replica": 0, "for": "5s"}],
 			"random": {"mtbf": "10m", "mttr": "30s", "inflight": "fail"}},
 			"deployments": [{"id": "main", "model": "m", "gpu": "H100", "replicas": 2, ` + testEngine + `}]}`,
-			[]string{"policies: other stages default", "engine: main " + engineLine,
+			[]string{"policies: others default", "engine: main " + engineLine,
 				"cluster: main 2 x H100 with m; snapshots",
 				"also: failures: replica 1 down at 2s for 3s (its requests: redirect), replica 0 slow x3 at 12s, " +
 					"1 more, random MTBF 10m MTTR 30s (requests: fail); health checks every 500ms, a replica is " +

@@ -61,7 +61,7 @@ func (w *writer) example(head string, e *attribution.Example) {
 	}
 	w.line("   %s", w.outcome(e))
 	if x := e.Estimate; x != nil && x.Best != "" {
-		w.line("   best other %s: E2E %s ms, chosen %s (estimated); avoidable %s ms", name(x.Best),
+		w.line("   best other %s: E2E %s ms, chosen %s (estimated); avoidable by signals %s", name(x.Best),
 			number(x.BestMS), number(x.ChosenMS), number(x.AvoidableMS))
 	}
 	if e.Exact != nil {
