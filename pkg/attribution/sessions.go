@@ -13,8 +13,8 @@ import (
 // often as they run, so that the shares may exceed 1 in sum. Waiting is the part of Calls before service.
 type SessionTime struct {
 	Calls, Waiting, Tools, Other float64
-	// Joins is the number of steps with parallel calls: all were there before the first one ended. From the mean end of the calls of such a step to the end of
-	// the last one take JoinMS (mean), and the share Join of the E2E in total.
+	// Joins is the number of steps with parallel calls: all were there before the first one ended. From the mean end of
+	// the calls of such a step to the end of the last one take JoinMS (mean), and the share Join of the E2E in total.
 	Joins        int64
 	JoinMS, Join float64
 	// SlowToolMS is the mean tool time of the slowest quarter of the sessions, OtherToolMS that of the others.

@@ -81,7 +81,8 @@ func newSetup(o *Options, files []*recording.Recording) (*setup, error) {
 		}
 	}
 	if len(s.replays)+len(s.steps) == 0 {
-		text := "the recordings have neither a completed request with an arrival nor a step of " + s.key.String()
+		text := "the recordings have neither a completed request with an arrival nor a step of " + s.key.String() +
+			"; what a folder states of the model and GPU counts: to state others, name the file of the requests instead"
 		return nil, errors.New(strings.Join(append([]string{text}, s.warnings...), "; "))
 	}
 	return s, nil

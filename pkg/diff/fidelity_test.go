@@ -155,7 +155,8 @@ func TestOutputTokensWarning(t *testing.T) {
 	}
 }
 
-// A recording that the step times of the run were fitted to has a warning; one of another name has none.
+// A recording that the step times of the run were fitted to has a warning, also if its folder is named; one of another
+// name has none.
 func TestFittedRecordingWarns(t *testing.T) {
 	for source, want := range map[string]bool{"recordings a.csv, r.csv": true, "recordings ar.csv": false} {
 		run := simulatedRun()
@@ -165,6 +166,13 @@ func TestFittedRecordingWarns(t *testing.T) {
 		warning := "the step times of run were fitted to r.csv"
 		if got := strings.Contains(strings.Join(d.Warnings, "\n"), warning); got != want {
 			t.Errorf("%s: %q", source, d.Warnings)
+		}
+		dir := t.TempDir()
+		must(os.WriteFile(filepath.Join(dir, "r.csv"), []byte(recordedCSV), 0o666))
+		d, err = compareWithRecording(t, recordedCSV, run, Options{Streams: []string{"run", "recording:" + dir}})
+		must(err)
+		if got := strings.Contains(strings.Join(d.Warnings, "\n"), warning); got != want {
+			t.Errorf("%s, folder: %q", source, d.Warnings)
 		}
 	}
 }

@@ -110,7 +110,7 @@ func (s *side) readRecording(ctx context.Context, format, path string) error {
 		return fmt.Errorf("%s has %d runs; choose one with %s#NAME (have %s)", s.name, len(r.Runs), s.name,
 			strings.Join(names, ", "))
 	}
-	s.recorded, s.format = r.Runs[0], r.Format
+	s.recorded, s.format, s.file = r.Runs[0], r.Format, r.Path
 	s.header = &stream.Header{Stream: stream.StreamRecording, Tool: cmp.Or(s.recorded.Engine, r.Format)}
 	for _, w := range slices.Concat(r.Warnings, s.recorded.Warnings) {
 		s.warn("%s: %s", s.name, w)
@@ -151,7 +151,7 @@ func (c *comparison) pair() (string, error) {
 		a, b = b, a // now a is a recording
 	}
 	b.warnOutputTokens()
-	b.warnFitted(a.name)
+	b.warnFitted(a.file)
 	pairing := byNone
 	if !c.options.Unpaired {
 		pairing = byID
@@ -191,8 +191,7 @@ func (s *side) warnFitted(measured string) {
 	if s.header == nil || s.header.Run == nil {
 		return
 	}
-	_, file := recording.Split(measured)
-	file, _, _ = strings.Cut(filepath.Base(file), "#")
+	file := filepath.Base(measured)
 	for path, value := range settings(s.header) {
 		var source string
 		if strings.HasSuffix(path, ".latency.source") && json.Unmarshal(value, &source) == nil &&

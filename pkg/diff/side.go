@@ -33,6 +33,7 @@ type side struct {
 	// recorded is the contents of a recording; nil for a run.
 	recorded *recording.Run
 	format   string // of the recording
+	file     string // that it was read from, perhaps in a folder
 }
 
 // request holds what is compared of one request.

@@ -284,7 +284,7 @@ func (r *Run) usable() bool {
 		slices.ContainsFunc(r.Collector.Rows(), func(q figures.Row) bool { return q.State != 0 })
 }
 
-// change is the difference of a number from that of the first run, in percent of it.
+// change is the difference of a number from that of the first run, in percent of it. No number falls by more than 100 %.
 type change struct {
 	Run     string  `json:"run"`
 	Name    string  `json:"name"`
@@ -307,7 +307,7 @@ func changes(runs []*Run, table []numberRow) (all []change) {
 				continue
 			}
 			all = append(all, change{Run: runs[i].Name, Name: n.Name, Path: n.Path, Differs: c.Differs(),
-				Percent: round(100 * (*c.Value - *base) / *base), Lo: round(100 * c.Diff.Lo / *base),
+				Percent: round(100 * (*c.Value - *base) / *base), Lo: round(max(-100, 100*c.Diff.Lo / *base)),
 				Hi: round(100 * c.Diff.Hi / *base)})
 		}
 	}

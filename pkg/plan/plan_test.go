@@ -543,9 +543,10 @@ func TestSVG(t *testing.T) {
 
 // Loads that are served above the knee, or not below it, are warned of, and so is a single seed.
 func TestUnevenCurve(t *testing.T) {
+	served := &Fleet{Load: 1.2, Feasible: true}
 	for want, curve := range map[string][]*Fleet{
 		"": {{Load: 0.9, Feasible: true}, {Load: 1, Feasible: true}, {Load: 1.1}},
-		"1.2 x the load is served, although it is above the knee":     {{Load: 1, Feasible: true}, {Load: 1.2, Feasible: true}},
+		"1.2 x the load is served, although it is above the knee":     {{Load: 1, Feasible: true}, served},
 		"0.9 x the load is not served, although it is below the knee": {{Load: 0.9}, {Load: 1.1}},
 	} {
 		a := &Answer{Knee: 1, Curve: curve, Best: &Fleet{}}

@@ -16,8 +16,9 @@ func (a *Answer) SVG(out io.Writer) error {
 	}
 	b := a.Best
 	c := chart.Chart{Title: fmt.Sprintf("%s: %d x %s", gpus(b.GPUs), b.Replicas, settings(b.GPU, b.Set)),
-		X: chart.Axis{Label: fmt.Sprintf("load, relative to the workload (knee at %g)", a.Knee)},
-		Y: chart.Axis{Label: "p99 of all served requests, ms", Log: true}, Rules: []chart.Rule{{X: a.Knee, Line: -1}}, LegendInside: true}
+		X:     chart.Axis{Label: fmt.Sprintf("load, relative to the workload (knee at %g)", a.Knee)},
+		Y:     chart.Axis{Label: "p99 of all served requests, ms", Log: true},
+		Rules: []chart.Rule{{X: a.Knee, Line: -1}}, LegendInside: true}
 	for _, l := range []struct {
 		name string
 		of   func(*Fleet) float64

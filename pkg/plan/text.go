@@ -42,7 +42,8 @@ func (w *text) best(a *Answer) {
 	b := a.Best
 	w.line("answer      %s: %d x %s, %s per hour", gpus(b.GPUs), b.Replicas, settings(b.GPU, b.Set), number(b.Cost))
 	w.line("            all served requests: TTFT p99 %s ms, TPOT p99 %s ms, targets met %.4g, %s output tokens/s, KV "+
-		"blocks in use at most %.3g", number(b.TTFTp99MS), number(b.TPOTp99MS), b.Attainment, number(b.OutputTokS), b.MaxKVUse)
+		"blocks in use at most %.3g", number(b.TTFTp99MS), number(b.TPOTp99MS), b.Attainment, number(b.OutputTokS),
+		b.MaxKVUse)
 	if conditions := b.conditions(); len(conditions) > 0 {
 		w.line("conditions  %s", strings.Join(conditions, "; "))
 	}

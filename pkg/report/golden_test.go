@@ -124,7 +124,7 @@ P1 long_queue, routing weighted, rule routing.root
 P2 cold_prefix tenant-1, cache
    30 of 180 misses (16.7 %); 600 requests match, without that time 20 of these would meet their targets
    prompts are computed again
-lift: loss rate of requests that match / of the others, without those that causes tried before explain.
+lift: loss rate or ms lost of requests that match / of others that no earlier cause explains.
 not explained: 60 of 180 misses, most of them in decode
 NEVER fired: admission.root (req.tier == 1), 0 of 2050
 admission expression NEVER rejected or delayed: 0 of 2050
@@ -206,7 +206,7 @@ func TestComponentOfSmallRun(t *testing.T) {
 P1 long_queue, routing weighted, rule routing.root
    90 of 180 misses (50.0 %); 300 requests match, lift 4.4
    requests queue behind long prompts
-lift: loss rate of requests that match / of the others, without those that causes tried before explain.
+lift: loss rate or ms lost of requests that match / of others that no earlier cause explains.
 NEVER fired: admission.root (req.tier == 1), 0 of 2050
 admission expression NEVER rejected or delayed: 0 of 2050
 `)

@@ -159,7 +159,7 @@ func (w *writer) lossDefinition() string {
 		return fmt.Sprintf("the loss is estimated regret: %s ms over %d of %d decisions", number(l.Total), l.Lost,
 			l.Judged)
 	}
-	return fmt.Sprintf("the loss is requests with TTFT above 5 x the median (%s ms), or not completed: %d of %d",
+	return fmt.Sprintf("the loss is requests with TTFT above 5 x the median of %s ms, or not completed: %d of %d",
 		number(l.MedianTTFTMS), l.Lost, l.Judged)
 }
 

@@ -115,7 +115,7 @@ func TestStates(t *testing.T) {
 		{attribution.Loss{Kind: attribution.LossRegret, Total: 1234, Lost: 5, Judged: 9},
 			"state: no SLO targets; the loss is estimated regret: 1234 ms over 5 of 9 decisions."},
 		{attribution.Loss{Kind: attribution.LossLate, MedianTTFTMS: 50, Lost: 5, Judged: 9}, "state: no SLO targets; " +
-			"the loss is requests with TTFT above 5 x the median (50.0 ms), or not completed: 5 of 9."},
+			"the loss is requests with TTFT above 5 x the median of 50.0 ms, or not completed: 5 of 9."},
 	} {
 		w := &writer{Input: &Input{Metrics: &metrics.Raw{}, Findings: &attribution.Findings{Loss: &c.loss}}}
 		checkText(t, "state", w.state(), c.want)

@@ -37,8 +37,7 @@ var patterns = section{name: "PATTERNS", explains: true, write: func(w *writer) 
 		w.line("P1 %s: %s", c.Condition, c.Text)
 	}
 	if hasLift {
-		w.line("lift: loss rate of requests that match / of the others, without those that causes tried before" +
-			" explain.")
+		w.line("lift: loss rate or ms lost of requests that match / of others that no earlier cause explains.")
 	}
 	if !reported && !f.Loss.TooSmall() {
 		of := ""

@@ -38,7 +38,7 @@ func unmeasured(d *cluster.Deployment) string {
 	case "operators":
 		text := "sums of kernels measured on " + d.Computed.Operators.System
 		if n := len(d.Computed.Operators.Notes); n > 0 {
-			text += fmt.Sprintf("; computed.operators.notes has %d kinds of them that are not exactly the model's", n)
+			text += fmt.Sprintf("; for %d the tables have only similar ones (computed.operators.notes)", n)
 		}
 		return text
 	}
