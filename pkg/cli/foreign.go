@@ -12,8 +12,9 @@ import (
 
 // openStream opens a BLIS stream, the tables of a run, or the recording of another benchmark tool as such a
 // stream. The name may begin with the recording's format (FORMAT:FILE), which is detected
-// by content otherwise, or be recording:DIR with the output folder of a load generator, and may end with the run to read (FILE#RUN). The run of a recording is passed
-// through change. Problems of the recording that remain go to warn; an error from warn ends the call.
+// by content otherwise, or be recording:DIR with the output folder of a load generator, and may end with the run to
+// read (FILE#RUN). The run of a recording is passed through change. Problems of the recording that remain go to warn;
+// an error from warn ends the call.
 func openStream(ctx context.Context, name string, change func(*recording.Run), warn func(string) error) (io.ReadCloser,
 	error) {
 	format, path := recording.Split(name)

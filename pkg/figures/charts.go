@@ -122,7 +122,7 @@ func toLogarithms(c *chart.Chart) {
 // overTime returns an empty chart of numbers over time.
 func overTime(what, unit string, runs []*Run) *chart.Chart {
 	return &chart.Chart{Title: title(what, runs), X: chart.Axis{Label: "time, s"},
-		Y: chart.Axis{Label: unit, Zero: true}, Columns: []string{"mean", "max of means"}}
+		Y: chart.Axis{Label: unit, Zero: true}, Columns: []string{"mean", "max_mean"}}
 }
 
 // steps returns the line of means of intervals of a width, the last of which ends at until.

@@ -72,7 +72,8 @@ func TestEvaluationErrors(t *testing.T) {
 		{`m.tenants["t9"].goodput.ratio`, `unknown tenant "t9" (have none)`},
 		{"m.replicas[0].utilization", `unknown replica "0" (have none)`},
 		{`attained("batch")`,
-			`the run has no m.cls["batch"].goodput.ratio: no request has targets (blis-gen --slo, or slo in a fitness file)`},
+			`the run has no m.cls["batch"].goodput.ratio: no request has targets (blis-gen --slo, or slo in a fitness` +
+				` file)`},
 		{"0.5 - m.regret.avoidable_ms",
 			"score:1:7: the run has no m.regret.avoidable_ms: blis-sim --counterfactual 1 estimates it"},
 		{"ratio(1, m.sessions.e2e.p99)", "the run has no m.sessions.e2e.p99: the workload has no sessions"},

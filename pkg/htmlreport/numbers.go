@@ -284,7 +284,8 @@ func (r *Run) usable() bool {
 		slices.ContainsFunc(r.Collector.Rows(), func(q figures.Row) bool { return q.State != 0 })
 }
 
-// change is the difference of a number from that of the first run, in percent of it. No number falls by more than 100 %.
+// change is the difference of a number from that of the first run, in percent of it. No number falls by more than
+// 100 %.
 type change struct {
 	Run     string  `json:"run"`
 	Name    string  `json:"name"`
