@@ -78,7 +78,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/fitness", "pkg/anomaly pkg/portable pkg/strictyaml pkg/expr pkg/metrics pkg/registry pkg/stat pkg/stream"},
 	// The tools.
 	{"pkg/trace", "pkg/dist pkg/limits pkg/registry pkg/stream pkg/recording pkg/textio"},
-	{"pkg/gen", "pkg/strictyaml pkg/des pkg/dist pkg/filter pkg/limits pkg/registry pkg/stream pkg/trace"},
+	{"pkg/gen", "pkg/strictyaml pkg/des pkg/dist pkg/filter pkg/limits pkg/portable pkg/registry pkg/stream pkg/trace"},
 	{"pkg/sim", "pkg/anomaly pkg/hardware pkg/cluster pkg/deploy pkg/strictyaml pkg/des pkg/dist pkg/engine pkg/kv " +
 		"pkg/latency pkg/link pkg/tier pkg/capacity pkg/metrics pkg/model pkg/portable pkg/registry pkg/policy " +
 		"pkg/scale pkg/spill pkg/stream pkg/stat pkg/parquet"},

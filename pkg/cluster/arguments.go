@@ -67,10 +67,12 @@ var otherArguments = []struct{ names, advice string }{
 		"enable_prompt_tokens_details max_logprobs safetensors_load_strategy " +
 		"prefix_caching_hash_algo otlp_traces_endpoint skip_tokenizer_init",
 		"it changes no time in the simulation; remove it"},
+	{"enable_lora lora_modules", "set max_loras, and the adapter of requests"},
+	{"max_lora_rank lora_dtype", "set lora_step_factor, lora_load_us and lora_copy_us to those of such adapters"},
 	{"num_speculative_tokens speculative_model spec_method", "set speculative_config"},
 	{"kv_transfer_config cpu_offload_gb kv_offloading_size kv_offloading_backend offload_backend",
 		"set kv_tiers and kv_offload, or prefill, decode and transfer, of the deployment"},
-	{"decode_context_parallel_size prefill_context_parallel_size enable_dbo enable_eplb enable_lora max_loras " +
-		"lora_modules kv_sharing_fast_prefill mamba_cache_mode enable_sleep_mode scheduler_cls " +
+	{"decode_context_parallel_size prefill_context_parallel_size enable_dbo enable_eplb " +
+		"fully_sharded_loras kv_sharing_fast_prefill mamba_cache_mode enable_sleep_mode scheduler_cls " +
 		"prefill_schedule_interval enable_elastic_ep", "it is not simulated"},
 }

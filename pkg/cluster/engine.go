@@ -16,6 +16,7 @@ type Engine struct {
 	EnforceEager bool `yaml:"enforce_eager" json:"enforce_eager,omitempty"`
 	// SpeculativeConfig is speculative decoding, nil for none.
 	SpeculativeConfig *SpeculativeConfig `yaml:"speculative_config" json:"speculative_config,omitempty"`
+	LoRA              `yaml:",inline"`
 	// MoE configures models with experts.
 	MoE *MoE `yaml:"moe" json:"moe,omitempty"`
 }

@@ -103,6 +103,9 @@ func (e *Engine) validate(path string, errorf strictyaml.Errorf) error {
 	if err := e.Groups.validate(path, errorf); err != nil {
 		return err
 	}
+	if err := e.LoRA.validate(path, errorf); err != nil {
+		return err
+	}
 	if err := e.SpeculativeConfig.validate(path+".speculative_config", e, errorf); err != nil {
 		return err
 	}
@@ -134,10 +137,14 @@ func (d *Deployment) LatencyModel() (latency.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m = latency.Scale(m, cmp.Or(d.Latency.StepFactor, 1))
+	base := latency.Scale(m, cmp.Or(d.Latency.StepFactor, 1))
+	m = base
+	if l := &d.Engine.LoRA; l.MaxLoras > 0 {
+		m = latency.WithAdapters(base, latency.AdapterCost{Factor: *l.StepFactor, EachUS: l.AdapterUS})
+	}
 	if d.Engine.SpeculativeConfig == nil {
 		return m, nil
 	}
-	drafting, err := d.drafting(m)
+	drafting, err := d.drafting(base) // drafters have no adapters
 	return latency.Drafter(m, drafting), err
 }

@@ -38,6 +38,9 @@ func (e *Engine) Check() error {
 			return fmt.Errorf("engine: sequence %d is not finishing: it has %d of %d tokens", s, q.generated, q.output)
 		}
 	}
+	if err := e.checkAdapters(); err != nil {
+		return err
+	}
 	if e.offload != nil && e.offload.store != nil {
 		e.StopGrowth()
 		if err := e.offload.store.Check(); err != nil {

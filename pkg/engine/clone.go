@@ -29,7 +29,7 @@ func (e *Engine) Clone(cache *kv.Cache, model latency.Model, victim func(int32, 
 	if d.offload != nil {
 		d.cfg.Offload = d.offload.cfg
 	}
-	d.spec = e.spec.clone()
+	d.spec, d.lora = e.spec.clone(), e.lora.clone()
 	d.stopGrowthOnDemand()
 	d.own, d.result = ownLoad{}, StepResult{}
 	return &d

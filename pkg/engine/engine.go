@@ -53,6 +53,8 @@ type Config struct {
 	IdleVictimSkipsNext bool
 	// Speculation is speculative decoding, nil for none. It goes with neither Offload nor KV cache groups.
 	Speculation *Speculation
+	// LoRA is the use of adapters, nil for none. It does not go with Offload.
+	LoRA *LoRA
 	// Offload is the tier below the cache or the connection to other replicas, nil if there is neither.
 	Offload *OffloadConfig
 	// Intensity says how compute-bound steps are, for ComputeUS of Stats; nil leaves it out.
@@ -80,6 +82,8 @@ type Request struct {
 	EOS bool
 	// Drafts are read if there is Speculation.
 	Drafts Drafts
+	// Adapter is its LoRA adapter, 0 for none. Its Path must be that of prompts with this adapter.
+	Adapter int32
 	// Moved is what the request has from another replica, nil for a new one.
 	Moved *Moved
 	// Hold keeps the blocks of the request when it has all its output, until Release. Remote: the blocks of its prompt
@@ -107,6 +111,7 @@ type sequence struct {
 	tag           int32
 	kv            kv.Seq
 	input, output int32
+	adapter       int32
 	// generated and computed count tokens as of the end of all formed batches. For a decoding sequence
 	// they are as of startTick, when it started decoding; it is done at endTick.
 	generated, computed int32
@@ -208,6 +213,7 @@ type Engine struct {
 	loaders []int32
 
 	spec *speculation // nil without
+	lora *lora        // nil without
 
 	log gapLog
 	// scheduled holds the tokens given to each individual sequence in the batch being formed, in the
@@ -259,6 +265,10 @@ type Step struct {
 	// again after a preemption.
 	Admitted           []Admission
 	Preempted, Resumed []int32
+	// The step begins with AdapterLoads of adapters into the memory of the host and AdapterCopies from there to the
+	// GPU, which take AdapterUS.
+	AdapterLoads, AdapterCopies int
+	AdapterUS                   des.Time
 	// EarlierVictims is the number of requests preempted by a batch that was formed ahead and is no step,
 	// since it has no tokens.
 	EarlierVictims int
@@ -313,6 +323,8 @@ type Stats struct {
 	PrefillTokens, DecodeTokens int64
 	// DraftTokens were verified, in this many steps of sequences, and AcceptedTokens of them accepted.
 	Verifications, DraftTokens, AcceptedTokens int64
+	// AdapterLoads, AdapterCopies and AdapterUS are those of all steps that were formed.
+	AdapterLoads, AdapterCopies, AdapterUS int64
 	// QueriedTokens counts the prompt tokens of requests at their first admission, CachedTokens those
 	// found in the prefix cache.
 	QueriedTokens, CachedTokens int64
@@ -336,6 +348,7 @@ func New(cfg Config, model latency.Model, cache *kv.Cache) *Engine {
 		stallLimit: 1000 + 8*cache.Total()*cache.BlockSize(),
 		offload:    newOffload(cfg.Offload, cache),
 		spec:       newSpeculation(cfg.Speculation),
+		lora:       newLoRA(cfg.LoRA),
 		log:        gapLog{keep: cfg.KeepGaps, limit: minGapLog, minLimit: minGapLog}}
 	e.stopGrowthOnDemand()
 	return e

@@ -4,12 +4,14 @@ package engine
 type Limit uint8
 
 // What stops the wait queue when a batch is formed: nothing, if it is empty then; no free batch slot; else a spent
-// token budget; else too few free blocks, for the first request or for a running one.
+// token budget; else too few free blocks, for the first request or for a running one; or all waiting requests have
+// adapters that the running ones leave no room for.
 const (
 	noLimit Limit = iota
 	SlotLimit
 	BudgetLimit
 	BlockLimit
+	AdapterLimit
 	limitCount
 )
 
@@ -34,6 +36,8 @@ func (e *Engine) StoppedBy() Limit {
 	}
 	first := e.firstBlocked()
 	switch {
+	case first == none && e.lora != nil:
+		return AdapterLimit
 	case first == none: // all wait for transfers
 		return noLimit
 	case !e.cfg.ChunkedPrefill && e.tokensToCompute(first) > left:
@@ -43,10 +47,13 @@ func (e *Engine) StoppedBy() Limit {
 }
 
 // firstBlocked is the first request that did not fit into the last batch though it had batch slots and tokens left;
-// with a tier none if all others wait for transfers.
+// none if all others wait for transfers or for adapters.
 func (e *Engine) firstBlocked() int32 {
-	if e.offload != nil {
+	switch {
+	case e.offload != nil:
 		return e.offload.blocked
+	case e.lora != nil:
+		return e.lora.blocked
 	}
 	return e.wait.heap[0].seq
 }

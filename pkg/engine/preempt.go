@@ -97,11 +97,16 @@ func (e *Engine) victim() int {
 		}
 		p := Progress{Generated: int(q.emitted), Computed: int(q.computed), Blocks: e.cache.HeldBlocks(q.kv)}
 		v := e.cfg.PreemptionScore(q.tag, p)
-		if v > most || v == most && e.offload != nil && e.offload.later(e.individual[i], e.individual[best]) {
+		if v > most || v == most && e.arrivedLater(e.individual[i], e.individual[best]) {
 			best, most = i, v
 		}
 	}
 	return best
+}
+
+// arrivedLater reports whether s, of the same score as t, is preempted before it since it arrived after it.
+func (e *Engine) arrivedLater(s, t int32) bool {
+	return e.offload != nil && e.offload.later(s, t) || e.lora != nil && e.lora.later(s, t)
 }
 
 // preempt moves the individual sequence at index at back to the wait queue. Its token in an earlier
@@ -114,6 +119,9 @@ func (e *Engine) preempt(b *batch, at int) {
 		e.offload.preempted(s)
 	}
 	q.computed, q.state = 0, waiting
+	if e.lora != nil {
+		e.lora.leave(q)
+	}
 	if e.spec != nil {
 		e.preemptDrafted(s)
 	}

@@ -116,6 +116,7 @@ type harness struct {
 	engine   *Engine
 	tree     *kv.Tree
 	paths    []kv.Path
+	adapters map[string]int32
 	enqueued []des.Time // or rejected; Never if it does not arrive
 	rejected []bool
 	numbers  []int32 // the engine's, notEnqueued before and after
@@ -186,6 +187,9 @@ func newTierHarness(t *testing.T, c reference.Config, requests []reference.Reque
 	case c.Preemption == "lowest-priority":
 		cfg.PreemptionScore = func(tag int32, _ Progress) float64 { return -requests[tag].Priority }
 	}
+	if c.LoRA != nil {
+		model = latency.WithAdapters(model, latency.AdapterCost{Factor: c.LoRA.Factor, EachUS: c.LoRA.EachUS})
+	}
 	hashing := reference.Speculation{}
 	if c.Speculation != nil {
 		hashing = *c.Speculation
@@ -194,6 +198,7 @@ func newTierHarness(t *testing.T, c reference.Config, requests []reference.Reque
 	if c.StepTime != nil {
 		model = stepTimes{model, c.StepTime}
 	}
+	cfg.LoRA, p.adapters = loraOf(c), map[string]int32{"": 0}
 	if cfg.Offload = offloadOf(c, p.tree); cfg.Offload != nil {
 		p.quiet = quiet
 		cfg.Offload.QuietStores = quiet > 0
@@ -320,15 +325,21 @@ func (p *harness) next(now des.Time) (des.Time, bool) {
 func (p *harness) enqueue(i int) {
 	r := p.requests[i]
 	var segments []kv.Segment
-	for _, s := range r.Prompt {
+	for k, s := range r.Prompt {
+		if k == 0 {
+			s.ID = r.Adapter + "/" + s.ID
+		}
 		segments = append(segments, kv.Segment(s))
+	}
+	if _, ok := p.adapters[r.Adapter]; !ok {
+		p.adapters[r.Adapter] = int32(len(p.adapters))
 	}
 	p.paths[i] = p.tree.Resolve(nil, segments, r.Input, r.ID)
 	order := map[string]float64{"priority-fcfs": -r.Priority, "reverse-priority": r.Priority,
 		"sjf": float64(r.Predicted)}
 	p.numbers[i] = p.engine.Enqueue(
 		Request{Tag: int32(i), Path: p.paths[i], Input: r.Input, Output: r.Output, Order: order[p.config.Scheduler],
-			Priority: r.Priority, Drafts: draftsOf(&r),
+			Priority: r.Priority, Drafts: draftsOf(&r), Adapter: p.adapters[r.Adapter],
 			EOS: r.EOS && (p.config.MaxModelLen == 0 || r.Input+r.Output < p.config.MaxModelLen)})
 }
 
@@ -359,6 +370,7 @@ func (p *harness) finish(now des.Time) (ok bool) {
 		shares = append(shares, reference.Share{ID: p.requests[x.Tag].ID, Tokens: x.Tokens})
 	}
 	p.steps = append(p.steps, reference.Step{StartUS: s.Start, EndUS: s.End, Batch: reference.Batch(s.Batch),
+		AdapterLoads: s.AdapterLoads, AdapterCopies: s.AdapterCopies, AdapterUS: s.AdapterUS,
 		Preempted: len(s.Preempted) + s.EarlierVictims, UsedBlocks: s.UsedBlocks, Running: s.Running,
 		Waiting: s.Waiting, Shares: shares})
 	for _, tag := range ends.First {

@@ -228,6 +228,9 @@ func (e *Engine) admitDrafted(b *batch, budget *int) {
 	x := e.spec
 	for *budget > 0 && len(e.wait.heap) > 0 && e.Running() < e.cfg.MaxNumSeqs {
 		s := e.wait.heap[0].seq
+		if e.lora != nil && e.skipAdapter(s) {
+			continue
+		}
 		q := &e.seqs[s]
 		d := &x.seqs[q.kv]
 		tokens := int(q.input + q.generated)

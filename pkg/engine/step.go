@@ -94,6 +94,10 @@ func (e *Engine) form(b *batch) bool {
 			e.admit(b, &budget)
 		}
 	}
+	if e.lora != nil {
+		e.endSkips()
+		e.useAdapters(b)
+	}
 	if e.cfg.KeepBatches {
 		b.sortEntries()
 	}
@@ -121,7 +125,7 @@ func (e *Engine) form(b *batch) bool {
 	b.length = e.model.Step(latency.Batch{Prefill: b.Prefill, Decode: b.Decode, Context: b.Context,
 		LongestContext: b.LongestContext, Chunks: b.Chunks, PriorContext: b.PriorContext, Pairs: b.Pairs,
 		WindowContext: b.WindowContext, WindowPriorContext: b.WindowPriorContext, WindowPairs: b.WindowPairs,
-		Drafts: b.Drafts, Proposals: b.Proposals})
+		Drafts: b.Drafts, Proposals: b.Proposals, Adapters: b.Adapters}) + b.AdapterUS
 	return true
 }
 
@@ -141,6 +145,7 @@ func (e *Engine) begin(b *batch) {
 	b.Batch = latency.Batch{}
 	b.Admitted, b.Preempted, b.Resumed = b.Admitted[:0], b.Preempted[:0], b.Resumed[:0]
 	b.Entries, b.EarlierVictims, b.ticked, b.decoding = b.Entries[:0], 0, false, 0
+	b.AdapterLoads, b.AdapterCopies, b.AdapterUS = 0, 0, 0
 	b.finishing, b.individual, b.drafted = b.finishing[:0], b.individual[:0], b.drafted[:0]
 }
 
@@ -296,7 +301,7 @@ func (e *Engine) admit(b *batch, budget *int) {
 		s := e.wait.heap[0].seq
 		q := &e.seqs[s]
 		tokens := int(q.input + q.generated)
-		if e.offload != nil && e.skipStoring(s) {
+		if e.lora != nil && e.skipAdapter(s) || e.offload != nil && e.skipStoring(s) {
 			continue
 		}
 		cached := e.cache.Lookup(q.kv, tokens-1)
@@ -344,6 +349,9 @@ func (e *Engine) enter(b *batch, q *sequence, s int32, tokens, n, cached int) {
 	q.admission = e.admissions
 	e.admissions++
 	e.individual = append(e.individual, s)
+	if e.lora != nil {
+		e.lora.enter(q)
+	}
 	if e.spec != nil {
 		e.computeDrafted(b, q, n)
 	} else {

@@ -66,6 +66,9 @@ func withDecorators(g generator, seed uint64, c *Client, at field) generator {
 		}
 		add("draft acceptance", draftAcceptance(p))
 	}
+	if c.Adapters != nil {
+		add("adapters", c.Adapters.decorator(at.at("adapters")))
+	}
 	if c.PredictedOutput != nil {
 		add("prediction", c.PredictedOutput.decorator(at.at("predicted_output")))
 	}

@@ -68,7 +68,8 @@ func TestMultimodal(t *testing.T) {
 	}
 }
 
-// In sessions every model call has a deadline, a prediction and the end of its output, and the session has an end.
+// In sessions every model call has a deadline, a prediction and the end of its output, and the session has an end and
+// an adapter.
 // Bursts consist of sessions with distinct ids.
 func TestDecoratorsOfSessions(t *testing.T) {
 	const client = `  - id: a
@@ -77,6 +78,7 @@ func TestDecoratorsOfSessions(t *testing.T) {
     deadline: {type: constant, params: {value: 50}}
     predicted_output: {error: 0, bias: 2}
     stop: eos
+    adapters: {count: 1}
     archetype: {session_length: {type: constant, params: {value: 900}}}
     behavior:
       type: bursty
@@ -108,8 +110,9 @@ func TestDecoratorsOfSessions(t *testing.T) {
 			t.Fatal(err)
 		}
 		ask, act := s.Steps[0], s.Steps[1]
-		if s.UntilUS != s.ArrivalUS+900 || ask.TimeoutUS != 50 || ask.PredictedOutputTokens != 14 ||
-			ask.Stop != stream.StopEOS || act.TimeoutUS != 0 || act.PredictedOutputTokens != 0 || act.Stop != "" {
+		if s.UntilUS != s.ArrivalUS+900 || s.Adapter != "adapter-1" || ask.TimeoutUS != 50 ||
+			ask.PredictedOutputTokens != 14 || ask.Stop != stream.StopEOS ||
+			act.TimeoutUS != 0 || act.PredictedOutputTokens != 0 || act.Stop != "" {
 			t.Fatalf("%+v", s)
 		}
 		if ids[s.ID] {
@@ -121,5 +124,29 @@ func TestDecoratorsOfSessions(t *testing.T) {
 	}
 	if r.Err() != nil || bursts != 90 || len(ids) < 90+60 {
 		t.Errorf("%d of %d sessions in bursts: %v", bursts, len(ids), r.Err())
+	}
+}
+
+// Adapters follow Zipf's law: with exponent 1, the second of three is half as popular as the first and the third a
+// third.
+func TestAdapters(t *testing.T) {
+	list := withNeighbor(t, "", "adapters: {name: chat, count: 3, zipf: 1}, ")
+	counts := map[string]float64{}
+	for _, r := range list {
+		counts[r.Adapter]++
+	}
+	n := float64(len(list))
+	for name, share := range map[string]float64{"chat-1": 6. / 11, "chat-2": 3. / 11, "chat-3": 2. / 11} {
+		if got := counts[name] / n; math.Abs(got-share) > 4*math.Sqrt(share*(1-share)/n) {
+			t.Errorf("%s has a share of %g, want %g", name, got, share)
+		}
+	}
+	if len(counts) != 3 {
+		t.Errorf("%v", counts)
+	}
+	for _, r := range withNeighbor(t, "", "adapters: {count: 1}, ") {
+		if r.Adapter != "adapter-1" {
+			t.Fatalf("the only adapter is %q", r.Adapter)
+		}
 	}
 }

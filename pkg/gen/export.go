@@ -68,7 +68,7 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 	w := &exportWriter{exporter: form, blocks: map[blockKey]int64{}}
 	text := bufio.NewWriter(out)
 	text.WriteString(form.head) // an error is repeated by Flush
-	var requests, unsupported, segmented, stopped, drafted int
+	var requests, unsupported, segmented, stopped, drafted, adapted int
 	err = forEachArrival(ctx, src, o, func(a *stream.Arrival) error {
 		if !o.inShard(a) {
 			return nil
@@ -90,6 +90,9 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 		}
 		if r.DraftAcceptance != nil {
 			drafted++
+		}
+		if r.Adapter != "" {
+			adapted++
 		}
 		line, err := form.line(w, r)
 		if err != nil {
@@ -113,6 +116,10 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 	if drafted > 0 {
 		o.warn(fmt.Sprintf("%d of %d requests have a draft_acceptance, which files of %s cannot express", drafted,
 			requests, o.Export))
+	}
+	if adapted > 0 {
+		o.warn(fmt.Sprintf("%d of %d requests have a LoRA adapter, which files of %s cannot express", adapted, requests,
+			o.Export))
 	}
 	if segmented > 0 && !form.prefixes {
 		o.warn(fmt.Sprintf("%d of %d prompts have segments, which files of %s cannot express: no prefixes are shared",

@@ -172,6 +172,13 @@ func TestExportWarnsOfStops(t *testing.T) {
 	for _, name := range []string{"mooncake", "inference-perf"} {
 		var warned []string
 		o := Options{Spec: "-", Export: name, Warn: func(w string) { warned = append(warned, w) }}
+		if _, err := generate(strings.Replace(spec, "stop: eos", "adapters: {count: 2}", 1), o); err != nil {
+			t.Fatal(err)
+		}
+		adapters := fmt.Sprintf("%d of 40 requests have a LoRA adapter, which files of %s cannot express", n, name)
+		if !slices.Contains(warned, adapters) {
+			t.Errorf("%s: %q, want %q", name, warned, adapters)
+		}
 		if _, err := generate(spec, o); err != nil {
 			t.Fatal(err)
 		}

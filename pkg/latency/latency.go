@@ -26,6 +26,8 @@ type Batch struct {
 	// Drafts are tokens that speculative decoding verifies, besides the newest token of each sequence. Proposals is the
 	// number of tokens that the drafter proposes for each sequence after the step.
 	Drafts, Proposals int64
+	// Adapters is the number of LoRA adapters that the sequences have.
+	Adapters int64
 }
 
 // Model is a latency model. All times are µs.

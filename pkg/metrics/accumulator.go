@@ -87,6 +87,8 @@ type ReplicaTotals struct {
 	// batch, CachedTokens the part of them that was in the prefix cache.
 	QueriedTokens, CachedTokens int64
 	Preemptions                 int64
+	// AdapterLoads into the memory of the host and AdapterCopies to the GPU, for which steps waited AdapterUS.
+	AdapterLoads, AdapterCopies, AdapterUS int64
 	// DraftTokens were verified in this many steps of sequences, and AcceptedTokens of them accepted.
 	Verifications, DraftTokens, AcceptedTokens int64
 	PeakQueue, PeakBatch                       int64

@@ -169,6 +169,7 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 		}
 	}
 	r.KV.Tiers, r.SpecDecode = tiers(a.replicas), specDecode(a.replicas)
+	r.LoRA = loras(a.replicas)
 	r.Cost = &Cost{GPUS: gpu / 1e6, ReplicaS: up / 1e6}
 	if price > 0 {
 		r.Cost.Total = &price
@@ -210,6 +211,21 @@ func specDecode(replicas []ReplicaTotals) *SpecDecode {
 	d.AcceptanceRate = float64(d.AcceptedTokens) / float64(d.DraftTokens)
 	d.MeanAcceptanceLength = 1 + float64(d.AcceptedTokens)/float64(steps)
 	return &d
+}
+
+// loras adds up the adapters that replicas loaded; nil if they loaded none.
+func loras(replicas []ReplicaTotals) *LoRA {
+	var l LoRA
+	var us int64
+	for i := range replicas {
+		t := &replicas[i]
+		l.Loads, l.Copies, us = l.Loads+t.AdapterLoads, l.Copies+t.AdapterCopies, us+t.AdapterUS
+	}
+	if l.Copies == 0 {
+		return nil
+	}
+	l.LoadMS = float64(us) / 1000
+	return &l
 }
 
 // addWait adds the mean wait for capacity of n requests, which is us µs in all.

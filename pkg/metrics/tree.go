@@ -61,6 +61,8 @@ type Raw struct {
 	Regret *Regret `json:"regret,omitempty"`
 	// Anomalies counts anomalies by type; absent if no detector ran.
 	Anomalies map[string]int64 `json:"anomalies,omitempty"`
+	// LoRA is absent if no adapter was loaded.
+	LoRA *LoRA `json:"lora,omitempty"`
 	// SpecDecode is absent if no drafts were verified.
 	SpecDecode *SpecDecode `json:"spec_decode,omitempty"`
 	// Sessions is absent if there are none.
@@ -169,6 +171,14 @@ type KV struct {
 	PrefixHitRatio *float64 `json:"prefix_hit_ratio,omitempty"`
 	Preemptions    *int64   `json:"preemptions,omitempty"`
 	Tiers          *KVTiers `json:"tiers,omitempty"`
+}
+
+// LoRA reports adapters: Loads of them into the memory of the host and Copies from there to the GPU. LoadMS is how long
+// steps waited for these, over all replicas.
+type LoRA struct {
+	Loads  int64   `json:"loads"`
+	Copies int64   `json:"copies"`
+	LoadMS float64 `json:"load_ms"`
 }
 
 // SpecDecode reports speculative decoding: DraftTokens were verified, and AcceptedTokens of them were accepted, also

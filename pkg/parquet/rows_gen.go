@@ -23,6 +23,7 @@ type outcomeRow struct {
 	SlotWaitUS           *int64           `parquet:"slot_wait_us,optional"`
 	BudgetWaitUS         *int64           `parquet:"budget_wait_us,optional"`
 	BlockWaitUS          *int64           `parquet:"block_wait_us,optional"`
+	AdapterWaitUS        *int64           `parquet:"adapter_wait_us,optional"`
 	FirstTokenUS         *stream.Micros   `parquet:"first_token_us"`
 	CompletedUS          *stream.Micros   `parquet:"completed_us"`
 	EndedUS              *stream.Micros   `parquet:"ended_us"`
@@ -31,6 +32,7 @@ type outcomeRow struct {
 	Tenant               *string          `parquet:"tenant,optional,dict"`
 	SLOClass             *string          `parquet:"slo_class,optional,dict"`
 	Model                *string          `parquet:"model,optional,dict"`
+	Adapter              *string          `parquet:"adapter,optional,dict"`
 	Priority             float64          `parquet:"priority"`
 	Session              *string          `parquet:"session,optional"`
 	Step                 *string          `parquet:"step,optional,dict"`
@@ -78,6 +80,7 @@ func rowOfOutcome(v *stream.Outcome) outcomeRow {
 		SlotWaitUS:           optional(v.SlotWaitUS),
 		BudgetWaitUS:         optional(v.BudgetWaitUS),
 		BlockWaitUS:          optional(v.BlockWaitUS),
+		AdapterWaitUS:        optional(v.AdapterWaitUS),
 		FirstTokenUS:         present(v.FirstTokenUS),
 		CompletedUS:          present(v.CompletedUS),
 		EndedUS:              present(v.EndedUS),
@@ -86,6 +89,7 @@ func rowOfOutcome(v *stream.Outcome) outcomeRow {
 		Tenant:               optional(v.Tenant),
 		SLOClass:             optional(v.SLOClass),
 		Model:                optional(v.Model),
+		Adapter:              optional(v.Adapter),
 		Priority:             v.Priority,
 		Session:              optional(v.Session),
 		Step:                 optional(v.Step),
@@ -135,6 +139,7 @@ func (r *outcomeRow) record() stream.Outcome {
 		SlotWaitUS:           valueOf(r.SlotWaitUS),
 		BudgetWaitUS:         valueOf(r.BudgetWaitUS),
 		BlockWaitUS:          valueOf(r.BlockWaitUS),
+		AdapterWaitUS:        valueOf(r.AdapterWaitUS),
 		FirstTokenUS:         valueOr(r.FirstTokenUS, stream.Never),
 		CompletedUS:          valueOr(r.CompletedUS, stream.Never),
 		EndedUS:              valueOr(r.EndedUS, stream.Never),
@@ -143,6 +148,7 @@ func (r *outcomeRow) record() stream.Outcome {
 		Tenant:               valueOf(r.Tenant),
 		SLOClass:             valueOf(r.SLOClass),
 		Model:                valueOf(r.Model),
+		Adapter:              valueOf(r.Adapter),
 		Priority:             r.Priority,
 		Session:              valueOf(r.Session),
 		Step:                 valueOf(r.Step),
@@ -325,6 +331,8 @@ type stepRow struct {
 	PrefillTokens int64           `parquet:"prefill_tokens"`
 	DecodeTokens  int64           `parquet:"decode_tokens"`
 	DraftTokens   *int64          `parquet:"draft_tokens,optional"`
+	Adapters      *int64          `parquet:"adapters,optional"`
+	AdapterLoadUS *int64          `parquet:"adapter_load_us,optional"`
 	Running       int64           `parquet:"running"`
 	Waiting       int64           `parquet:"waiting"`
 	UsedBlocks    int64           `parquet:"used_blocks"`
@@ -341,6 +349,8 @@ func rowOfStep(v *stream.Step) stepRow {
 		PrefillTokens: v.PrefillTokens,
 		DecodeTokens:  v.DecodeTokens,
 		DraftTokens:   optional(v.DraftTokens),
+		Adapters:      optional(v.Adapters),
+		AdapterLoadUS: optional(v.AdapterLoadUS),
 		Running:       v.Running,
 		Waiting:       v.Waiting,
 		UsedBlocks:    v.UsedBlocks,
@@ -359,6 +369,8 @@ func (r *stepRow) record() stream.Step {
 		PrefillTokens: r.PrefillTokens,
 		DecodeTokens:  r.DecodeTokens,
 		DraftTokens:   valueOf(r.DraftTokens),
+		Adapters:      valueOf(r.Adapters),
+		AdapterLoadUS: valueOf(r.AdapterLoadUS),
 		Running:       r.Running,
 		Waiting:       r.Waiting,
 		UsedBlocks:    r.UsedBlocks,

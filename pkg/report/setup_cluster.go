@@ -54,6 +54,7 @@ func featuresText(config tree, deployments []tree) string {
 		add(poolsText(d, of))
 		add(tiersText(d, of))
 		add(speculationText(d, of))
+		add(loraText(d, of))
 	}
 	add(scalingText(config.at("policies").at("autoscale")))
 	add(failuresText(config.at("failures"), several || pools))
@@ -71,6 +72,16 @@ func speculationText(d tree, of string) string {
 		return ""
 	}
 	return fmt.Sprintf("speculative decoding%s: %v, %v drafts", of, s["method"], s["num_speculative_tokens"])
+}
+
+// loraText says how many adapters a deployment serves at once.
+func loraText(d tree, of string) string {
+	e := d.at("engine")
+	if e["max_loras"] == nil {
+		return ""
+	}
+	return fmt.Sprintf("LoRA%s: %v adapters in a batch, %v in the host's memory", of, e["max_loras"],
+		e["max_cpu_loras"])
 }
 
 // poolsText says which prompts the prefill pool of a deployment computes, and how their KV moves.

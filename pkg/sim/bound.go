@@ -37,7 +37,11 @@ func (s *simulation) bound(c *cluster.Config, w workload) (*metrics.Bound, error
 		if d.Latency.Jitter.CV > 0 {
 			return nil, nil
 		}
-		b.engines = append(b.engines, engine.New(engineConfig(d), s.deployments[i].model,
+		cfg := engineConfig(d)
+		if cfg.LoRA != nil { // all adapters may be there already
+			cfg.LoRA.LoadUS, cfg.LoRA.CopyUS = 0, 0
+		}
+		b.engines = append(b.engines, engine.New(cfg, s.deployments[i].model,
 			kv.NewCache(b.tree, cacheConfig(d))))
 	}
 	for i := range w {
@@ -170,16 +174,17 @@ func (b *bounds) shared(q *stream.Request) (path kv.Path, tokens int) {
 // serve it.
 func (b *bounds) fastest(i int, q *stream.Request, path kv.Path, shared int) (ttft, e2e des.Time, err error) {
 	d := &b.s.deployments[i]
-	if d.limits.rejectReason(q.InputTokens, q.OutputTokens) != "" {
+	if d.limits.rejectReason(q.InputTokens, q.OutputTokens, q.Adapter) != "" {
 		return 0, 0, nil
 	}
 	if shared > 0 { // another request computes these tokens
-		if _, _, err := alone(b.engines[i], engine.Request{Path: path, Input: shared, Output: 1}); err != nil {
+		if _, _, err := alone(b.engines[i], engine.Request{Path: path, Input: shared, Output: 1,
+			Adapter: b.s.router.names.adapter(q.Adapter)}); err != nil {
 			return 0, 0, err
 		}
 	}
 	ttft, e2e, err = alone(b.engines[i], engine.Request{Path: path, Input: int(q.InputTokens),
-		Output: int(q.OutputTokens), Drafts: b.drafts(q)})
+		Output: int(q.OutputTokens), Drafts: b.drafts(q), Adapter: b.s.router.names.adapter(q.Adapter)})
 	queueing := d.model.Queueing(q.InputTokens)
 	return ttft + queueing, e2e + queueing, err
 }
@@ -227,7 +232,7 @@ func (a *recordedArrival) calls() iter.Seq2[*stream.Request, int] {
 			step := &v.Steps[k]
 			if step.Tool == "" && !yield(&stream.Request{ID: step.RequestID(v.ID), InputTokens: step.InputTokens,
 				OutputTokens: step.OutputTokens, Prompt: v.AppendPrompt(nil, k), SLOClass: v.SLOClass,
-				DraftAcceptance: step.DraftAcceptance, Model: cmp.Or(step.Model, v.Model)}, k) {
+				DraftAcceptance: step.DraftAcceptance, Model: cmp.Or(step.Model, v.Model), Adapter: v.Adapter}, k) {
 				return
 			}
 		}

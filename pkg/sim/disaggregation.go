@@ -78,9 +78,9 @@ func (s *simulation) connectPools(c *cluster.Config) {
 
 // rejectReason is why no replica of d can serve a request, "" if one can.
 func (s *simulation) rejectReason(d *deployment, r *request) string {
-	reason := d.limits.rejectReason(r.out.InputTokens, r.out.OutputTokens)
+	reason := d.limits.rejectReason(r.out.InputTokens, r.out.OutputTokens, r.out.Adapter)
 	if p := d.pool; p != nil && p.decider.Ever() {
-		reason = cmp.Or(reason, s.deployments[p.prefill].limits.rejectReason(r.out.InputTokens, 1))
+		reason = cmp.Or(reason, s.deployments[p.prefill].limits.rejectReason(r.out.InputTokens, 1, r.out.Adapter))
 	}
 	return reason
 }
@@ -111,7 +111,7 @@ func (s *simulation) disaggregates(d *deployment, r *request) bool {
 // disaggregatesWith is disaggregates where this many tokens are expected in the cache.
 func (s *simulation) disaggregatesWith(d *deployment, r *request, expected int64) bool {
 	return d.pool != nil && d.pool.decider.Disaggregates(int64(r.tokens()), expected) &&
-		s.deployments[d.pool.prefill].limits.rejectReason(int64(r.tokens()), 1) == "" &&
+		s.deployments[d.pool.prefill].limits.rejectReason(int64(r.tokens()), 1, r.out.Adapter) == "" &&
 		len(s.router.views.prefillCandidates(s, r, d, 0)) > 0
 }
 

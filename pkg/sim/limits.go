@@ -16,12 +16,14 @@ type limits struct {
 	budget int64
 	// drafts is for how many more tokens than it computes a request has blocks at most.
 	drafts int64
+	// adapters: they serve adapters.
+	adapters bool
 }
 
 func limitsOf(d *cluster.Deployment) limits {
 	e := &d.Engine
 	l := limits{modelLen: int64(e.MaxModelLen), blocks: int64(d.UsableBlocks()), blockSize: int64(d.HitSize()),
-		needed: d.SequenceBlocks(), drafts: d.DraftSlots()}
+		needed: d.SequenceBlocks(), drafts: d.DraftSlots(), adapters: e.MaxLoras > 0}
 	if !e.EnableChunkedPrefill {
 		l.budget = int64(e.TokensOfStep())
 	}
@@ -43,11 +45,13 @@ func (s *simulation) limitsAt(replica int32) *limits {
 // the last token, which is always computed.
 func (l *limits) maxCachedTokens(input int64) int64 { return l.blockSize * ((input - 1) / l.blockSize) }
 
-// rejectReason is why a request with these token counts cannot run, "" if it can. The last token
+// rejectReason is why a request with these token counts and this adapter cannot run, "" if it can. The last token
 // generated is never computed and needs no slot.
-func (l *limits) rejectReason(input, output int64) string {
+func (l *limits) rejectReason(input, output int64, adapter string) string {
 	slots := input + output - 1
 	switch {
+	case adapter != "" && !l.adapters:
+		return stream.ReasonNoLoRA
 	case l.modelLen > 0 && input+output > l.modelLen:
 		return stream.ReasonTooLongForModel
 	case int64(l.needed(int(l.withDrafts(slots)))) > l.blocks:

@@ -115,6 +115,7 @@ func summary(s *simulation, p *plugins) (*metrics.Record, error) {
 		all.AddReplica(metrics.ReplicaTotals{Deployment: d.id, Index: r.index, GPUs: int64(d.gpus),
 			Requests: r.requests, Completed: r.completed, PrefillTokens: e.PrefillTokens,
 			DecodeTokens: e.DecodeTokens, QueriedTokens: e.QueriedTokens, CachedTokens: e.CachedTokens,
+			AdapterLoads: e.AdapterLoads, AdapterCopies: e.AdapterCopies, AdapterUS: e.AdapterUS,
 			Verifications: e.Verifications, DraftTokens: e.DraftTokens, AcceptedTokens: e.AcceptedTokens,
 			Preemptions: e.Preemptions, PeakQueue: int64(e.PeakWaiting), PeakBatch: int64(e.PeakRunning),
 			BlockUS: e.BlockUS, PeakBlocks: int64(e.PeakBlocks), Blocks: int64(r.engine.Cache().Total()),

@@ -344,6 +344,7 @@ func TestMutations(t *testing.T) {
 		{broken, []string{"^(TestScenarios|TestStories|TestSessionCutByHorizon|TestTiedPrefixes)$",
 			"^TestReferenceOnSessions$", "^(TestReference|TestReferenceOnFollowers)$"}},
 		{brokenGroups, []string{"^TestStories$", "^(TestReferenceOnGroups|TestReferenceOnFollowers)$"}},
+		{brokenLoRA, []string{"^TestReferenceOnLoRA", "^TestVLLM$"}},
 		{brokenSpeculation, []string{"^TestReferenceOnSpeculation$"}},
 		{brokenFlow, []string{"^TestReferenceOnFlow$"}},
 		{brokenRouters, []string{"^TestReferenceOnRouters$"}},

@@ -286,7 +286,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 			Replica: w.Replica, Redirects: w.Redirects, Handoff: handoffOf(&w), Generated: w.Generated,
 			Retry:  retryFields{w.RetryOf, w.RetryUS, w.Retried},
 			Cached: w.Cached, Loaded: w.Loaded, Expected: w.ExpectedCached,
-			Preemptions: w.Preemptions, Waited: w.PreemptedUS, Stopped: [3]int64(w.StoppedUS[1:]),
+			Preemptions: w.Preemptions, Waited: w.PreemptedUS, Stopped: [4]int64(w.StoppedUS[1:]),
 			Gaps: gapsOf(w.SeenUS)})
 		last := &plain[len(plain)-1]
 		if last.Longest = longest(last.Gaps); !o.ITL {
@@ -386,7 +386,7 @@ type outcomeFields struct {
 	Loaded                                   int
 	Handoff                                  handoffFields
 	Waited                                   int64 // after preemptions
-	Stopped                                  [3]int64
+	Stopped                                  [4]int64
 	Longest                                  int64 // inter-token latency, Never if none
 	Gaps                                     [][2]int64
 	Retry                                    retryFields
@@ -442,7 +442,7 @@ func readRun(t *testing.T, run []byte, replicas, decode int, numbers fleetNumber
 				Retry:     retryFields{o.RetryOf, o.RetryUS, o.Retried},
 				Generated: int(o.GeneratedTokens), Cached: int(o.CachedTokens),
 				Expected: int(o.ExpectedCachedTokens), Preemptions: int(o.Preemptions), Waited: o.PreemptedUS,
-				Stopped: [3]int64{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS},
+				Stopped: [4]int64{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS, o.AdapterWaitUS},
 				Longest: int64(o.ITLMaxUS), Gaps: o.ITLUS, Loaded: loadedTokens(&o), Handoff: readHandoff(&o)}
 		case stream.KindTransfer:
 			var x stream.Transfer
@@ -589,6 +589,10 @@ func deploymentOf(c reference.Config) cluster.Deployment {
 		e.FreeOrder = cluster.UnhashedFirst
 	}
 	e.SpeculativeConfig = speculativeConfigOf(c.Speculation)
+	if l := c.LoRA; l != nil {
+		e.LoRA = cluster.LoRA{MaxLoras: l.Max, MaxCPULoras: l.MaxHost, LoadUS: new(float64(l.LoadUS)),
+			CopyUS: new(float64(l.CopyUS)), StepFactor: &l.Factor, AdapterUS: l.EachUS}
+	}
 	return d
 }
 
@@ -693,7 +697,8 @@ func workloadOf(requests []reference.Request) []byte {
 		}
 		q := stream.Request{ID: r.ID, ArrivalUS: stream.Micros(r.ArrivalUS), InputTokens: int64(r.Input),
 			OutputTokens: int64(r.Output), DeadlineUS: stream.Micros(r.DeadlineUS),
-			PredictedOutputTokens: int64(r.Predicted), Tenant: r.Tenant, SLOClass: className(r), Retry: retryOf(r)}
+			PredictedOutputTokens: int64(r.Predicted), Tenant: r.Tenant, SLOClass: className(r), Retry: retryOf(r),
+			Adapter: r.Adapter}
 		if r.EOS {
 			q.Stop = stream.StopEOS
 		}
@@ -728,7 +733,8 @@ func className(r reference.Request) string {
 // stream. The session has the class of its first step.
 func sessionOf(requests []reference.Request, at int) *stream.Session {
 	s := &stream.Session{ID: requests[0].Session, ArrivalUS: stream.Micros(requests[0].ArrivalUS),
-		UntilUS: stream.Never, Tenant: requests[0].Tenant, SLOClass: className(requests[0])}
+		UntilUS: stream.Never, Tenant: requests[0].Tenant, SLOClass: className(requests[0]),
+		Adapter: requests[0].Adapter}
 	for _, r := range requests {
 		if r.Session != s.ID {
 			break

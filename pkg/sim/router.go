@@ -38,6 +38,7 @@ type identities struct {
 	lastClass             *stream.SLOClass
 	tenants               []tenant
 	tenantIDs, sessionIDs map[string]int32
+	adapterIDs            map[string]int32 // nil before the first request with one
 }
 
 // counters are totals over all requests: requests in flight, admission delays, the rates of offered
@@ -116,6 +117,17 @@ func (r *router) enrich(q *request, in *stream.Request) {
 	if n&policy.NeedSession != 0 && in.Session != "" {
 		q.session = internID(names.sessionIDs, in.Session)
 	}
+}
+
+// adapter returns the number of an adapter, from 1 on; 0 for none.
+func (n *identities) adapter(name string) int32 {
+	if name == "" {
+		return 0
+	}
+	if n.adapterIDs == nil {
+		n.adapterIDs = map[string]int32{}
+	}
+	return 1 + internID(n.adapterIDs, name)
 }
 
 // internID returns the number of a name and assigns a new one if necessary.

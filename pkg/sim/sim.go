@@ -196,6 +196,8 @@ type request struct {
 	preempted bool
 	// eos: an end-of-sequence token ends its output.
 	eos bool
+	// adapter is the number of its LoRA adapter, 0 if it has none.
+	adapter int32
 	// draftAcceptance is its own probability of drafts, or negative.
 	draftAcceptance float64
 	flowTimeout     des.Time
@@ -311,6 +313,9 @@ func (s *simulation) newReplica(d *cluster.Deployment, i, k int, spec *replicaSp
 			s.transfers = &transfers{left: map[int32]string{}, quiet: !cfg.KeepBatches}
 		}
 		cfg.Offload.QuietStores = s.transfers.quiet
+	}
+	if cfg.LoRA != nil {
+		cfg.LoRA.ByArrival = !s.router.needs.fcfs
 	}
 	cfg.Intensity = spec.power.intensity
 	cfg.PreemptionScore = s.preemptionScorer(int32(len(s.replicas)))

@@ -60,11 +60,12 @@ func (s *simulation) fill(slot int32, in *stream.Request, position int64) {
 	if r.draftAcceptance = -1; in.DraftAcceptance != nil {
 		r.draftAcceptance = *in.DraftAcceptance
 	}
-	r.model = s.modelIndex(in.Model)
+	r.model, r.adapter = s.modelIndex(in.Model), s.router.names.adapter(in.Adapter)
 	r.out = stream.Outcome{ID: in.ID, ArrivalUS: in.ArrivalUS, AdmittedUS: stream.Never, RoutedUS: stream.Never,
 		EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never, CompletedUS: stream.Never,
 		EndedUS: stream.Never,
 		Replica: stream.NoIndex, Session: in.Session, Tenant: in.Tenant, SLOClass: in.SLOClass, Model: in.Model,
+		Adapter:     in.Adapter,
 		InputTokens: in.InputTokens, OutputTokens: in.OutputTokens, ITLMaxUS: stream.Never}
 	r.out.ClearPrefill()
 	r.rejectReason = s.infeasible(r)
@@ -80,6 +81,9 @@ func (s *simulation) meetsItself() bool {
 // uniquePrefix precedes the id of a request in the name of the unique part of its prompt. Ids do not begin with it.
 const uniquePrefix = "\x00"
 
+// adapterPrefix is before and behind the name of an adapter, before the id of the first segment of a prompt.
+const adapterPrefix = "\x01"
+
 // resolvePrompt maps the tokens of a prompt to nodes of the prefix tree. again: the request may be routed again, and
 // further attempts at it have the same tokens, too.
 func (t *requestTable) resolvePrompt(tree *kv.Tree, path kv.Path, in *stream.Request, again bool) kv.Path {
@@ -91,6 +95,9 @@ func (t *requestTable) resolvePrompt(tree *kv.Tree, path kv.Path, in *stream.Req
 	}
 	if (again || in.Retry != nil) && unique > 0 {
 		segments = append(segments, kv.Segment{ID: uniquePrefix + in.ID, Tokens: unique})
+	}
+	if in.Adapter != "" && len(segments) > 0 { // prompts of different adapters share nothing
+		segments[0].ID = adapterPrefix + in.Adapter + adapterPrefix + segments[0].ID
 	}
 	t.segments = segments
 	return tree.Resolve(path, segments, int(in.InputTokens), in.ID)

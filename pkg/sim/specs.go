@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"blis/pkg/cluster"
+	"blis/pkg/des"
 	"blis/pkg/dist"
 	"blis/pkg/engine"
 	"blis/pkg/kv"
@@ -89,7 +90,7 @@ func engineConfig(d *cluster.Deployment) engine.Config {
 		Window:                      d.Computed.WindowTokens,
 		ContinueAfterSelfPreemption: e.AfterSelfPreemption == cluster.ContinueScheduling,
 		IdleVictimSkipsNext:         e.IdleVictimSkipsNext,
-		Speculation:                 speculation(e)}
+		Speculation:                 speculation(e), LoRA: lora(e)}
 	if cores > 1 {
 		c.MaxSequenceTokens = e.MaxNumBatchedTokens // a sequence has the budget of one core
 	}
@@ -105,6 +106,15 @@ func speculation(e *cluster.Engine) *engine.Speculation {
 	return &engine.Speculation{Tokens: s.NumSpeculativeTokens, Schedule: s.Schedule(e.MaxNumSeqs),
 		Lookahead: s.Lookahead(), BudgetSlots: s.BudgetSlots(), HashLookahead: s.HashLookahead(),
 		MaxModelLen: e.MaxModelLen, Rates: s.Rates()}
+}
+
+// lora converts the use of adapters; nil if there are none.
+func lora(e *cluster.Engine) *engine.LoRA {
+	if e.MaxLoras == 0 {
+		return nil
+	}
+	return &engine.LoRA{MaxLoras: e.MaxLoras, MaxCPULoras: e.MaxCPULoras, LoadUS: des.Micros(*e.LoRA.LoadUS),
+		CopyUS: des.Micros(*e.LoRA.CopyUS)}
 }
 
 // draftSeed is the seed of the drafts of a request that are accepted: FNV-1a of its id, begun with the seed of the run.

@@ -348,6 +348,8 @@ func (o *traceWriter) step(s *simulation, i int32) error {
 	o.batches[i], o.spare = slices.Delete(o.batches[i], 0, 1), append(o.spare, batch)
 	return o.w.Step(&stream.Step{Deployment: s.deployments[r.deployment].id, Replica: r.index,
 		StartUS: stream.Micros(step.Start), EndUS: stream.Micros(step.End), PrefillTokens: step.Prefill,
-		DecodeTokens: step.Decode, DraftTokens: step.Drafts, Running: int64(step.Running), Waiting: int64(step.Waiting),
+		DecodeTokens: step.Decode, DraftTokens: step.Drafts,
+		Adapters: step.Adapters, AdapterLoadUS: step.AdapterUS,
+		Running: int64(step.Running), Waiting: int64(step.Waiting),
 		UsedBlocks: int64(step.UsedBlocks), Preempted: int64(len(step.Preempted) + step.EarlierVictims), Batch: batch})
 }

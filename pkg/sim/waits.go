@@ -71,4 +71,5 @@ func (m *waitMonitor) record(r *request, slot int32) {
 	r.out.SlotWaitUS += since(engine.SlotLimit)
 	r.out.BudgetWaitUS += since(engine.BudgetLimit)
 	r.out.BlockWaitUS += since(engine.BlockLimit)
+	r.out.AdapterWaitUS += since(engine.AdapterLimit)
 }

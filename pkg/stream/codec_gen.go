@@ -152,6 +152,7 @@ var objectOutcome = describe[Outcome]("outcome", "The result of one request. Tim
 	Field{Name: "slot_wait_us", Doc: "Time in the queue before the first batch while no batch slot was free, in µs.", Min: 1, Max: maxExact},
 	Field{Name: "budget_wait_us", Doc: "Time in the queue before the first batch while the batch had no tokens left in its budget, in µs.", Min: 1, Max: maxExact},
 	Field{Name: "block_wait_us", Doc: "Time in the queue before the first batch while there were too few free blocks, in µs.", Min: 1, Max: maxExact},
+	Field{Name: "adapter_wait_us", Doc: "Time in the queue before the first batch while the running requests had max_loras other adapters than all waiting ones, in µs.", Min: 1, Max: maxExact},
 	Field{Name: "first_token_us", Doc: "When the client received the first token.", Max: maxExact},
 	Field{Name: "completed_us", Doc: "When the client received the last token; only if completed.", Max: maxExact},
 	Field{Name: "ended_us", Doc: "When a request that did not complete ended.", Max: maxExact},
@@ -160,6 +161,7 @@ var objectOutcome = describe[Outcome]("outcome", "The result of one request. Tim
 	Field{Name: "tenant", Doc: "Tenant that sent the request."},
 	Field{Name: "slo_class", Doc: "SLO class of the request."},
 	Field{Name: "model", Doc: "Requested model."},
+	Field{Name: "adapter", Doc: "LoRA adapter of the model."},
 	Field{Name: "priority", Doc: "Priority of the request; higher is served sooner.", Required: true},
 	Field{Name: "session", Doc: "Session that the request belongs to."},
 	Field{Name: "step", Doc: "Step of the session."},
@@ -196,6 +198,7 @@ var objectRequest = describe[Request]("request", "One model call that a workload
 	Field{Name: "tenant", Doc: "Tenant that sent the request."},
 	Field{Name: "slo_class", Doc: "SLO class of the request."},
 	Field{Name: "model", Doc: "Requested model; if absent, the cluster's first."},
+	Field{Name: "adapter", Doc: "LoRA adapter of the model; if absent, none."},
 	Field{Name: "session", Doc: "Conversation that the request belongs to."},
 	Field{Name: "turn", Doc: "Position of the request in its conversation, from 0.", Max: maxExact},
 	Field{Name: "deadline_us", Doc: "When the request is aborted if it is not complete, in µs since the workload's origin.", Max: maxExact},
@@ -238,6 +241,8 @@ var objectStep = describe[Step]("step", "One engine iteration of one replica, wr
 	Field{Name: "prefill_tokens", Doc: "Prompt and recomputed tokens in the batch.", Required: true, Max: maxExact},
 	Field{Name: "decode_tokens", Doc: "Decode tokens in the batch, one per sequence.", Required: true, Max: maxExact},
 	Field{Name: "draft_tokens", Doc: "Drafts in the batch, which speculative decoding verifies.", Max: maxExact},
+	Field{Name: "adapters", Doc: "LoRA adapters of the requests in the batch.", Max: maxExact},
+	Field{Name: "adapter_load_us", Doc: "Time for which the step waited for adapters that were not on the GPU, in µs.", Max: maxExact},
 	Field{Name: "running", Doc: "Requests in the replica's running list.", Required: true, Max: maxExact},
 	Field{Name: "waiting", Doc: "Requests in the replica's wait queue.", Required: true, Max: maxExact},
 	Field{Name: "used_blocks", Doc: "KV blocks held by requests.", Required: true, Max: maxExact},
@@ -335,6 +340,7 @@ var objectSession = describe[Session]("session", "A DAG of model and tool calls 
 	Field{Name: "tenant", Doc: "Tenant that sent the session."},
 	Field{Name: "slo_class", Doc: "SLO class of its requests."},
 	Field{Name: "model", Doc: "Model of steps that name none; if absent, the cluster's first."},
+	Field{Name: "adapter", Doc: "LoRA adapter of its model calls; if absent, none."},
 	Field{Name: "workflow", Doc: "Description of the session for people."},
 	Field{Name: "until_us", Doc: "Steps that would begin later do not happen, in µs since the workload's origin.", Max: maxExact},
 	Field{Name: "persistent", Doc: "Whether the session continues after a step that did not complete; otherwise it is broken."},
@@ -787,6 +793,9 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 	if v.BlockWaitUS != 0 {
 		b = appendInt(b, `,"block_wait_us":`, v.BlockWaitUS)
 	}
+	if v.AdapterWaitUS != 0 {
+		b = appendInt(b, `,"adapter_wait_us":`, v.AdapterWaitUS)
+	}
 	if !v.FirstTokenUS.IsZero() {
 		b = appendInt(b, `,"first_token_us":`, int64(v.FirstTokenUS))
 	}
@@ -810,6 +819,9 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 	}
 	if v.Model != "" {
 		b = appendString(append(b, `,"model":`...), v.Model)
+	}
+	if v.Adapter != "" {
+		b = appendString(append(b, `,"adapter":`...), v.Adapter)
 	}
 	b = cache.append(append(b, `,"priority":`...), v.Priority)
 	if v.Session != "" {
@@ -949,117 +961,125 @@ func (v *Outcome) decode(s *scanner) {
 		f := it.begin(17)
 		v.BlockWaitUS = s.integer(f)
 	}
-	if s.atKey(`,"first_token_us":`) {
+	if s.atKey(`,"adapter_wait_us":`) {
 		f := it.begin(18)
+		v.AdapterWaitUS = s.integer(f)
+	}
+	if s.atKey(`,"first_token_us":`) {
+		f := it.begin(19)
 		v.FirstTokenUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"completed_us":`) {
-		f := it.begin(19)
+		f := it.begin(20)
 		v.CompletedUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"ended_us":`) {
-		f := it.begin(20)
+		f := it.begin(21)
 		v.EndedUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"deployment":`) {
-		f := it.begin(21)
+		f := it.begin(22)
 		v.Deployment = s.internedString(f)
 	}
 	if s.atKey(`,"replica":`) {
-		f := it.begin(22)
+		f := it.begin(23)
 		v.Replica = Index(s.integer(f))
 	}
 	if s.atKey(`,"tenant":`) {
-		f := it.begin(23)
+		f := it.begin(24)
 		v.Tenant = s.internedString(f)
 	}
 	if s.atKey(`,"slo_class":`) {
-		f := it.begin(24)
+		f := it.begin(25)
 		v.SLOClass = s.internedString(f)
 	}
 	if s.atKey(`,"model":`) {
-		f := it.begin(25)
+		f := it.begin(26)
 		v.Model = s.internedString(f)
 	}
+	if s.atKey(`,"adapter":`) {
+		f := it.begin(27)
+		v.Adapter = s.internedString(f)
+	}
 	if s.atKey(`,"priority":`) {
-		f := it.begin(26)
+		f := it.begin(28)
 		v.Priority = s.float(f)
 	}
 	if s.atKey(`,"session":`) {
-		f := it.begin(27)
+		f := it.begin(29)
 		v.Session = s.internedString(f)
 	}
 	if s.atKey(`,"step":`) {
-		f := it.begin(28)
+		f := it.begin(30)
 		v.Step = s.internedString(f)
 	}
 	if s.atKey(`,"iteration":`) {
-		f := it.begin(29)
+		f := it.begin(31)
 		v.Iteration = s.integer(f)
 	}
 	if s.atKey(`,"decision":`) {
-		f := it.begin(30)
+		f := it.begin(32)
 		v.Decision = s.uniqueString(f)
 	}
 	if s.atKey(`,"input_tokens":`) {
-		f := it.begin(31)
+		f := it.begin(33)
 		v.InputTokens = s.integer(f)
 	}
 	if s.atKey(`,"output_tokens":`) {
-		f := it.begin(32)
+		f := it.begin(34)
 		v.OutputTokens = s.integer(f)
 	}
 	if s.atKey(`,"generated_tokens":`) {
-		f := it.begin(33)
+		f := it.begin(35)
 		v.GeneratedTokens = s.integer(f)
 	}
 	if s.atKey(`,"cached_tokens":`) {
-		f := it.begin(34)
+		f := it.begin(36)
 		v.CachedTokens = s.integer(f)
 	}
 	if s.atKey(`,"decode_cached_tokens":`) {
-		f := it.begin(35)
+		f := it.begin(37)
 		v.DecodeCachedTokens = s.integer(f)
 	}
 	if s.atKey(`,"loaded_tokens":`) {
-		it.begin(36)
+		it.begin(38)
 		v.LoadedTokens = new(LoadedTokens)
 		v.LoadedTokens.decode(s)
 	}
 	if s.atKey(`,"expected_cached_tokens":`) {
-		f := it.begin(37)
+		f := it.begin(39)
 		v.ExpectedCachedTokens = s.integer(f)
 	}
 	if s.atKey(`,"preemptions":`) {
-		f := it.begin(38)
+		f := it.begin(40)
 		v.Preemptions = s.integer(f)
 	}
 	if s.atKey(`,"preempted_us":`) {
-		f := it.begin(39)
+		f := it.begin(41)
 		v.PreemptedUS = s.integer(f)
 	}
 	if s.atKey(`,"redirects":`) {
-		f := it.begin(40)
+		f := it.begin(42)
 		v.Redirects = s.integer(f)
 	}
 	if s.atKey(`,"retry_of":`) {
-		f := it.begin(41)
+		f := it.begin(43)
 		v.RetryOf = s.uniqueString(f)
 	}
 	if s.atKey(`,"retry_us":`) {
-		f := it.begin(42)
+		f := it.begin(44)
 		v.RetryUS = s.integer(f)
 	}
 	if s.atKey(`,"retried":`) {
-		f := it.begin(43)
+		f := it.begin(45)
 		v.Retried = s.boolean(f)
 	}
 	if s.atKey(`,"delays":`) {
-		f := it.begin(44)
+		f := it.begin(46)
 		v.Delays = s.integer(f)
 	}
 	if s.atKey(`,"itl_us":`) {
-		f := it.begin(45)
+		f := it.begin(47)
 		for n := 0; s.nextElement(f, n); n++ {
 			v.ITLUS = append(v.ITLUS, s.pair())
 			if s.err != nil {
@@ -1068,11 +1088,11 @@ func (v *Outcome) decode(s *scanner) {
 		}
 	}
 	if s.atKey(`,"itl_max_us":`) {
-		f := it.begin(46)
+		f := it.begin(48)
 		v.ITLMaxUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"slo_met":`) {
-		f := it.begin(47)
+		f := it.begin(49)
 		v.SLOMet = BoolPtr(s.boolean(f))
 	}
 	for s.nextField(&it) {
@@ -1116,71 +1136,75 @@ func (v *Outcome) decode(s *scanner) {
 			v.BudgetWaitUS = s.integer(f)
 		case 17: // block_wait_us
 			v.BlockWaitUS = s.integer(f)
-		case 18: // first_token_us
+		case 18: // adapter_wait_us
+			v.AdapterWaitUS = s.integer(f)
+		case 19: // first_token_us
 			v.FirstTokenUS = Micros(s.integer(f))
-		case 19: // completed_us
+		case 20: // completed_us
 			v.CompletedUS = Micros(s.integer(f))
-		case 20: // ended_us
+		case 21: // ended_us
 			v.EndedUS = Micros(s.integer(f))
-		case 21: // deployment
+		case 22: // deployment
 			v.Deployment = s.internedString(f)
-		case 22: // replica
+		case 23: // replica
 			v.Replica = Index(s.integer(f))
-		case 23: // tenant
+		case 24: // tenant
 			v.Tenant = s.internedString(f)
-		case 24: // slo_class
+		case 25: // slo_class
 			v.SLOClass = s.internedString(f)
-		case 25: // model
+		case 26: // model
 			v.Model = s.internedString(f)
-		case 26: // priority
+		case 27: // adapter
+			v.Adapter = s.internedString(f)
+		case 28: // priority
 			v.Priority = s.float(f)
-		case 27: // session
+		case 29: // session
 			v.Session = s.internedString(f)
-		case 28: // step
+		case 30: // step
 			v.Step = s.internedString(f)
-		case 29: // iteration
+		case 31: // iteration
 			v.Iteration = s.integer(f)
-		case 30: // decision
+		case 32: // decision
 			v.Decision = s.uniqueString(f)
-		case 31: // input_tokens
+		case 33: // input_tokens
 			v.InputTokens = s.integer(f)
-		case 32: // output_tokens
+		case 34: // output_tokens
 			v.OutputTokens = s.integer(f)
-		case 33: // generated_tokens
+		case 35: // generated_tokens
 			v.GeneratedTokens = s.integer(f)
-		case 34: // cached_tokens
+		case 36: // cached_tokens
 			v.CachedTokens = s.integer(f)
-		case 35: // decode_cached_tokens
+		case 37: // decode_cached_tokens
 			v.DecodeCachedTokens = s.integer(f)
-		case 36: // loaded_tokens
+		case 38: // loaded_tokens
 			v.LoadedTokens = new(LoadedTokens)
 			v.LoadedTokens.decode(s)
-		case 37: // expected_cached_tokens
+		case 39: // expected_cached_tokens
 			v.ExpectedCachedTokens = s.integer(f)
-		case 38: // preemptions
+		case 40: // preemptions
 			v.Preemptions = s.integer(f)
-		case 39: // preempted_us
+		case 41: // preempted_us
 			v.PreemptedUS = s.integer(f)
-		case 40: // redirects
+		case 42: // redirects
 			v.Redirects = s.integer(f)
-		case 41: // retry_of
+		case 43: // retry_of
 			v.RetryOf = s.uniqueString(f)
-		case 42: // retry_us
+		case 44: // retry_us
 			v.RetryUS = s.integer(f)
-		case 43: // retried
+		case 45: // retried
 			v.Retried = s.boolean(f)
-		case 44: // delays
+		case 46: // delays
 			v.Delays = s.integer(f)
-		case 45: // itl_us
+		case 47: // itl_us
 			for n := 0; s.nextElement(f, n); n++ {
 				v.ITLUS = append(v.ITLUS, s.pair())
 				if s.err != nil {
 					s.inElement(f, n)
 				}
 			}
-		case 46: // itl_max_us
+		case 48: // itl_max_us
 			v.ITLMaxUS = Micros(s.integer(f))
-		case 47: // slo_met
+		case 49: // slo_met
 			v.SLOMet = BoolPtr(s.boolean(f))
 		}
 	}
@@ -1216,6 +1240,9 @@ func appendRequest(b []byte, v *Request, cache *numberCache) []byte {
 	}
 	if v.Model != "" {
 		b = appendString(append(b, `,"model":`...), v.Model)
+	}
+	if v.Adapter != "" {
+		b = appendString(append(b, `,"adapter":`...), v.Adapter)
 	}
 	if v.Session != "" {
 		b = appendString(append(b, `,"session":`...), v.Session)
@@ -1292,24 +1319,28 @@ func (v *Request) decode(s *scanner) {
 		f := it.begin(10)
 		v.Model = s.internedString(f)
 	}
-	if s.atKey(`,"session":`) {
+	if s.atKey(`,"adapter":`) {
 		f := it.begin(11)
+		v.Adapter = s.internedString(f)
+	}
+	if s.atKey(`,"session":`) {
+		f := it.begin(12)
 		v.Session = s.internedString(f)
 	}
 	if s.atKey(`,"turn":`) {
-		f := it.begin(12)
+		f := it.begin(13)
 		v.Turn = s.integer(f)
 	}
 	if s.atKey(`,"deadline_us":`) {
-		f := it.begin(13)
+		f := it.begin(14)
 		v.DeadlineUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"predicted_output_tokens":`) {
-		f := it.begin(14)
+		f := it.begin(15)
 		v.PredictedOutputTokens = s.integer(f)
 	}
 	if s.atKey(`,"retry":`) {
-		it.begin(15)
+		it.begin(16)
 		v.Retry = new(Retry)
 		v.Retry.decode(s)
 	}
@@ -1347,15 +1378,17 @@ func (v *Request) decode(s *scanner) {
 			v.SLOClass = s.internedString(f)
 		case 10: // model
 			v.Model = s.internedString(f)
-		case 11: // session
+		case 11: // adapter
+			v.Adapter = s.internedString(f)
+		case 12: // session
 			v.Session = s.internedString(f)
-		case 12: // turn
+		case 13: // turn
 			v.Turn = s.integer(f)
-		case 13: // deadline_us
+		case 14: // deadline_us
 			v.DeadlineUS = Micros(s.integer(f))
-		case 14: // predicted_output_tokens
+		case 15: // predicted_output_tokens
 			v.PredictedOutputTokens = s.integer(f)
-		case 15: // retry
+		case 16: // retry
 			v.Retry = new(Retry)
 			v.Retry.decode(s)
 		}
@@ -1372,6 +1405,12 @@ func appendStep(b []byte, v *Step, cache *numberCache) []byte {
 	b = appendInt(b, `,"decode_tokens":`, v.DecodeTokens)
 	if v.DraftTokens != 0 {
 		b = appendInt(b, `,"draft_tokens":`, v.DraftTokens)
+	}
+	if v.Adapters != 0 {
+		b = appendInt(b, `,"adapters":`, v.Adapters)
+	}
+	if v.AdapterLoadUS != 0 {
+		b = appendInt(b, `,"adapter_load_us":`, v.AdapterLoadUS)
 	}
 	b = appendInt(b, `,"running":`, v.Running)
 	b = appendInt(b, `,"waiting":`, v.Waiting)
@@ -1423,24 +1462,32 @@ func (v *Step) decode(s *scanner) {
 		f := it.begin(7)
 		v.DraftTokens = s.integer(f)
 	}
-	if s.atKey(`,"running":`) {
+	if s.atKey(`,"adapters":`) {
 		f := it.begin(8)
+		v.Adapters = s.integer(f)
+	}
+	if s.atKey(`,"adapter_load_us":`) {
+		f := it.begin(9)
+		v.AdapterLoadUS = s.integer(f)
+	}
+	if s.atKey(`,"running":`) {
+		f := it.begin(10)
 		v.Running = s.integer(f)
 	}
 	if s.atKey(`,"waiting":`) {
-		f := it.begin(9)
+		f := it.begin(11)
 		v.Waiting = s.integer(f)
 	}
 	if s.atKey(`,"used_blocks":`) {
-		f := it.begin(10)
+		f := it.begin(12)
 		v.UsedBlocks = s.integer(f)
 	}
 	if s.atKey(`,"preempted":`) {
-		f := it.begin(11)
+		f := it.begin(13)
 		v.Preempted = s.integer(f)
 	}
 	if s.atKey(`,"batch":`) {
-		f := it.begin(12)
+		f := it.begin(14)
 		for n := 0; s.nextElement(f, n); n++ {
 			v.Batch = slices.Grow(v.Batch, 1)[:n+1]
 			v.Batch[n].decode(s)
@@ -1467,15 +1514,19 @@ func (v *Step) decode(s *scanner) {
 			v.DecodeTokens = s.integer(f)
 		case 7: // draft_tokens
 			v.DraftTokens = s.integer(f)
-		case 8: // running
+		case 8: // adapters
+			v.Adapters = s.integer(f)
+		case 9: // adapter_load_us
+			v.AdapterLoadUS = s.integer(f)
+		case 10: // running
 			v.Running = s.integer(f)
-		case 9: // waiting
+		case 11: // waiting
 			v.Waiting = s.integer(f)
-		case 10: // used_blocks
+		case 12: // used_blocks
 			v.UsedBlocks = s.integer(f)
-		case 11: // preempted
+		case 13: // preempted
 			v.Preempted = s.integer(f)
-		case 12: // batch
+		case 14: // batch
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Batch = slices.Grow(v.Batch, 1)[:n+1]
 				v.Batch[n].decode(s)
@@ -1605,6 +1656,9 @@ func appendSession(b []byte, v *Session, cache *numberCache) []byte {
 	if v.Model != "" {
 		b = appendString(append(b, `,"model":`...), v.Model)
 	}
+	if v.Adapter != "" {
+		b = appendString(append(b, `,"adapter":`...), v.Adapter)
+	}
 	if v.Workflow != "" {
 		b = appendString(append(b, `,"workflow":`...), v.Workflow)
 	}
@@ -1655,20 +1709,24 @@ func (v *Session) decode(s *scanner) {
 		f := it.begin(5)
 		v.Model = s.internedString(f)
 	}
-	if s.atKey(`,"workflow":`) {
+	if s.atKey(`,"adapter":`) {
 		f := it.begin(6)
+		v.Adapter = s.internedString(f)
+	}
+	if s.atKey(`,"workflow":`) {
+		f := it.begin(7)
 		v.Workflow = s.internedString(f)
 	}
 	if s.atKey(`,"until_us":`) {
-		f := it.begin(7)
+		f := it.begin(8)
 		v.UntilUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"persistent":`) {
-		f := it.begin(8)
+		f := it.begin(9)
 		v.Persistent = s.boolean(f)
 	}
 	if s.atKey(`,"steps":`) {
-		f := it.begin(9)
+		f := it.begin(10)
 		for n := 0; s.nextElement(f, n); n++ {
 			v.Steps = slices.Grow(v.Steps, 1)[:n+1]
 			v.Steps[n].decode(s)
@@ -1694,13 +1752,15 @@ func (v *Session) decode(s *scanner) {
 			v.SLOClass = s.internedString(f)
 		case 5: // model
 			v.Model = s.internedString(f)
-		case 6: // workflow
+		case 6: // adapter
+			v.Adapter = s.internedString(f)
+		case 7: // workflow
 			v.Workflow = s.internedString(f)
-		case 7: // until_us
+		case 8: // until_us
 			v.UntilUS = Micros(s.integer(f))
-		case 8: // persistent
+		case 9: // persistent
 			v.Persistent = s.boolean(f)
-		case 9: // steps
+		case 10: // steps
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Steps = slices.Grow(v.Steps, 1)[:n+1]
 				v.Steps[n].decode(s)

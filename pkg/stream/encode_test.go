@@ -53,7 +53,7 @@ func drawRequest(t *rapid.T) Request {
 			return Segment{anyString.Draw(t, "id"), anyInt.Draw(t, "tokens")}
 		}), 0, 3).Draw(t, "prompt"),
 		Tenant: anyString.Draw(t, "tenant"), SLOClass: anyString.Draw(t, "slo_class"),
-		Model:   anyString.Draw(t, "model"),
+		Model: anyString.Draw(t, "model"), Adapter: anyString.Draw(t, "adapter"),
 		Session: anyString.Draw(t, "session"), Turn: anyInt.Draw(t, "turn"),
 		DeadlineUS: anyTime.Draw(t, "deadline_us"), PredictedOutputTokens: anyInt.Draw(t, "predicted"),
 		Stop:            rapid.SampledFrom([]string{"", StopEOS}).Draw(t, "stop"),
@@ -80,7 +80,7 @@ func drawOutcome(t *rapid.T) Outcome {
 		EndedUS:    anyTime.Draw(t, "ended_us"),
 		Deployment: anyString.Draw(t, "deployment"), Replica: anyIndex.Draw(t, "replica"),
 		Tenant: anyString.Draw(t, "tenant"), SLOClass: anyString.Draw(t, "slo_class"),
-		Model:    anyString.Draw(t, "model"),
+		Model: anyString.Draw(t, "model"), Adapter: anyString.Draw(t, "adapter"),
 		Priority: anyFloat.Draw(t, "priority"),
 		Session:  anyString.Draw(t, "session"), Step: anyString.Draw(t, "step"), Iteration: anyInt.Draw(t, "iteration"),
 		Decision:    anyString.Draw(t, "decision"),

@@ -18,6 +18,7 @@ const (
 	ReasonTooLongForModel  = "too_long_for_model"
 	ReasonTooLongForCache  = "too_long_for_cache"
 	ReasonTooLongForBudget = "too_long_for_budget"
+	ReasonNoLoRA           = "no_lora" // the request has an adapter, and no deployment of its model serves any
 	ReasonAdmission        = "admission"
 	ReasonAdmissionDelay   = "admission_delay"
 	ReasonDeadline         = "deadline"
@@ -67,6 +68,9 @@ type Outcome struct {
 	BudgetWaitUS int64 `json:"budget_wait_us,omitempty" wire:"min=1"`
 	// Time in the queue before the first batch while there were too few free blocks, in µs.
 	BlockWaitUS int64 `json:"block_wait_us,omitempty" wire:"min=1"`
+	// Time in the queue before the first batch while the running requests had max_loras other adapters than all waiting
+	// ones, in µs.
+	AdapterWaitUS int64 `json:"adapter_wait_us,omitempty" wire:"min=1"`
 	// When the client received the first token.
 	FirstTokenUS Micros `json:"first_token_us,omitzero"`
 	// When the client received the last token; only if completed.
@@ -83,6 +87,8 @@ type Outcome struct {
 	SLOClass string `json:"slo_class,omitempty"`
 	// Requested model.
 	Model string `json:"model,omitempty"`
+	// LoRA adapter of the model.
+	Adapter string `json:"adapter,omitempty"`
 	// Priority of the request; higher is served sooner.
 	Priority float64 `json:"priority"`
 	// Session that the request belongs to.

@@ -118,6 +118,8 @@ type Request struct {
 	SLOClass string `json:"slo_class,omitempty"`
 	// Requested model; if absent, the cluster's first.
 	Model string `json:"model,omitempty"`
+	// LoRA adapter of the model; if absent, none.
+	Adapter string `json:"adapter,omitempty"`
 	// Conversation that the request belongs to.
 	Session string `json:"session,omitempty"`
 	// Position of the request in its conversation, from 0.
@@ -218,6 +220,10 @@ type Step struct {
 	DecodeTokens int64 `json:"decode_tokens"`
 	// Drafts in the batch, which speculative decoding verifies.
 	DraftTokens int64 `json:"draft_tokens,omitempty"`
+	// LoRA adapters of the requests in the batch.
+	Adapters int64 `json:"adapters,omitempty"`
+	// Time for which the step waited for adapters that were not on the GPU, in µs.
+	AdapterLoadUS int64 `json:"adapter_load_us,omitempty"`
 	// Requests in the replica's running list.
 	Running int64 `json:"running"`
 	// Requests in the replica's wait queue.

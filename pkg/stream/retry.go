@@ -38,7 +38,8 @@ func (r *Retry) Next(attempt int, state, reason string) (us int64, ok bool) {
 		return 0, false
 	}
 	switch reason {
-	case ReasonNoDeployment, ReasonTooLongForModel, ReasonTooLongForCache, ReasonTooLongForBudget:
+	case ReasonNoDeployment, ReasonTooLongForModel, ReasonTooLongForCache, ReasonTooLongForBudget,
+		ReasonNoLoRA:
 		return 0, false
 	}
 	return r.BackoffUS[attempt], true

@@ -21,6 +21,8 @@ type Session struct {
 	SLOClass string `json:"slo_class,omitempty"`
 	// Model of steps that name none; if absent, the cluster's first.
 	Model string `json:"model,omitempty"`
+	// LoRA adapter of its model calls; if absent, none.
+	Adapter string `json:"adapter,omitempty"`
 	// Description of the session for people.
 	Workflow string `json:"workflow,omitempty"`
 	// Steps that would begin later do not happen, in µs since the workload's origin.

@@ -20,6 +20,7 @@ func drawSession(t *rapid.T) Session {
 	count := rapid.Int64Range(0, 40)
 	s := Session{Kind: KindSession, ID: "s" + text.Draw(t, "id"), ArrivalUS: Micros(count.Draw(t, "arrival")),
 		Tenant: text.Draw(t, "tenant"), SLOClass: text.Draw(t, "class"), Model: text.Draw(t, "model"),
+		Adapter:  text.Draw(t, "adapter"),
 		Workflow: text.Draw(t, "workflow"), UntilUS: Micros(count.Draw(t, "until") - 1),
 		Persistent: rapid.Bool().Draw(t, "persistent")}
 	n := rapid.IntRange(1, 6).Draw(t, "steps")

@@ -99,6 +99,10 @@ func (p *page) totals(m *metrics.Raw) {
 	if text := cacheText(m); text != "" {
 		p.line("KV cache", "%s", text)
 	}
+	if l := m.LoRA; l != nil {
+		p.line("LoRA", "%d adapters loaded, %d copied to a GPU; steps waited %.0f ms for them", l.Loads, l.Copies,
+			l.LoadMS)
+	}
 	if m.Fairness != nil {
 		p.line("fairness", "%.4f Jain over %d tenants, of completed/offered output tokens", m.Fairness.Jain,
 			len(m.Tenants))

@@ -7,6 +7,7 @@ import pathlib
 import random
 import types
 
+import lora
 import models
 import speculation
 
@@ -47,7 +48,7 @@ class Case:
         return types.SimpleNamespace(
             position=position, id=record["id"], input_tokens=record["input_tokens"], output_tokens=record["output_tokens"],
             prompt=record.get("prompt", []), deadline_us=record.get("deadline_us"), eos=record.get("stop") == "eos",
-            draft_acceptance=record.get("draft_acceptance"),
+            draft_acceptance=record.get("draft_acceptance"), adapter=record.get("adapter"),
             priority=classes.get(record.get("slo_class"), 0),
             enqueued_us=record["arrival_us"] + half_up(alpha[0] + alpha[1] * record["input_tokens"]))
 
@@ -133,6 +134,7 @@ REGIMES = {
     "watermark": "a watermark where the version has it, with few blocks",
     "eos": "outputs that end by an end-of-sequence token, in another regime, also those with a connector",
     "spec": "speculative decoding (0.33) with all methods, in another regime without a connector",
+    "lora": "LoRA adapters (0.33), in another regime without a connector, also with KV cache groups or speculative decoding",
     "offload": "a CPU tier where the version is one whose connector BLIS follows (0.33), in another regime with prefix caching",
     "offload-tight": "the same with few blocks in the tier",
     "nixl": "a prefill and a decode replica with vLLM's NixlConnector (0.33), in another regime",
@@ -156,7 +158,7 @@ OFFLOADED = ("offload", "offload-tight")
 DISAGGREGATED = ("nixl", "nixl-offload")
 
 # Regimes that add something to another one, with or without a connector.
-WRAPPERS = ("eos", "spec")
+WRAPPERS = ("eos", "spec", "lora")
 
 # The regimes of the scheduler alone.
 ROTATION = [name for name in REGIMES if name not in OFFLOADED + DISAGGREGATED + WRAPPERS]
@@ -172,6 +174,10 @@ def random_case(regime, seed, index, preset, mode, settings):
     eos = 0  # the share of outputs that end by a token
     if regime == "eos":
         eos, regime = rng.choice([0.3, 1]), rng.choice([r for r in REGIMES if r not in WRAPPERS])
+    adapters = regime == "lora"
+    if adapters:
+        eos = rng.choice([0, 0, 0.3, 1])
+        regime = rng.choice(["spec", *(r for r in REGIMES if r not in (*OFFLOADED, *DISAGGREGATED, *WRAPPERS))])
     speculative = regime == "spec"
     if speculative:
         eos = rng.choice([0, 0, 0.3, 1])
@@ -204,6 +210,8 @@ def random_case(regime, seed, index, preset, mode, settings):
         lengthen(rng, requests, engine, block)
     if speculative:
         speculation.random_speculation(rng, engine, requests)
+    if adapters:
+        lora.random_adapters(rng, engine, requests)
     classes = sorted({r["slo_class"] for r in requests if "slo_class" in r})
     size_cache(rng, engine, requests, tight, config, version)
     if speculative and rng.random() < 0.3:

@@ -13,6 +13,7 @@ import queue
 import traceback
 import types
 
+import lora
 import models
 import multi
 import nixl
@@ -105,6 +106,7 @@ def configuration(directory, case):
     m = config.model_config
     m.max_model_len, m.runner_type, m.return_sampling_mask = e["max_model_len"], "generate", False
     config.parallel_config.data_parallel_index = 0
+    lora.configure(config, e)
     if stated := e.get("speculative_config"):
         speculation.configure(directory, config, stated)
     return config
@@ -126,6 +128,7 @@ class Run:
         self.case, self.now, self.busy_until = case, 0, 0
         self.spec, self.scheduled = case.engine.get("speculative_config"), None
         self.stated = {r.id: r for r in case.requests}
+        self.lora, self.adapters = case.engine.get("max_loras") and lora.Adapters(case.engine), {}
         self.config = configuration(directory, case)
         self.tokens = {}  # (segment, position) -> token id
         self.requests, self.results = {}, {}
@@ -260,7 +263,8 @@ class Run:
         sampling._eos_token_id = eos  # of the request since 0.16
         q = self.requests[r.id] = self.Request(**accepted((self.Request,), dict(
             request_id=r.id, prompt_token_ids=self.prompt(r), arrival_time=arrival, priority=-r.priority,
-            sampling_params=sampling, pooling_params=None, eos_token_id=eos, block_hasher=self.block_hasher)))
+            sampling_params=sampling, pooling_params=None, eos_token_id=eos,
+            lora_request=lora.request(self.adapters, r.adapter), block_hasher=self.block_hasher)))
         self.results[r.id] = result_of(r)
         self.core.scheduler.add_request(q)
 
@@ -367,7 +371,11 @@ class Run:
             return self.now
         b, pool, scheduler = output.batch, self.core.scheduler.kv_cache_manager.block_pool, self.core.scheduler
         start = begin
-        self.busy_until = start + self.case.step_us(b.prefill + b.drafts, b.decode, b.context)
+        us = self.case.step_us(b.prefill + b.drafts, b.decode, b.context)
+        if self.lora:
+            names = (self.stated[name].adapter for name in output.num_scheduled_tokens)
+            us = self.lora.step_us(us, list(dict.fromkeys(name for name in names if name)))
+        self.busy_until = start + us
         if self.spec:
             proposals = 0 if output.skip_drafts else output.num_spec_tokens_to_schedule
             self.busy_until += speculation.draft_us(self.spec, proposals, len(output.num_scheduled_tokens))

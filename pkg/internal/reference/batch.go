@@ -17,6 +17,8 @@ type Batch struct {
 	WindowContext, WindowPriorContext, WindowPairs int64
 	// Drafts are verified tokens, Proposals the drafts for each sequence after the step.
 	Drafts, Proposals int64
+	// Adapters is the number of adapters of its requests.
+	Adapters int64
 }
 
 // decode adds a sequence that decodes one token after context computed ones.
@@ -66,6 +68,9 @@ func (c *Config) stepTime(b Batch) int64 {
 		t += float64(c.Beta[3] * float64(b.Context))
 	}
 	us := max(1, roundHalfUp(t))
+	if b.Adapters > 0 {
+		us = roundHalfUp(float64(float64(us)*c.LoRA.Factor) + float64(c.LoRA.EachUS*float64(b.Adapters)))
+	}
 	if s := c.Speculation; s != nil && b.Proposals > 0 {
 		requests := float64(b.Decode + b.Chunks)
 		us += roundHalfUp(float64(float64(b.Proposals) * (s.DraftUS[0] + float64(s.DraftUS[1]*requests))))

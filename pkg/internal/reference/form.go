@@ -12,7 +12,7 @@ import (
 func (r *replica) form(now int64) *batch {
 	b := &batch{budget: r.config.MaxNumBatchedTokens - r.config.budgetSlots()}
 	r.threshold = r.currentThreshold()
-	r.fresh, r.cache.taken = nil, nil
+	r.fresh, r.cache.taken, r.skippedNow = nil, nil, nil
 	if r.host != nil {
 		r.host.formed = now
 	}
@@ -35,6 +35,7 @@ func (r *replica) form(now int64) *batch {
 			r.host.counts.Waits++
 		}
 	}
+	r.useAdapters(b)
 	b.UsedBlocks = r.cache.used()
 	b.Running, b.Waiting = len(r.running), len(r.waiting)+len(r.loading)
 	r.stopped = r.stoppedBy(b)
@@ -121,6 +122,7 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 
 // scheduleWaiting admits from the head of the queue until a request does not fit.
 func (r *replica) scheduleWaiting(b *batch, now int64) {
+	defer r.returnSkipped()
 	for len(r.waiting) > 0 && b.budget > 0 {
 		if len(r.running) >= r.config.MaxNumSeqs {
 			if slices.ContainsFunc(r.running, r.draining) {
@@ -129,6 +131,9 @@ func (r *replica) scheduleWaiting(b *batch, now int64) {
 			return
 		}
 		q := r.waiting[0]
+		if r.skipsAdapter(q) {
+			continue
+		}
 		hits := r.hits(q)
 		n := q.length() - hits.tokens
 		if q.drafting = (drafting{}); r.pads(b, q, hits.tokens) {

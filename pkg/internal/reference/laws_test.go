@@ -89,7 +89,7 @@ func checkSteps(t *testing.T, seed uint64, replica int, steps []Step, c Config, 
 		law("a step computes something, within the budget",
 			s.Prefill+s.Decode > 0 && s.Prefill+s.Decode+s.Drafts <= int64(c.MaxNumBatchedTokens))
 		law("the step time follows from the batch",
-			s.EndUS-s.StartUS == c.stepTime(s.Batch))
+			s.EndUS-s.StartUS == c.stepTime(s.Batch)+s.AdapterUS)
 		law("steps do not overlap", i == 0 || s.StartUS >= steps[i-1].EndUS)
 		// A victim whose last token is in flight waits for nothing else.
 		law("a replica with work does not idle", i == 0 || !patient || s.StartUS == steps[i-1].EndUS ||

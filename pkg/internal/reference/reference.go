@@ -47,6 +47,8 @@ type Config struct {
 	Host *Host
 	// Speculation is speculative decoding, nil for none. It goes with neither Host nor Groups.
 	Speculation *Speculation
+	// LoRA is the use of adapters, nil for none. It does not go with Host.
+	LoRA *LoRA
 	// Groups are the KV cache groups; without any there is one of full attention with BlockSize.
 	Groups []Group
 
@@ -165,6 +167,8 @@ type Request struct {
 	Predicted int
 	// EOS: the last token ends the output before the maximum length of the request.
 	EOS bool
+	// Adapter is its LoRA adapter, unless it is empty.
+	Adapter string
 	// DraftAcceptance replaces the rates of Speculation, unless it is nil.
 	DraftAcceptance *float64
 	// Sheddable requests may be rejected under load.
@@ -240,9 +244,12 @@ type Outcome struct {
 type Step struct {
 	StartUS, EndUS int64
 	Batch
-	Preempted        int
-	UsedBlocks       int
-	Running, Waiting int
+	Preempted int
+	// AdapterUS is the time of its AdapterLoads into the memory of the host and AdapterCopies to the GPU.
+	AdapterLoads, AdapterCopies int
+	AdapterUS                   int64
+	UsedBlocks                  int
+	Running, Waiting            int
 	// Shares are the tokens of each request in the batch, in the order of scheduling.
 	Shares []Share
 }
@@ -289,6 +296,7 @@ type Result struct {
 	Transfers [][]Transfer
 	Host      HostCounts
 	Drafts    DraftCounts
+	Adapters  AdapterCounts
 }
 
 // AsyncCounts counts what happens only to batches formed while a step is in progress.

@@ -59,6 +59,11 @@ type replica struct {
 	threshold int
 	async     AsyncCounts
 	drafts    DraftCounts
+	// inHost and onGPU are adapters, the least recently used one first. skippedNow are the waiting requests that the
+	// batch being formed may not have.
+	inHost, onGPU []string
+	skippedNow    []*request
+	adapters      AdapterCounts
 }
 
 // hasWork reports whether a step must start.
@@ -128,7 +133,7 @@ func (r *replica) start(now int64) {
 
 // endOf is when a batch ends that starts at its StartUS.
 func (r *replica) endOf(b *batch) int64 {
-	us := r.config.starts().warm(&r.life, b.StartUS, r.config.stepTime(b.Batch))
+	us := r.config.starts().warm(&r.life, b.StartUS, r.config.stepTime(b.Batch)+b.AdapterUS)
 	return b.StartUS + roundHalfUp(r.config.slow(r.index, b.StartUS, us))
 }
 

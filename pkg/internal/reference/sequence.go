@@ -14,12 +14,15 @@ type sequence struct {
 }
 
 // newSequence writes every token as the quoted name of its origin and its position in it. Segment
-// names are prefixed, so unique tokens never match a segment.
+// names are prefixed, so unique tokens never match a segment. Requests with different adapters share nothing.
 func newSequence(r Request) sequence {
 	var text strings.Builder
 	end := []int{0}
 	write := func(name string, tokens int) {
 		quoted := strconv.Quote(name)
+		if r.Adapter != "" {
+			quoted += strconv.Quote(r.Adapter)
+		}
 		for offset := range tokens {
 			text.WriteString(quoted + strconv.Itoa(offset) + " ")
 			end = append(end, text.Len())

@@ -470,6 +470,7 @@ func (s *simulation) result() Result {
 		result.Retries += r.retries
 		result.Async.add(r.async)
 		result.Drafts.add(r.drafts)
+		result.Adapters.add(r.adapters)
 		if r.host != nil {
 			result.Host.add(r.host.counts)
 			result.Transfers = append(result.Transfers, r.host.done)

@@ -8,6 +8,7 @@ const (
 	stopSlots
 	stopBudget
 	stopBlocks
+	stopAdapters
 	stops
 )
 
@@ -24,9 +25,12 @@ func (r *replica) stoppedBy(b *batch) stop {
 	}
 	first := r.tooLarge
 	if r.host == nil || b.Preempted > 0 {
-		first = r.waiting[0]
+		first = r.firstTried()
 	}
-	if first == nil { // all wait for transfers
+	switch {
+	case first == nil && r.config.LoRA != nil:
+		return stopAdapters
+	case first == nil: // all wait for transfers
 		return stopNone
 	}
 	computed := first.computed

@@ -1,0 +1,216 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"blis/pkg/des"
+)
+
+// LoRA is the use of LoRA adapters as in vLLM 0.33: the limit of a batch is Scheduler.schedule in
+// vllm/v1/core/sched/scheduler.py, and what is in memory LRUCacheWorkerLoRAManager in vllm/lora/worker_manager.py with
+// LRUCacheLoRAModelManager in vllm/lora/model_manager.py.
+type LoRA struct {
+	// MaxLoras is the number of adapters that the running requests may have, and of slots on the GPU. MaxCPULoras is
+	// the number of adapters in the memory of the host, which include those on the GPU.
+	MaxLoras, MaxCPULoras int
+	// A step waits LoadUS for each adapter that is not in the memory of the host and CopyUS for each that is not on the
+	// GPU.
+	LoadUS, CopyUS des.Time
+	// ByArrival is that of OffloadConfig: since requests are skipped, running ones can have arrived after waiting ones.
+	ByArrival bool
+}
+
+// lora is the state of the adapters of a replica. Adapters are numbers from 1 on.
+type lora struct {
+	*LoRA
+	// running counts the running requests by adapter, distinct the adapters that have any.
+	running  []int32
+	distinct int
+	// host are the adapters in the memory of the host, the least recently used one first. The last MaxLoras of them are
+	// on the GPU, since each use of an adapter is one in both.
+	host []int32
+	// skipped are the waiting requests that the batch being formed may not have. blocked is the first of the others,
+	// none if there is none.
+	skipped []waiter
+	blocked int32
+	used    []usedAdapter // scratch
+	// arrivals are the ranks of the sequences when they entered the queue first.
+	arrivals []int64
+}
+
+// usedAdapter is an adapter in a batch, with the first request that has it.
+type usedAdapter struct {
+	adapter   int32
+	admission int64
+}
+
+func newLoRA(cfg *LoRA) *lora {
+	if cfg == nil {
+		return nil
+	}
+	return &lora{LoRA: cfg, blocked: none}
+}
+
+// open notes the rank of a new sequence.
+func (x *lora) open(s int32, rank int64) {
+	for len(x.arrivals) <= int(s) {
+		x.arrivals = append(x.arrivals, 0)
+	}
+	x.arrivals[s] = rank
+}
+
+// later is that of the offload.
+func (x *lora) later(s, t int32) bool { return x.ByArrival && x.arrivals[s] > x.arrivals[t] }
+
+// enter counts a request that begins to run.
+func (x *lora) enter(q *sequence) {
+	if q.adapter == 0 {
+		return
+	}
+	for len(x.running) <= int(q.adapter) {
+		x.running = append(x.running, 0)
+	}
+	if x.running[q.adapter]++; x.running[q.adapter] == 1 {
+		x.distinct++
+	}
+}
+
+// leave counts a request that no longer runs.
+func (x *lora) leave(q *sequence) {
+	if q.adapter == 0 {
+		return
+	}
+	if x.running[q.adapter]--; x.running[q.adapter] == 0 {
+		x.distinct--
+	}
+}
+
+// runs reports whether a running request has this adapter.
+func (x *lora) runs(adapter int32) bool {
+	return int(adapter) < len(x.running) && x.running[adapter] > 0
+}
+
+// skipAdapter passes the waiting request s, the first one, if the running ones have as many adapters as they may and
+// its adapter is not among them.
+func (e *Engine) skipAdapter(s int32) bool {
+	x, adapter := e.lora, e.seqs[s].adapter
+	if adapter == 0 || x.distinct < x.MaxLoras || x.runs(adapter) {
+		return false
+	}
+	x.skipped = append(x.skipped, e.wait.heap[0])
+	e.dequeue(s)
+	return true
+}
+
+// endSkips returns the skipped requests to their places in the queue.
+func (e *Engine) endSkips() {
+	x := e.lora
+	if x.blocked = none; len(e.wait.heap) > 0 {
+		x.blocked = e.wait.heap[0].seq
+	}
+	for _, w := range x.skipped {
+		e.push(w)
+	}
+	x.skipped = x.skipped[:0]
+}
+
+// useAdapters counts the adapters of b, whose sequences are not advanced yet, and brings them to the GPU in the order
+// in which their first requests were scheduled. vLLM does so when the step starts, in the order of a set.
+func (e *Engine) useAdapters(b *batch) {
+	x := e.lora
+	x.used = x.used[:0]
+	for _, p := range b.drafted {
+		x.use(&e.seqs[p.seq])
+	}
+	for _, s := range e.individual {
+		if q := &e.seqs[s]; e.spec == nil && q.lastBatch == b.number {
+			x.use(q)
+		}
+	}
+	if b.ticked {
+		for d := range e.decoding.All() {
+			x.use(&e.seqs[d.Slot])
+		}
+	}
+	slices.SortFunc(x.used, func(u, v usedAdapter) int { return cmp.Compare(u.admission, v.admission) })
+	b.Adapters = int64(len(x.used))
+	for _, u := range x.used {
+		x.load(b, u.adapter)
+	}
+	b.AdapterUS = des.Time(b.AdapterLoads)*x.LoadUS + des.Time(b.AdapterCopies)*x.CopyUS
+	e.stats.AdapterLoads += int64(b.AdapterLoads)
+	e.stats.AdapterCopies += int64(b.AdapterCopies)
+	e.stats.AdapterUS += b.AdapterUS
+}
+
+// use notes that q is in the batch.
+func (x *lora) use(q *sequence) {
+	if q.adapter == 0 {
+		return
+	}
+	i := slices.IndexFunc(x.used, func(u usedAdapter) bool { return u.adapter == q.adapter })
+	if i < 0 {
+		x.used = append(x.used, usedAdapter{q.adapter, q.admission})
+		return
+	}
+	x.used[i].admission = min(x.used[i].admission, q.admission)
+}
+
+// load makes an adapter of b the most recently used one in the memory of the host and on the GPU.
+func (x *lora) load(b *batch, adapter int32) {
+	i := slices.Index(x.host, adapter)
+	if i < len(x.host)-x.MaxLoras || i < 0 {
+		b.AdapterCopies++
+	}
+	if i < 0 {
+		b.AdapterLoads++
+		if i = len(x.host); i == x.MaxCPULoras {
+			i = 0
+		}
+	}
+	if i < len(x.host) {
+		x.host = slices.Delete(x.host, i, i+1)
+	}
+	x.host = append(x.host, adapter)
+}
+
+func (x *lora) clone() *lora {
+	if x == nil {
+		return nil
+	}
+	c := *x
+	c.running = slices.Clone(x.running)
+	c.arrivals = slices.Clone(x.arrivals)
+	c.host = slices.Clone(x.host)
+	c.skipped, c.used = nil, nil
+	return &c
+}
+
+// checkAdapters counts the adapters of the running sequences again.
+func (e *Engine) checkAdapters() error {
+	x := e.lora
+	if x == nil {
+		return nil
+	}
+	running := make([]int32, len(x.running))
+	distinct := 0
+	for i := range e.seqs {
+		q := &e.seqs[i]
+		if q.adapter == 0 || q.state == waiting {
+			continue
+		}
+		if running[q.adapter]++; running[q.adapter] == 1 {
+			distinct++
+		}
+	}
+	if distinct > x.MaxLoras || distinct != x.distinct || !slices.Equal(running, x.running) {
+		return fmt.Errorf("engine: running requests have %d adapters %v, the limit is %d, the running totals say %d %v",
+			distinct, running, x.MaxLoras, x.distinct, x.running)
+	}
+	if len(x.host) > x.MaxCPULoras {
+		return fmt.Errorf("engine: %d adapters are in the host's memory, the limit is %d", len(x.host), x.MaxCPULoras)
+	}
+	return nil
+}
