@@ -212,7 +212,7 @@ func seenOf(p *Pattern) string {
 // stale reports whether r was sent to a much longer queue on old signals that were wrong.
 func (r *request) stale() bool {
 	queue, seen := r.contention.queue, &r.routing.chosen
-	cutOff := r.routing.current && seen.Queue >= 0 // the router should have seen the queue as it was
+	cutOff := r.queuesCurrent && seen.Queue >= 0 // the router should have seen the queue as it was
 	if !r.longerQueue() || seen.AgeUS < staleUS && !cutOff {
 		return false
 	}

@@ -125,15 +125,21 @@ func (a *Analyzer) priority(r *request) float64 {
 }
 
 // measureReplicas finds what happened at each replica: what started while requests waited, and what slowed them down.
-// It takes the replicas one after the other, so that the requests of one stay in the cache of the processor.
+// It takes the replicas one after the other.
 func (a *Analyzer) measureReplicas() {
 	var events occupancyEvents
 	var queued, started []*request
+	var copies sideBySide
 	a.stats.prefillRates = make([]float64, len(a.topology.replicas))
 	for i, requests := range a.byReplica() {
 		n := int32(i)
 		queued, started = queued[:0], started[:0]
-		for _, r := range requests {
+		apart := 4*len(requests) <= len(a.requests) // else they are nearly side by side
+		own := requests
+		if apart {
+			own = copies.of(requests)
+		}
+		for _, r := range own {
 			if r.times.enqueued != never {
 				queued = append(queued, r)
 			}
@@ -149,6 +155,36 @@ func (a *Analyzer) measureReplicas() {
 		sortByEntry(started)
 		a.measureAhead(queued, started)
 		a.measureLoads(n, started)
+		if apart {
+			copies.giveBack(requests)
+		}
+	}
+}
+
+// sideBySide has copies of the requests of one replica that are side by side in memory: they stay in the cache of the
+// processor, which makes what takes them several times twice as fast.
+type sideBySide struct {
+	requests []request
+	derived  []derived
+	pointers []*request
+}
+
+// of copies requests until the next call.
+func (s *sideBySide) of(requests []*request) []*request {
+	s.requests, s.derived = slices.Grow(s.requests[:0], len(requests)), slices.Grow(s.derived[:0], len(requests))
+	s.pointers = s.pointers[:0]
+	for i, r := range requests {
+		s.requests, s.derived = append(s.requests, *r), append(s.derived, *r.derived)
+		s.requests[i].derived = &s.derived[i]
+		s.pointers = append(s.pointers, &s.requests[i])
+	}
+	return s.pointers
+}
+
+// giveBack stores what was found about the copies of requests.
+func (s *sideBySide) giveBack(requests []*request) {
+	for i, r := range requests {
+		r.times.outputUS, *r.derived = s.requests[i].times.outputUS, s.derived[i]
 	}
 }
 
@@ -205,6 +241,8 @@ type startedWork struct {
 	work        []tokensAhead
 	prompts     []int64   // uncached prompt tokens
 	lower       [][]int64 // the work of requests of lower priority, by rank
+	// The places of times of the last request that was measured.
+	joined, begun, ended nearby
 }
 
 // sortByEntry sorts requests by when they entered a batch.
@@ -243,24 +281,19 @@ func (w *startedWork) own(r *request) tokensAhead {
 	return own
 }
 
-// enteredBefore is how many requests had entered a batch before that time.
-func (w *startedWork) enteredBefore(at stream.Micros) int {
-	k, _ := slices.BinarySearch(w.at, at)
-	return k
-}
-
 // measure finds what started while r waited and what interfered with its decoding.
 func (w *startedWork) measure(r *request) {
 	until := r.times.firstTokenOrEnd()
 	if until == never {
 		return
 	}
+	// How many requests had entered a batch before r joined the queue, and before it got its first token or ended.
+	from, to := w.joined.find(w.at, r.times.enqueued), w.begun.find(w.at, until)
 	if r.times.firstToken != never && r.times.ended != never {
-		from, to := w.enteredBefore(r.times.firstToken), w.enteredBefore(r.times.ended)
-		r.contention.interfering = w.prompts[to] - w.prompts[from]
-		r.contention.interferingRecomputed = w.work[to].recomputed - w.work[from].recomputed
+		end := w.ended.find(w.at, r.times.ended)
+		r.contention.interfering = w.prompts[end] - w.prompts[to]
+		r.contention.interferingRecomputed = w.work[end].recomputed - w.work[to].recomputed
 	}
-	from, to := w.enteredBefore(r.times.enqueued), w.enteredBefore(until)
 	begin, end, lower := &w.work[from], &w.work[to], w.lower[w.ranks[r.labels.class]]
 	ahead := tokensAhead{total: end.total - begin.total, lowerPriority: lower[to] - lower[from],
 		heavyTenant: end.heavyTenant - begin.heavyTenant, recomputed: end.recomputed - begin.recomputed}

@@ -112,15 +112,15 @@ func (p *progress) last(at stream.Micros) float64 {
 	return p.tokens[i-1]
 }
 
-// until is the number of tokens computed before an instant.
-func (p *progress) until(at stream.Micros) float64 {
-	i, found := slices.BinarySearch(p.at, at)
+// until is the number of tokens computed before an instant, which is near the last one with the same place.
+func (p *progress) until(at stream.Micros, place *nearby) float64 {
+	i := place.find(p.at, at)
 	switch {
 	case i == 0:
 		return 0
 	case i == len(p.at):
 		return p.tokens[i-1]
-	case found:
+	case p.at[i] == at:
 		return p.tokens[i]
 	}
 	part := float64(at-p.at[i-1]) / float64(p.at[i]-p.at[i-1])
@@ -146,6 +146,7 @@ func (a *Analyzer) measurePrompts(requests []*request, all *progress) {
 		}
 	}
 	ofLong := newProgress(long)
+	var joined, ended, longJoined, longEnded nearby
 	for _, r := range requests {
 		until := r.times.firstTokenOrEnd()
 		if until == never {
@@ -156,8 +157,9 @@ func (a *Analyzer) measurePrompts(requests []*request, all *progress) {
 			own = rate * float64(to-from)
 		}
 		e := &r.evidence
-		e.promptsAhead = max(0, all.until(until)-all.until(r.times.enqueued)-own)
-		if e.longAhead = ofLong.until(until) - ofLong.until(r.times.enqueued); a.isLong(r) {
+		e.promptsAhead = max(0, all.until(until, &ended)-all.until(r.times.enqueued, &joined)-own)
+		e.longAhead = ofLong.until(until, &longEnded) - ofLong.until(r.times.enqueued, &longJoined)
+		if a.isLong(r) {
 			e.longAhead = max(0, e.longAhead-own)
 		}
 	}
@@ -168,27 +170,24 @@ func (a *Analyzer) measurePrompts(requests []*request, all *progress) {
 func (a *Analyzer) measureOvertaking(requests []*request) {
 	joined := slices.Clone(requests)
 	slices.SortStableFunc(joined, func(x, y *request) int { return cmp.Compare(x.times.enqueued, y.times.enqueued) })
-	type entry struct {
-		at    uint64
-		place int // in the order in which they joined, from 1
-	}
-	entered := make([]entry, len(joined))
+	entered := make([]stat.Keyed, len(joined)) // places in the order in which they joined, from 1
 	for i, r := range joined {
-		entered[i] = entry{uint64(r.times.leftQueue()), i + 1}
+		entered[i] = stat.Keyed{Key: uint64(r.times.leftQueue()), Tag: uint32(i + 1)}
 	}
-	slices.SortStableFunc(entered, func(x, y entry) int { return cmp.Compare(x.at, y.at) })
+	entered = stat.SortKeyed(entered, make([]stat.Keyed, len(entered)))
 	sums := make([]prefixSums, len(a.stats.ranks)) // by rank of the priority, over the places
 	for rank := range sums {
 		sums[rank] = make(prefixSums, len(joined)+1)
 	}
 	for _, e := range entered {
-		r := joined[e.place-1]
+		place := int(e.Tag)
+		r := joined[place-1]
 		own := a.stats.ranks[r.labels.class]
 		for rank := range own + 1 {
-			r.evidence.overtaken += sums[rank].until(len(joined)) - sums[rank].until(e.place)
+			r.evidence.overtaken += sums[rank].until(len(joined)) - sums[rank].until(place)
 		}
 		if r.times.scheduled != never {
-			sums[own].add(e.place, r.work())
+			sums[own].add(place, r.work())
 		}
 	}
 }

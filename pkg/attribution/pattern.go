@@ -188,41 +188,51 @@ func (k rank) conditions() (set conditionSet) {
 // whose loss they may explain and of those that lost nothing: a condition's control group is in there.
 func (a *Analyzer) countClusters(requests []*request, set conditionSet, byRule bool) (
 	populations map[partSet]*totals, clusters []*clusterTotals) {
-	populations = map[partSet]*totals{}
-	for _, c := range conditions {
-		if populations[c.parts] == nil {
-			populations[c.parts] = countAll(requests, c.parts)
-		}
-	}
 	counted := map[cluster]*clusterTotals{}
 	for _, r := range requests {
 		for matched := r.verdict.conditions & set; matched != 0; matched &= matched - 1 {
 			k := a.clusterOf(bits.TrailingZeros64(uint64(matched)), r, byRule)
-			if counted[k] == nil {
-				counted[k] = &clusterTotals{cluster: k}
-				clusters = append(clusters, counted[k])
+			t := counted[k]
+			if t == nil {
+				t = &clusterTotals{cluster: k}
+				counted[k], clusters = t, append(clusters, t)
 			}
-			counted[k].add(r)
+			t.add(r)
 			if r.verdict.metWithout&matched&-matched != 0 {
-				counted[k].metWithout++
+				t.metWithout++
 			}
 		}
 	}
 	slices.SortFunc(clusters, func(x, y *clusterTotals) int {
 		return cmp.Or(cmp.Compare(x.condition, y.condition), cmp.Compare(x.value, y.value), cmp.Compare(x.rule, y.rule))
 	})
-	return populations, clusters
+	return countPopulations(requests), clusters
 }
 
-// countAll counts the requests whose loss, if they have one, is in the parts.
-func countAll(requests []*request, parts partSet) *totals {
-	t := &totals{}
-	for _, r := range requests {
-		if parts.covers(r) {
-			t.add(r)
+// countPopulations finds the populations of countClusters.
+func countPopulations(requests []*request) map[partSet]*totals {
+	populations, met := map[partSet]*totals{}, int64(0)
+	var sets []partSet
+	for _, c := range conditions {
+		if populations[c.parts] == nil {
+			populations[c.parts], sets = &totals{}, append(sets, c.parts)
 		}
 	}
-	return t
+	for _, r := range requests {
+		if !r.lost() {
+			met++
+			continue
+		}
+		for _, parts := range sets {
+			if parts.has(r.verdict.dominant) {
+				populations[parts].add(r)
+			}
+		}
+	}
+	for _, parts := range sets {
+		populations[parts].all += met
+	}
+	return populations
 }
 
 // clusterOf is the cluster of r for a condition that it matches.

@@ -18,6 +18,7 @@ type request struct {
 	replica int32
 	// excluded, judged and met begin the verdict.
 	excluded, judged, met bool
+	queuesCurrent         bool // replicas reported their queues at once when it was routed
 	routing               routing
 	*incidents
 	*derived // nil until all records are read
@@ -40,7 +41,8 @@ func (r *request) setIncidents(x incidents) {
 		r.incidents = &noIncidents
 		return
 	}
-	r.incidents = &x
+	own := x // x itself would be allocated for every request
+	r.incidents = &own
 }
 
 // derived is what the Analyzer finds about a request after the last record.
@@ -100,7 +102,6 @@ type routing struct {
 	cacheAgeUS       int64     // see Analyzer.cacheAgeUS
 	rule, reason     int32     // in Analyzer.names
 	estimate         *Estimate // nil where there is none
-	current          bool      // queues are reported at once
 }
 
 // hindsightMS is the estimated regret, 0 without an estimate.
@@ -178,7 +179,7 @@ func (a *Analyzer) routingDecision(d *stream.Decision) {
 	r.routing.rule, r.routing.reason = a.names.number(d.Rule), a.names.number(d.Reason)
 	r.times.routed = d.AtUS
 	r.replica = a.topology.number(d.Deployment, d.Replica)
-	r.routing.flipWeight, r.routing.current = a.flipWeight(d), a.queuesCurrent
+	r.routing.flipWeight, r.queuesCurrent = a.flipWeight(d), a.queuesCurrent
 	r.routing.chosen, r.routing.nextBest = ReplicaView{Replica: missing}, ReplicaView{Replica: missing}
 	for i := range d.Considered {
 		c := &d.Considered[i]

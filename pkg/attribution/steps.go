@@ -41,6 +41,7 @@ func (a *Analyzer) measureSteps() {
 func (a *Analyzer) measureInterference(n int32, requests []*request, all *progress) {
 	var prefills span
 	tokens := 0.0
+	var begun, ended nearby
 	for _, r := range requests {
 		if r.times.scheduled == never {
 			continue
@@ -48,7 +49,7 @@ func (a *Analyzer) measureInterference(n int32, requests []*request, all *progre
 		prefills.add(r.times.scheduled, max(r.times.scheduled, r.times.firstTokenOrEnd()))
 		tokens += uncachedTokens(r)
 		if r.times.firstToken != never && r.times.ended != never {
-			r.evidence.promptsMeanwhile = all.until(r.times.ended) - all.until(r.times.firstToken)
+			r.evidence.promptsMeanwhile = all.until(r.times.ended, &ended) - all.until(r.times.firstToken, &begun)
 		}
 	}
 	if prefills.until > prefills.from {
