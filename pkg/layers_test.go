@@ -55,7 +55,7 @@ var layers = []struct{ pkg, may string }{
 	{"pkg/resample", "pkg/dist pkg/metrics pkg/stat pkg/stream"},
 	{"pkg/perfetto", "pkg/stream"},
 	{"pkg/chart", ""},
-	{"pkg/figures", "pkg/chart pkg/registry pkg/resample pkg/stream"},
+	{"pkg/figures", "pkg/chart pkg/registry pkg/resample pkg/stat pkg/stream"},
 	{"pkg/htmlreport", "pkg/figures pkg/metrics pkg/resample pkg/stat pkg/stream"},
 	{"pkg/llmtext", ""},
 	{"pkg/attribution", "pkg/hardware pkg/llmtext pkg/metrics pkg/registry pkg/stat pkg/stream"},

@@ -51,28 +51,71 @@ type candidate struct {
 	OwnE2EMS *float64 `json:"own_e2e_ms,omitempty"`
 }
 
-func (c *Collector) addDecision(d *stream.Decision) {
+// decided is a routing decision about a request without outcome. Few decisions are shown, so its choice is made when
+// something needs it.
+type decided struct {
+	stream.Decision
+	terms  []float64 // of all candidates
+	choice *choice
+}
+
+// Decision takes a decision.
+func (c *Collector) Decision(d *stream.Decision) {
 	if d.Stage != stream.StageRouting || d.Replica.IsZero() {
 		return
 	}
-	x := &choice{Decision: strings.Clone(d.ID), AtMS: ms(d.AtUS), Replica: replicaName(d.Deployment, d.Replica),
-		Reason: strings.Clone(d.Reason), Rule: strings.Clone(d.Rule), Of: d.Candidates, Tied: d.Tied,
-		Candidates: []candidate{}}
-	for _, s := range d.Scorers {
-		x.Scorers = append(x.Scorers, strings.Clone(s))
+	c.forget(d.Request) // an earlier decision
+	var x *decided
+	if n := len(c.spare); n > 0 {
+		x, c.spare = c.spare[n-1], c.spare[:n-1]
+	} else {
+		x = &decided{}
 	}
-	for i := range d.Considered {
-		s := &d.Considered[i]
+	considered, scorers := x.Considered[:0], x.Scorers[:0]
+	x.Decision, x.terms, x.choice = *d, x.terms[:0], nil
+	x.Scorers, x.Considered = append(scorers, d.Scorers...), append(considered, d.Considered...)
+	for i := range x.Considered {
+		s := &x.Considered[i]
+		if n := len(s.Terms); n > 0 {
+			x.terms = append(x.terms, s.Terms...)
+			s.Terms = x.terms[len(x.terms)-n:]
+		}
 		if !s.KVUtil.IsZero() {
 			c.addSignal(s, d.AtUS)
 		}
+	}
+	c.pending[d.Request] = x
+}
+
+// forget ends what is pending about a request.
+func (c *Collector) forget(request string) {
+	if x := c.pending[request]; x != nil {
+		delete(c.pending, request)
+		c.spare = append(c.spare, x)
+	}
+}
+
+// made returns the choice of a decision.
+func (x *decided) made() *choice {
+	if x.choice != nil {
+		return x.choice
+	}
+	k := &choice{Decision: strings.Clone(x.ID), AtMS: ms(x.AtUS), Replica: replicaName(x.Deployment, x.Replica),
+		Reason: strings.Clone(x.Reason), Rule: strings.Clone(x.Rule), Of: x.Candidates, Tied: x.Tied,
+		Candidates: []candidate{}}
+	for _, s := range x.Scorers {
+		k.Scorers = append(k.Scorers, strings.Clone(s))
+	}
+	for i := range x.Considered {
+		s := &x.Considered[i]
 		name := replicaName(s.Deployment, s.Replica)
-		x.Candidates = append(x.Candidates, candidate{Replica: name, Chosen: name == x.Replica, Filtered: s.Filtered,
+		k.Candidates = append(k.Candidates, candidate{Replica: name, Chosen: name == k.Replica, Filtered: s.Filtered,
 			Score: number(s.Score), Terms: rounded(slices.Clone(s.Terms)), Inflight: index(s.Inflight),
 			Queue:   index(s.QueueDepth),
 			Running: index(s.Running), KV: number(s.KVUtil), Matched: index(s.Matched)})
 	}
-	c.pending[strings.Clone(d.Request)] = x
+	x.choice = k
+	return k
 }
 
 // addSignal adds the KV utilization that routing saw of a replica. Each reading has the same weight.
@@ -84,11 +127,13 @@ func (c *Collector) addSignal(s *stream.Candidate, at stream.Micros) {
 	c.signals[r].add(at, at+1, float64(s.KVUtil))
 }
 
-func (c *Collector) addRegret(g *stream.Regret) {
-	x := c.pending[g.Request]
-	if x == nil || x.Decision != g.Decision {
+// Regret takes the counterfactuals of a decision.
+func (c *Collector) Regret(g *stream.Regret) {
+	d := c.pending[g.Request]
+	if d == nil || d.ID != g.Decision {
 		return
 	}
+	x := d.made()
 	x.Method = strings.Clone(g.Method)
 	if g.HindsightMS != nil {
 		x.HindsightMS, x.AvoidableMS = pointer(*g.HindsightMS), nil
@@ -148,21 +193,24 @@ type part struct {
 }
 
 // keep keeps a request with its details if it is one of the worst.
-func (c *Collector) keep(o *stream.Outcome, r *Row) {
+func (c *Collector) keep(o *stream.Outcome, r *Row, met *bool) {
 	c.sequence++
-	x := c.pending[o.ID]
+	d := c.pending[o.ID]
 	spent := ms(endOf(o) - o.Began())
 	regret := 0.0
-	if x != nil && x.HindsightMS != nil {
-		regret = *x.HindsightMS
+	if d != nil && d.choice != nil && d.choice.HindsightMS != nil {
+		regret = *d.choice.HindsightMS
 	}
 	byTime, byRegret := c.worst.wants(spent), regret > 0 && c.regrets.wants(regret)
 	if !byTime && !byRegret {
 		return
 	}
-	q := request{ID: r.ID, Class: r.class, State: strings.Clone(o.State), Reason: strings.Clone(o.Reason),
+	q := request{ID: r.ID, Class: c.classes[r.class], State: strings.Clone(o.State), Reason: strings.Clone(o.Reason),
 		Arrival: float64(o.Began()) / 1e6, Input: o.InputTokens, Output: o.GeneratedTokens, Cached: o.CachedTokens,
-		Met: r.met, SpentMS: spent, Parts: partsOf(o), Choice: x, sequence: c.sequence}
+		Met: met, SpentMS: spent, Parts: partsOf(o), sequence: c.sequence}
+	if d != nil {
+		q.Choice = d.made()
+	}
 	if !o.Replica.IsZero() {
 		q.Replica = replicaName(o.Deployment, o.Replica)
 	}

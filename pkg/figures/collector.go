@@ -18,18 +18,15 @@ import (
 // Row is what is kept of a request.
 type Row struct {
 	resample.Request
-	ID    string
-	class string
-	// met is nil if its class has no targets.
-	met *bool
-	// stays are its times on replicas: on a prefill replica, and on the one that decodes.
-	stays [2]stay
+	ID string
+	// class is its number in Collector.classes.
+	class uint32
 }
 
 // stay is the time of a request on a replica: in its queue from enqueued to scheduled, and in batches until end. A
 // request that never entered a batch is in the queue until end.
 type stay struct {
-	// replica is its position in Collector.replicas, -1 for no stay.
+	// replica is its position in Collector.replicas.
 	replica                  int32
 	enqueued, scheduled, end stream.Micros
 }
@@ -39,17 +36,24 @@ type Collector struct {
 	header   *stream.Header
 	rows     []Row
 	replicas []string
-	position map[string]int32
-	classes  map[string]string
+	position map[replicaKey]int32
+	// classes are those of all requests, numbered in order of appearance.
+	classes     []string
+	classNumber map[string]uint32
+	// waiting and running are the requests in all queues and batches, loads those of each replica.
+	waiting, running integral
+	loads            []replicaLoad
+	anyQueue         bool // a request says when it left its queue
 	// blocks are the used KV blocks by replica and time, steps says that the run has them.
 	blocks map[int32]*integral
 	steps  bool
-	last   stream.Micros // end of the last step
+	last   stream.Micros // the last time of a request or a step
 	// notIssued are the calls that were not issued, by the request that broke their session.
 	notIssued map[string]int32
 	// signals are the KV utilizations that routing saw, where it reads them.
 	signals  map[int32]*integral
-	pending  map[string]*choice
+	pending  map[string]*decided
+	spare    []*decided // not in pending any more
 	worst    worstRequests
 	regrets  worstRequests
 	sequence int64
@@ -60,9 +64,9 @@ type Collector struct {
 
 // NewCollector returns a Collector for the run with this header, which it keeps.
 func NewCollector(h *stream.Header) *Collector {
-	return &Collector{header: h, position: map[string]int32{}, classes: map[string]string{},
+	return &Collector{header: h, position: map[replicaKey]int32{}, classNumber: map[string]uint32{},
 		blocks: map[int32]*integral{}, signals: map[int32]*integral{},
-		notIssued: map[string]int32{}, pending: map[string]*choice{},
+		notIssued: map[string]int32{}, pending: map[string]*decided{},
 		worst: worstRequests{limit: worstShown, all: []request{}}, regrets: worstRequests{limit: worstShown}}
 }
 
@@ -71,11 +75,11 @@ func (c *Collector) Record(r *stream.Reader) (err error) {
 	switch r.Kind() {
 	case stream.KindDecision:
 		if err = r.Decision(&c.decision); err == nil {
-			c.addDecision(&c.decision)
+			c.Decision(&c.decision)
 		}
 	case stream.KindRegret:
 		if err = r.Regret(&c.regret); err == nil {
-			c.addRegret(&c.regret)
+			c.Regret(&c.regret)
 		}
 	case stream.KindStep:
 		s := &c.step
@@ -96,18 +100,27 @@ func (c *Collector) Record(r *stream.Reader) (err error) {
 	return err
 }
 
-// replica returns the position of a replica in c.replicas.
-func (c *Collector) replica(deployment string, index stream.Index) int32 {
-	return c.named(replicaName(deployment, index))
+// replicaKey is a replica; a server without replicas has no index.
+type replicaKey struct {
+	deployment string
+	index      stream.Index
 }
 
-// named returns the position of the replica with that name.
-func (c *Collector) named(name string) int32 {
-	at, known := c.position[name]
+// replicaLoad is the requests in the queue and the batches of one replica.
+type replicaLoad struct{ waiting, running integral }
+
+// replica returns the position of a replica in c.replicas.
+func (c *Collector) replica(deployment string, index stream.Index) int32 {
+	key := replicaKey{deployment, index}
+	at, known := c.position[key]
 	if !known {
 		at = int32(len(c.replicas))
-		c.position[name] = at
-		c.replicas = append(c.replicas, name)
+		name := strings.Clone(deployment)
+		c.position[replicaKey{name, index}] = at
+		if !index.IsZero() {
+			name = replicaName(name, index)
+		}
+		c.replicas, c.loads = append(c.replicas, name), append(c.loads, replicaLoad{})
 	}
 	return at
 }
@@ -115,36 +128,62 @@ func (c *Collector) named(name string) int32 {
 // Outcome takes an outcome. met says whether it met its targets, nil if it has none. Attempts that are not the last
 // only count as time on replicas.
 func (c *Collector) Outcome(o *stream.Outcome, met *bool) {
-	r := Row{Request: resample.NewRequest(o, met), ID: strings.Clone(o.Original()), class: c.intern(o.SLOClass),
-		met: met, stays: [2]stay{{replica: -1}, {replica: -1}}}
-	end := endOf(o)
-	if !o.PrefillEnqueuedUS.IsZero() && !o.PrefillReplica.IsZero() {
-		r.stays[0] = stay{c.replica(o.Deployment, o.PrefillReplica), o.PrefillEnqueuedUS, o.PrefillScheduledUS,
-			cmp.Or(max(o.PrefilledUS, 0), end)}
-	}
-	switch {
-	case !o.EnqueuedUS.IsZero() && !o.Replica.IsZero():
-		r.stays[1] = stay{c.replica(o.Deployment, o.Replica), o.EnqueuedUS, o.ScheduledUS, end}
-	case c.header.Recording != nil: // without replicas
-		r.stays[1] = stay{c.named("server"), o.ArrivalUS, cmp.Or(max(o.ScheduledUS, 0), o.ArrivalUS), end}
-	}
+	r := Row{Request: resample.NewRequest(o, met), ID: strings.Clone(o.Original()), class: c.class(o.SLOClass)}
+	c.last = max(c.last, stream.Micros(r.Arrival)+1)
+	c.addStays(o)
 	if o.Retried {
 		r.State, r.TTFT, r.E2E, r.Queue = 0, resample.Missing, resample.Missing, resample.Missing
 	} else {
-		c.keep(o, &r)
+		c.keep(o, &r, met)
 	}
-	delete(c.pending, o.ID)
+	c.anyQueue = c.anyQueue || r.Queue >= 0
+	c.forget(o.ID)
 	c.rows = append(c.rows, r)
 }
 
-// intern returns the name of a class without a copy for each request.
-func (c *Collector) intern(class string) string {
-	name, known := c.classes[class]
-	if !known {
-		name = strings.Clone(class)
-		c.classes[name] = name
+// addStays adds the times of a request on replicas: on a prefill replica, and on the one that decodes.
+func (c *Collector) addStays(o *stream.Outcome) {
+	end := endOf(o)
+	if !o.PrefillEnqueuedUS.IsZero() && !o.PrefillReplica.IsZero() {
+		c.addStay(stay{c.replica(o.Deployment, o.PrefillReplica), o.PrefillEnqueuedUS, o.PrefillScheduledUS,
+			cmp.Or(max(o.PrefilledUS, 0), end)})
 	}
-	return name
+	switch {
+	case !o.EnqueuedUS.IsZero() && !o.Replica.IsZero():
+		c.addStay(stay{c.replica(o.Deployment, o.Replica), o.EnqueuedUS, o.ScheduledUS, end})
+	case c.header.Recording != nil: // without replicas
+		c.addStay(stay{c.replica("server", stream.NoIndex), o.ArrivalUS,
+			cmp.Or(max(o.ScheduledUS, 0), o.ArrivalUS), end})
+	default:
+		return
+	}
+	c.last = max(c.last, end)
+}
+
+// addStay adds the times of a request in the queue and in the batches of a replica. Their sums are of whole µs, which
+// are exact in any order.
+func (c *Collector) addStay(x stay) {
+	l, running := &c.loads[x.replica], x.scheduled
+	if x.scheduled.IsZero() {
+		running = x.end
+	}
+	for _, waiting := range []*integral{&c.waiting, &l.waiting} {
+		waiting.add(x.enqueued, running, 1)
+	}
+	for _, batches := range []*integral{&c.running, &l.running} {
+		batches.add(running, x.end, 1)
+	}
+}
+
+// class returns the number of a class.
+func (c *Collector) class(name string) uint32 {
+	n, known := c.classNumber[name]
+	if !known {
+		n = uint32(len(c.classes))
+		name = strings.Clone(name)
+		c.classNumber[name], c.classes = n, append(c.classes, name)
+	}
+	return n
 }
 
 // endOf is when a request ended; the last known time where a recording does not say.

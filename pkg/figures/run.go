@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"blis/pkg/resample"
+	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
 
@@ -75,8 +76,8 @@ func (c *Collector) Run(name string, of int) *Run {
 		Regrets: c.regrets.all[:min(details, len(c.regrets.all))],
 		Classes: []targets{}, Distributions: []distribution{}, Heat: []heat{}}
 	names := map[string]bool{}
-	for i := range c.rows {
-		names[c.rows[i].class] = true
+	for _, class := range c.classes {
+		names[class] = true
 	}
 	for _, class := range c.header.SLOClasses {
 		if names[class.Name] {
@@ -91,14 +92,17 @@ func (c *Collector) Run(name string, of int) *Run {
 		}
 	}
 	until := max(c.last, 1)
-	for i := range c.rows {
-		until = max(until, stream.Micros(c.rows[i].Arrival)+1, c.rows[i].stays[1].end)
-	}
 	f.UntilS = float64(until) / 1e6
-	for i := range resample.Latencies {
-		c.addLatency(f, &resample.Latencies[i], until, of)
-	}
 	f.Time = c.timeSeries(until)
+	var sorted, scratch []stat.Keyed
+	for i := range resample.Latencies {
+		l := &resample.Latencies[i]
+		if sorted, scratch = c.sort(l, sorted, scratch); len(sorted) > 0 {
+			c.addLatency(f, l.Name, sorted, until, of)
+			f.Time.Percentiles = append(f.Time.Percentiles,
+				c.percentiles(l.Name, sorted, f.Time.width, len(f.Time.Arrived)))
+		}
+	}
 	f.Replicas = c.replicaSeries(until, f.Time.width)
 	return f
 }
@@ -111,35 +115,62 @@ func (c *Collector) sortedNames(names map[string]bool) (sorted []string) {
 	return sorted
 }
 
-// addLatency adds the distributions and the heat map of a latency. of is the number of runs.
-func (c *Collector) addLatency(f *Run, l *resample.Latency, until stream.Micros, of int) {
-	var all []float64
-	byClass := map[string][]float64{}
-	var points []point
+// sort returns the times in ms of the requests that have a latency, in ascending order: the bits of each, which have
+// the same order, and the row of the request. The buffers have what it returned before.
+func (c *Collector) sort(l *resample.Latency, buffer, scratch []stat.Keyed) (sorted, rest []stat.Keyed) {
+	buffer = slices.Grow(buffer[:0], len(c.rows))
 	for i := range c.rows {
-		q := &c.rows[i]
-		if t, ok := l.MS(&q.Request); ok && q.State != 0 {
-			all = append(all, t)
-			byClass[q.class] = append(byClass[q.class], t)
-			points = append(points, point{stream.Micros(q.Arrival), t})
-		}
-	}
-	if len(all) == 0 {
-		return
-	}
-	f.Distributions = append(f.Distributions, describe(l.Name, "", all))
-	if len(f.Classes) > 1 {
-		for _, class := range f.Classes {
-			if times := byClass[class.Name]; len(times) > 0 {
-				f.Distributions = append(f.Distributions, describe(l.Name, class.Name, times))
+		if q := &c.rows[i]; q.State != 0 {
+			if t, ok := l.MS(&q.Request); ok {
+				buffer = append(buffer, stat.Keyed{Key: math.Float64bits(t), Tag: uint32(i)})
 			}
 		}
 	}
-	f.Heat = append(f.Heat, heatOf(l.Name, points, until, of))
+	scratch = slices.Grow(scratch[:0], len(buffer))[:len(buffer)]
+	if sorted = stat.SortKeyed(buffer, scratch); len(sorted) > 0 && &sorted[0] == &scratch[0] {
+		return sorted, buffer
+	}
+	return sorted, scratch
 }
 
+// groups divides ascending times into n groups, each of which is ascending.
+func (c *Collector) groups(sorted []stat.Keyed, n int, of func(*Row) int) [][]float64 {
+	counts := make([]int, n)
+	for _, t := range sorted {
+		counts[of(&c.rows[t.Tag])]++
+	}
+	all, groups := make([]float64, len(sorted)), make([][]float64, n)
+	for i, count := range counts {
+		groups[i], all = all[:0:count], all[count:]
+	}
+	for _, t := range sorted {
+		i := of(&c.rows[t.Tag])
+		groups[i] = append(groups[i], math.Float64frombits(t.Key))
+	}
+	return groups
+}
+
+// addLatency adds the distributions and the heat map of a latency. of is the number of runs.
+func (c *Collector) addLatency(f *Run, latency string, sorted []stat.Keyed, until stream.Micros, of int) {
+	all := c.groups(sorted, 1, func(*Row) int { return 0 })[0]
+	f.Distributions = append(f.Distributions, describe(latency, "", all))
+	if len(f.Classes) > 1 {
+		byClass := c.groups(sorted, len(c.classes), func(q *Row) int { return int(q.class) })
+		for _, class := range f.Classes {
+			if times := byClass[c.classNumber[class.Name]]; len(times) > 0 {
+				f.Distributions = append(f.Distributions, describe(latency, class.Name, times))
+			}
+		}
+	}
+	points := make([]point, len(sorted))
+	for i, t := range sorted {
+		points[i] = point{stream.Micros(c.rows[t.Tag].Arrival), all[i]}
+	}
+	f.Heat = append(f.Heat, heatOf(latency, points, until, of))
+}
+
+// describe returns the distribution of ascending times.
 func describe(latency, class string, times []float64) distribution {
-	slices.Sort(times)
 	d := distribution{Latency: latency, Class: class, Count: int64(len(times)), MS: make([]float64, len(Permilles))}
 	for i, p := range Permilles {
 		d.MS[i] = round(quantileAt(times, p))

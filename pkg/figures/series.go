@@ -3,7 +3,7 @@ package figures
 import (
 	"slices"
 
-	"blis/pkg/resample"
+	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
 
@@ -37,72 +37,39 @@ func (c *Collector) timeSeries(until stream.Micros) timeSeries {
 	s := timeSeries{WidthS: float64(width) / 1e6, width: width, Arrived: make([]int, n), Completed: make([]int, n),
 		Percentiles: []percentiles{},
 		Missed:      make([]int, n)}
-	waiting, running := &integral{}, &integral{}
 	for i := range c.rows {
 		q := &c.rows[i]
-		for _, x := range q.stays {
-			x.add(waiting, running)
-		}
 		if q.State == 0 {
 			continue
 		}
 		at := q.Arrival / int64(width)
 		s.Arrived[at]++
-		if q.met != nil && !*q.met {
+		if q.HasTargets && !q.MetTargets {
 			s.Missed[at]++
 		}
 		if q.E2E >= 0 {
 			s.Completed[min(int((q.Arrival+q.E2E)/int64(width)), n-1)]++
 		}
 	}
-	s.Running = rounded(running.perBin(width, until))
+	s.Running = rounded(c.running.perBin(width, until))
 	if c.hasQueues() {
-		s.Waiting = rounded(waiting.perBin(width, until))
-	}
-	for i := range resample.Latencies {
-		if p, ok := c.percentiles(&resample.Latencies[i], width, n); ok {
-			s.Percentiles = append(s.Percentiles, p)
-		}
+		s.Waiting = rounded(c.waiting.perBin(width, until))
 	}
 	return s
 }
 
 // hasQueues reports whether the run says when requests left their queues, as not all recordings do.
-func (c *Collector) hasQueues() bool {
-	return !c.Measured() || slices.ContainsFunc(c.rows, func(q Row) bool { return q.Queue >= 0 })
-}
+func (c *Collector) hasQueues() bool { return !c.Measured() || c.anyQueue }
 
-// add adds the times of a request in a queue and in batches.
-func (x *stay) add(waiting, running *integral) {
-	switch {
-	case x.replica < 0:
-	case x.scheduled.IsZero():
-		waiting.add(x.enqueued, x.end, 1)
-	default:
-		waiting.add(x.enqueued, x.scheduled, 1)
-		running.add(x.scheduled, x.end, 1)
-	}
-}
-
-// percentiles returns those of a latency; ok is false if no request has one.
-func (c *Collector) percentiles(l *resample.Latency, width stream.Micros, n int) (p percentiles, ok bool) {
-	times := make([][]float64, n)
-	for i := range c.rows {
-		q := &c.rows[i]
-		if t, has := l.MS(&q.Request); has && q.State != 0 {
-			at := q.Arrival / int64(width)
-			times[at] = append(times[at], t)
-			ok = true
-		}
-	}
-	p = percentiles{Latency: l.Name, P50: make([]*float64, n), P99: make([]*float64, n)}
-	for i, t := range times {
+// percentiles returns those of a latency, whose times are sorted.
+func (c *Collector) percentiles(latency string, sorted []stat.Keyed, width stream.Micros, n int) percentiles {
+	p := percentiles{Latency: latency, P50: make([]*float64, n), P99: make([]*float64, n)}
+	for i, t := range c.groups(sorted, n, func(q *Row) int { return int(q.Arrival / int64(width)) }) {
 		if len(t) > 0 {
-			slices.Sort(t)
 			p.P50[i], p.P99[i] = pointer(round(quantileAt(t, 500))), pointer(round(quantileAt(t, 990)))
 		}
 	}
-	return p, ok
+	return p
 }
 
 // replicaSeries are numbers of replicas in bins of time, which are WidthS long.
@@ -127,25 +94,17 @@ const ReplicasShown = 32
 func (c *Collector) replicaSeries(until, width stream.Micros) replicaSeries {
 	width *= 2
 	s := replicaSeries{WidthS: float64(width) / 1e6, Of: len(c.replicas), Names: []string{}}
-	waiting, running := make([]integral, len(c.replicas)), make([]integral, len(c.replicas))
-	for i := range c.rows {
-		for _, x := range c.rows[i].stays {
-			if x.replica >= 0 {
-				x.add(&waiting[x.replica], &running[x.replica])
-			}
-		}
-	}
 	kv := c.signals
 	s.KVShare = true
 	if c.steps {
 		kv, s.KVShare = c.blocks, false
 	}
-	for _, r := range c.busiest(waiting) {
+	for _, r := range c.busiest() {
 		s.Names = append(s.Names, c.replicas[r])
 		if c.hasQueues() {
-			s.Waiting = append(s.Waiting, rounded(waiting[r].perBin(width, until)))
+			s.Waiting = append(s.Waiting, rounded(c.loads[r].waiting.perBin(width, until)))
 		}
-		s.Running = append(s.Running, rounded(running[r].perBin(width, until)))
+		s.Running = append(s.Running, rounded(c.loads[r].running.perBin(width, until)))
 		if len(kv) == 0 {
 			continue
 		}
@@ -164,13 +123,13 @@ func (c *Collector) replicaSeries(until, width stream.Micros) replicaSeries {
 }
 
 // busiest returns the replicas that have rows, by name.
-func (c *Collector) busiest(waiting []integral) []int32 {
+func (c *Collector) busiest() []int32 {
 	all := c.sortedReplicas()
 	if len(all) <= ReplicasShown {
 		return all
 	}
 	total := func(r int32) (sum float64) {
-		for _, x := range waiting[r].sum {
+		for _, x := range c.loads[r].waiting.sum {
 			sum += x
 		}
 		return sum

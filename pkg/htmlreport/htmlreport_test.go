@@ -166,7 +166,7 @@ func TestFewerBlocksDecide(t *testing.T) {
 		var samples []*resample.Bootstrap
 		var means [][]float64
 		for i, r := range runs {
-			b := resample.New(resample.Source(uint64(i)), r.inOrder(arrivalOrder(runs, []int{i})))
+			b := resample.New(resample.Source(uint64(i)), r.byArrival())
 			run := b.Run(0, r.Metrics)
 			samples, means = append(samples, b), append(means, run.Statistics(run.All(), true)["e2e.mean"])
 		}
@@ -192,11 +192,11 @@ func TestTenBlocksHaveIntervals(t *testing.T) {
 // TestMissingRequestsArePaired: a run that lacks requests is still compared with those that it has.
 func TestMissingRequestsArePaired(t *testing.T) {
 	base, shorter := record("a", "w", 200, 1, 0), record("b", "w", 150, 1, 50)
-	order := arrivalOrder([]*Run{shorter, base}, []int{0, 1})
-	if len(order) != 200 || order[0] != "r0000" || order[199] != "r0199" {
-		t.Errorf("%d requests from %s to %s", len(order), order[0], order[len(order)-1])
+	ordered := byArrival([]*Run{shorter, base}, []int{0, 1})
+	if all := ordered[1]; len(all) != 200 || !slices.Equal(all, base.byArrival()) || all[199].Arrival != 199_000_000 {
+		t.Errorf("%d requests", len(all))
 	}
-	requests := shorter.inOrder(order)
+	requests := ordered[0]
 	if len(requests) != 200 || requests[149] == nil || requests[150] != nil ||
 		requests[7].Arrival != 7_000_000 {
 		t.Errorf("request 7 is %+v, and 150 %+v", requests[7], requests[150])
@@ -204,6 +204,24 @@ func TestMissingRequestsArePaired(t *testing.T) {
 	c := rowOf(t, numbersOf([]*Run{base, shorter}), "e2e.mean").Cells[1]
 	if c.Diff == nil || !(c.Diff.Lo < 50 && 50 < c.Diff.Hi && c.Diff.Hi-c.Diff.Lo < 20) {
 		t.Errorf("the difference is %+v", c.Diff)
+	}
+}
+
+// TestOrderOfArrivals: requests that arrive at once are in the order of their ids, and attempts that are repeated are
+// not there.
+func TestOrderOfArrivals(t *testing.T) {
+	r := &Run{Collector: figures.NewCollector(&stream.Header{})}
+	for i, o := range []stream.Outcome{{ID: "r10", ArrivalUS: 5}, {ID: "b", ArrivalUS: 7, Retried: true},
+		{ID: "r9", ArrivalUS: 5}, {ID: "a", ArrivalUS: 9}, {ID: "c", ArrivalUS: 2}} {
+		o.State, o.InputTokens = stream.StateRejected, int64(i)
+		r.Collector.Outcome(&o, nil)
+	}
+	var got []int32
+	for _, q := range r.byArrival() {
+		got = append(got, q.Input)
+	}
+	if want := []int32{4, 2, 0, 3}; !slices.Equal(got, want) {
+		t.Errorf("order %v, want %v", got, want)
 	}
 }
 

@@ -183,12 +183,7 @@ func intervals(runs []*Run) []ranges {
 	first := map[string][]float64{}
 	var reference *resample.Bootstrap
 	if len(paired) > 0 {
-		order := arrivalOrder(runs, paired)
-		var requests [][]*resample.Request
-		for _, i := range paired {
-			requests = append(requests, runs[i].inOrder(order))
-		}
-		reference = resample.New(resample.Source(0), requests...)
+		reference = resample.New(resample.Source(0), byArrival(runs, paired)...)
 		statistics := make([]map[string][]float64, len(paired))
 		for k, i := range paired {
 			run := reference.Run(k, runs[i].Metrics)
@@ -203,7 +198,7 @@ func intervals(runs []*Run) []ranges {
 		if !r.usable() || slices.Contains(paired, i) {
 			continue
 		}
-		b := resample.New(resample.Source(uint64(i)), r.inOrder(arrivalOrder(runs, []int{i})))
+		b := resample.New(resample.Source(uint64(i)), byArrival(runs, []int{i})...)
 		run := b.Run(0, r.Metrics)
 		narrower := b
 		if reference != nil && reference.Blocks() < b.Blocks() {
@@ -237,8 +232,12 @@ func rangesOf(b *resample.Bootstrap, statistics, first map[string][]float64, com
 	return r
 }
 
-// arrivalOrder returns the ids of the requests of some runs, in order of arrival.
-func arrivalOrder(runs []*Run, which []int) []string {
+// byArrival returns the requests of some runs in order of arrival: one that any of them has is at the same place in
+// each, nil for those that a run does not have.
+func byArrival(runs []*Run, which []int) [][]*resample.Request {
+	if len(which) == 1 {
+		return [][]*resample.Request{runs[which[0]].byArrival()}
+	}
 	type arrival struct {
 		at int64
 		id string
@@ -259,7 +258,35 @@ func arrivalOrder(runs []*Run, which []int) []string {
 	for i := range all {
 		ids[i] = all[i].id
 	}
-	return ids
+	var requests [][]*resample.Request
+	for _, i := range which {
+		requests = append(requests, runs[i].inOrder(ids))
+	}
+	return requests
+}
+
+// byArrival returns the requests in order of arrival.
+func (r *Run) byArrival() []*resample.Request {
+	rows := r.Collector.Rows()
+	order := make([]stat.Keyed, 0, len(rows))
+	for i := range rows {
+		if q := &rows[i]; q.State != 0 {
+			order = append(order, stat.Keyed{Key: uint64(q.Arrival), Tag: uint32(i)})
+		}
+	}
+	order = stat.SortKeyed(order, make([]stat.Keyed, len(order)))
+	requests := make([]*resample.Request, len(order))
+	for from, until := 0, 0; from < len(order); from = until {
+		for until = from; until < len(order) && order[until].Key == order[from].Key; until++ {
+		}
+		slices.SortFunc(order[from:until], func(a, b stat.Keyed) int {
+			return resample.CompareArrivals(0, 0, rows[a.Tag].ID, rows[b.Tag].ID)
+		})
+	}
+	for i, k := range order {
+		requests[i] = &rows[k.Tag].Request
+	}
+	return requests
 }
 
 // inOrder returns the requests in the given order, nil for those that the run does not have.

@@ -109,6 +109,16 @@ func (h *figureWatcher) Record(r *stream.Reader, o *stream.Outcome) error {
 	case stream.KindOutcome:
 		return h.outcome(r, o)
 	}
+	if n := h.of.narrative; n != nil { // it has read these already
+		switch r.Kind() {
+		case stream.KindDecision:
+			h.Collector.Decision(&n.decision)
+			return nil
+		case stream.KindRegret:
+			h.Collector.Regret(&n.regret)
+			return nil
+		}
+	}
 	return h.Collector.Record(r)
 }
 
