@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
 
@@ -163,7 +164,7 @@ func (v *verdict) exceeds(target targetSet, ms, limit, factor float64) {
 
 // markLate finds the late requests and returns the median TTFT in ms.
 func (a *Analyzer) markLate() float64 {
-	var ttfts []int64
+	ttfts := make([]int64, 0, len(a.requests))
 	for _, r := range a.requests {
 		if r.times.firstToken != never {
 			ttfts = append(ttfts, int64(r.times.firstToken-r.times.arrival))
@@ -171,8 +172,7 @@ func (a *Analyzer) markLate() float64 {
 	}
 	median := int64(math.MaxInt64 / lateFactor)
 	if len(ttfts) > 0 {
-		slices.Sort(ttfts)
-		median = ttfts[(len(ttfts)-1)/2]
+		median = stat.Nth(ttfts, (len(ttfts)-1)/2)
 	}
 	for _, r := range a.requests {
 		v := &r.verdict

@@ -3,6 +3,8 @@ package attribution
 import (
 	"cmp"
 	"slices"
+
+	"blis/pkg/stat"
 )
 
 // runStats is what conditions need to know about the whole run.
@@ -45,7 +47,7 @@ func (a *Analyzer) computeStats() {
 		}
 	}
 	s.heavyPrompts = own / max(1, all)
-	var inputs []int64
+	inputs := make([]int64, 0, len(a.requests))
 	sent := make([]int64, len(a.topology.replicas))
 	for _, r := range a.requests {
 		inputs = append(inputs, int64(r.tokens.input))
@@ -53,9 +55,8 @@ func (a *Analyzer) computeStats() {
 			sent[r.replica]++
 		}
 	}
-	slices.Sort(inputs)
 	if len(inputs) > 0 {
-		s.medianInput = inputs[(len(inputs)-1)/2]
+		s.medianInput = stat.Nth(inputs, (len(inputs)-1)/2)
 	}
 	replicas, total := map[string]int64{}, map[string]int64{} // by deployment
 	for n, id := range a.topology.replicas {
@@ -134,12 +135,15 @@ func (a *Analyzer) othersLose() bool {
 // is the shortfall from what the best decile of the tenant's requests finds cached, as the
 // smaller of its tokens and its share of the prompt.
 func (a *Analyzer) measureRecomputed() {
-	best := a.bestDeciles()
+	var best map[int32]bestDecile
 	for _, r := range a.requests {
 		t, c := &r.tokens, &r.contention
 		switch {
 		case r.times.scheduled == never:
 		case r.prefixIgnored() || a.draws != "" || a.indexSmall(r) || r.routing.cacheAgeUS >= staleUS:
+			if best == nil {
+				best = a.bestDeciles()
+			}
 			d := best[r.labels.tenant]
 			c.recomputed = max(0, min(int64(d.share*float64(t.input)), d.tokens)-int64(t.cached))
 		default:
@@ -165,10 +169,8 @@ func (a *Analyzer) bestDeciles() map[int32]bestDecile {
 	}
 	best := map[int32]bestDecile{}
 	for tenant, all := range tokens {
-		slices.Sort(all)
-		slices.Sort(shares[tenant])
 		at := len(all) - 1 - (len(all)-1)/10
-		best[tenant] = bestDecile{all[at], shares[tenant][at]}
+		best[tenant] = bestDecile{stat.Nth(all, at), stat.Nth(shares[tenant], at)}
 	}
 	return best
 }

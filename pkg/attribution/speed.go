@@ -3,6 +3,8 @@ package attribution
 import (
 	"math/bits"
 	"slices"
+
+	"blis/pkg/stat"
 )
 
 // speeds are how fast replicas decode.
@@ -211,8 +213,5 @@ func (d *deployment) typicalStepUS() float64 {
 	return b[0] + float64(256*b[1]) + float64(32*b[2])
 }
 
-// median is the lower median of a list, which it sorts.
-func median(list []float64) float64 {
-	slices.Sort(list)
-	return list[(len(list)-1)/2]
-}
+// median is the lower median of a list, which it reorders.
+func median(list []float64) float64 { return stat.Nth(list, (len(list)-1)/2) }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -89,6 +90,10 @@ func (c *summarizeCommand) rejectFlags(why string, flags ...string) error {
 	return nil
 }
 
+// largeRunPercent lets the heap grow by less than Go's default before garbage is collected, once a stream is large:
+// smaller ones need little memory anyway.
+const largeRunPercent = 30
+
 func (c *summarizeCommand) run(ctx context.Context, j stdio) error {
 	o, recordings := c.Options, 0
 	change := func(run *recording.Run) {
@@ -97,6 +102,17 @@ func (c *summarizeCommand) run(ctx context.Context, j stdio) error {
 		}
 	}
 	o.Progress, o.Color, o.Width, o.Warn = j.progress, j.color, j.width, j.warn
+	usual := 0
+	o.Large = func() {
+		if usual == 0 && os.Getenv("GOGC") == "" {
+			usual = debug.SetGCPercent(largeRunPercent)
+		}
+	}
+	defer func() {
+		if usual != 0 {
+			debug.SetGCPercent(usual)
+		}
+	}()
 	warn := func(msg string) error {
 		if o.Strict {
 			return errors.New(msg)

@@ -61,6 +61,9 @@ type summary struct {
 	integrityText string
 }
 
+// manyRecords make a stream large. It is a multiple of 4096.
+const manyRecords = 1 << 18
+
 func (s *summary) read(ctx context.Context, in io.Reader) error {
 	r := stream.NewReader(in)
 	r.Expect(stream.StreamRun, stream.StreamRecording, stream.StreamWorkload)
@@ -81,6 +84,9 @@ func (s *summary) read(ctx context.Context, in io.Reader) error {
 			}
 			if s.options.Progress != nil {
 				s.options.Progress(fmt.Sprintf("%d records", n))
+			}
+			if n == manyRecords && s.options.Large != nil {
+				s.options.Large()
 			}
 		}
 	}
