@@ -62,6 +62,8 @@ type Analyzer struct {
 	// prefixesUnweighted: the router shows prefixes in its decisions and does not count them.
 	prefixesUnweighted bool
 	names              nameTable
+	labels             map[labels]*labels
+	texts              textStore // ids
 	metrics            *metrics.Raw
 	episodes           []stream.Anomaly
 	query              *Query
@@ -85,7 +87,7 @@ type Analyzer struct {
 
 // New returns an Analyzer for the run with this header.
 func New(h *stream.Header) *Analyzer {
-	a := &Analyzer{classes: map[string]stream.SLOClass{}, names: newNameTable(),
+	a := &Analyzer{classes: map[string]stream.SLOClass{}, names: newNameTable(), labels: map[labels]*labels{},
 		timedOut: map[string]bool{}, lossBySource: map[*request][]sourceShare{}, pending: map[string]int32{},
 		exact: map[string]*Exact{}, admissions: map[string]int64{}, topology: newTopology(h)}
 	config := &proposal{Analyzer: a}

@@ -93,15 +93,15 @@ func TestPartsOfARecording(t *testing.T) {
 		of   times
 		want partTimes
 	}{
-		{times{100, never, never, never, never, 400, 900, 0, 0, 0, nil}, partTimes{PartPrefill: 300, PartDecode: 500}},
-		{times{100, never, never, never, 250, 400, 900, 0, 0, 0, nil},
+		{times{100, never, never, never, never, 400, 900, 0, &noDetours}, partTimes{PartPrefill: 300, PartDecode: 500}},
+		{times{100, never, never, never, 250, 400, 900, 0, &noDetours},
 			partTimes{PartQueue: 150, PartPrefill: 150, PartDecode: 500}},
-		{times{100, 120, 120, 130, never, never, 900, 0, 0, 0, nil},
+		{times{100, 120, 120, 130, never, never, 900, 0, &noDetours},
 			partTimes{PartAdmission: 20, PartFrontend: 10, PartQueue: 770}},
-		{times{100, never, never, never, never, never, 900, 0, 0, 0, nil}, partTimes{PartAdmission: 800}},
-		{times{100, 100, 100, 110, 200, 300, 900, 650, 0, 0, nil},
+		{times{100, never, never, never, never, never, 900, 0, &noDetours}, partTimes{PartAdmission: 800}},
+		{times{100, 100, 100, 110, 200, 300, 900, 0, &detours{preemptedUS: 650}},
 			partTimes{PartFrontend: 10, PartQueue: 90, PartPrefill: 50, PartPreempted: 650}},
-		{times{100, 100, 100, 110, 200, 300, never, 0, 0, 0, nil}, partTimes{}},
+		{times{100, 100, 100, 110, 200, 300, never, 0, &noDetours}, partTimes{}},
 	} {
 		if got := c.of.split(); got != c.want {
 			t.Errorf("%v: %v, want %v", c.of, got, c.want)

@@ -170,7 +170,8 @@ func TestExceptionsOfOneRequest(t *testing.T) {
 	if r := a.requests[0]; *r.incidents != (incidents{}) || r.evidence.lostReplica || r.evidence.fleet.down != 0 {
 		t.Errorf("calm: %+v, %+v", r.incidents, r.evidence.exceptional)
 	}
-	if noIncidents != (incidents{}) || noException != (exceptional{}) {
+	if noIncidents != (incidents{}) || noException != (exceptional{}) || noDetours != (detours{}) ||
+		noLabels != (labels{}) {
 		t.Errorf("shared by all others: %+v, %+v", noIncidents, noException)
 	}
 }

@@ -23,7 +23,7 @@ type GroupRow struct {
 func (a *Analyzer) countGroups(f *Findings, label func(*labels) int32) (rows []GroupRow) {
 	byName := make([]*GroupRow, len(a.names.list))
 	for _, r := range a.requests {
-		n := label(&r.labels)
+		n := label(r.labels)
 		if !r.verdict.judged || a.names.list[n] == "" {
 			continue
 		}

@@ -40,7 +40,8 @@ func TestReplicasFromPool(t *testing.T) {
 	pool := func() *proposal {
 		x := shapedRun(map[string]any{"id": "main", "replicas": 4, "prefill": map[string]any{"replicas": 4}})
 		for _, r := range x.requests {
-			r.times.prefill = &prefillTimes{scheduled: r.times.arrival, computed: r.times.arrival + 9000}
+			r.times.detours = &detours{
+				prefill: &prefillTimes{scheduled: r.times.arrival, computed: r.times.arrival + 9000}}
 		}
 		return x
 	}

@@ -13,7 +13,7 @@ type request struct {
 	id, decision string
 	times        times
 	tokens       tokenCounts
-	labels       labels
+	labels       *labels // those of all requests with the same ones
 	// replica is the number of the replica that it was sent to.
 	replica int32
 	// excluded, judged and met begin the verdict.
@@ -68,14 +68,22 @@ func (a *Analyzer) derive() {
 	}
 }
 
-// times are in µs, never where they did not come. ended is when the request became final,
-// preemptedUS the total time in the queue after preemptions, outputUS how long a token needs to the client, retryUS
-// the time from arrival to that of the last attempt.
+// times are in µs, never where they did not come. ended is when the request became final, outputUS how long a token
+// needs to the client.
 type times struct {
 	arrival, admitted, routed, enqueued, scheduled, firstToken, ended stream.Micros
-	preemptedUS, outputUS, retryUS                                    int64
-	prefill                                                           *prefillTimes
+	outputUS                                                          int64
+	*detours
 }
+
+// detours are times that most requests do not have: these share noDetours. preemptedUS is the total time in the queue
+// after preemptions, retryUS that from arrival to that of the last attempt, prefill nil without a prefill replica.
+type detours struct {
+	preemptedUS, retryUS int64
+	prefill              *prefillTimes
+}
+
+var noDetours detours
 
 // prefillTimes are those of a request at the prefill replica of a disaggregated deployment.
 type prefillTimes struct {
@@ -92,6 +100,19 @@ type tokenCounts struct{ input, output, cached, expected, generated int32 }
 
 // labels are numbers in Analyzer.names; each may be that of "".
 type labels struct{ tenant, class, model, state, reason int32 }
+
+var noLabels labels
+
+// shared returns the labels that all requests with these ones share.
+func (a *Analyzer) shared(l labels) *labels {
+	s, known := a.labels[l]
+	if !known {
+		own := l
+		s = &own
+		a.labels[l] = s
+	}
+	return s
+}
 
 // routing is the last routing decision.
 type routing struct {
@@ -175,7 +196,7 @@ const (
 
 func (a *Analyzer) routingDecision(d *stream.Decision) {
 	r := a.request(d.Request)
-	r.decision = d.ID
+	r.decision = a.texts.keep(d.ID)
 	r.routing.rule, r.routing.reason = a.names.number(d.Rule), a.names.number(d.Reason)
 	r.times.routed = d.AtUS
 	r.replica = a.topology.number(d.Deployment, d.Replica)
@@ -228,8 +249,8 @@ func (a *Analyzer) request(id string) *request {
 	}
 	r := &a.spare[0]
 	a.spare = a.spare[1:]
-	*r = request{id: strings.Clone(id), replica: missing, incidents: &noIncidents,
-		times: times{never, never, never, never, never, never, never, 0, 0, 0, nil}}
+	*r = request{id: a.texts.keep(id), replica: missing, incidents: &noIncidents, labels: &noLabels,
+		times: times{never, never, never, never, never, never, never, 0, &noDetours}}
 	r.routing.chosen.Replica, r.routing.nextBest.Replica = missing, missing
 	a.pending[r.id] = int32(len(a.requests))
 	a.requests = append(a.requests, r)
@@ -272,7 +293,10 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 	r := a.request(o.ID)
 	delete(a.pending, o.ID)
 	r.times = times{o.Began(), o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.EndedUS,
-		int64(o.PreemptedUS), 0, o.RetryUS, nil}
+		0, &noDetours}
+	if o.PreemptedUS != 0 || o.RetryUS != 0 || !o.PrefillReplica.IsZero() {
+		r.times.detours = &detours{preemptedUS: int64(o.PreemptedUS), retryUS: o.RetryUS}
+	}
 	if !o.PrefillReplica.IsZero() {
 		r.times.prefill = &prefillTimes{o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS, o.TransferredUS,
 			o.TransferBlocks}
@@ -281,13 +305,13 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 		r.times.ended = o.CompletedUS
 	}
 	if o.Decision != "" && o.Decision != r.decision {
-		r.decision = strings.Clone(o.Decision)
+		r.decision = a.texts.keep(o.Decision)
 	}
 	r.tokens = tokenCounts{int32(o.InputTokens), int32(o.OutputTokens), int32(o.CachedTokens),
 		int32(o.ExpectedCachedTokens), int32(o.GeneratedTokens)}
 	n := &a.names
-	r.labels = labels{n.number(o.Tenant), n.number(o.SLOClass), n.number(o.Model), n.number(o.State),
-		n.number(o.Reason)}
+	r.labels = a.shared(labels{n.number(o.Tenant), n.number(o.SLOClass), n.number(o.Model), n.number(o.State),
+		n.number(o.Reason)})
 	r.replica = a.topology.number(o.Deployment, o.Replica)
 	r.times.outputUS = a.topology.deploymentOf(r.replica).outputUS(0)
 	x := incidents{preemptions: int32(o.Preemptions), delays: int32(o.Delays), redirects: int32(o.Redirects),

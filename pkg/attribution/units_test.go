@@ -73,7 +73,8 @@ func TestPrefillBusy(t *testing.T) {
 	a := &Analyzer{topology: topology{deployed: []*deployment{d}}}
 	for i, p := range []*prefillTimes{{scheduled: 5, computed: 35}, {scheduled: 50, computed: 70},
 		{scheduled: 90, computed: never}, nil} {
-		a.requests = append(a.requests, &request{times: times{arrival: stream.Micros(1000 + 10*i), prefill: p}})
+		a.requests = append(a.requests, &request{times: times{arrival: stream.Micros(1000 + 10*i),
+			detours: &detours{prefill: p}}})
 	}
 	a.requests[3].times.arrival = 1100
 	if got := a.prefillBusy(a.requests[0]); got != 0.25 {
