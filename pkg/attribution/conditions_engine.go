@@ -234,7 +234,7 @@ func (a *Analyzer) slotsFull(r *request) bool {
 	if a.stats.hasStops {
 		return r.mostly(r.stopped.slots)
 	}
-	slots := a.topology.deploymentOf(r.replica).Engine.MaxNumSeqs
+	slots := a.topology.deploymentOf(r.replica).slots()
 	return slots > 0 && r.contention.running >= fullBatchShare*float64(slots)
 }
 

@@ -61,7 +61,7 @@ func (x *proposal) moreFlow() (changes []Change) {
 	const at = "control_plane.flow_control.detector.params."
 	mode := x.config(at + "concurrencyMode")
 	if mode == "requests" || mode == "hybrid" {
-		changes = append(changes, x.set(at+"maxConcurrency", float64(x.deployment().Engine.MaxNumSeqs)))
+		changes = append(changes, x.set(at+"maxConcurrency", float64(x.deployment().slots())))
 	}
 	if mode == "tokens" || mode == "hybrid" {
 		to := max(defaultTokenLimit, 4*x.number(at+"maxTokenConcurrency"))

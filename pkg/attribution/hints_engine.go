@@ -15,12 +15,15 @@ func (x *proposal) moreSlots() []Change {
 	for _, r := range x.p.losing {
 		most = max(most, float64(r.contention.resident))
 	}
-	slots := float64(x.deployment().Engine.MaxNumSeqs)
+	slots := float64(x.deployment().slots())
 	if held := mean(x.p.losing, kvShare); held > 0 {
 		most = min(most*1.25, 0.9*slots/held)
 	}
 	to := min(1024, powerOf2(max(most, 2*slots)))
-	changes := []Change{x.engine("max_num_seqs", to)}
+	changes := []Change{x.engine(x.deployment().slotLimit(), to)}
+	if x.deployment().Engine.MaxNumActiveSeqs > 0 && float64(x.deployment().Engine.MaxNumSeqs) < float64(to) {
+		changes = append(changes, x.engine("max_num_seqs", to))
+	}
 	if x.deployment().Engine.MaxNumBatchedTokens < to {
 		changes = append(changes, x.engine("max_num_batched_tokens", to))
 	}
@@ -42,10 +45,10 @@ func (x *proposal) fewerSlots() []Change {
 			slots = min(slots, math.Floor(room/steps.sequence))
 		}
 	}
-	if slots < minSlots || slots >= float64(x.deployment().Engine.MaxNumSeqs) {
+	if slots < minSlots || slots >= float64(x.deployment().slots()) {
 		return nil
 	}
-	return []Change{x.engine("max_num_seqs", slots)}
+	return []Change{x.engine(x.deployment().slotLimit(), slots)}
 }
 
 // minSlots is the minimum for a hint.

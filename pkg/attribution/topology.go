@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -51,6 +52,7 @@ type deployment struct {
 	Engine      struct {
 		BlockSize           int64   `json:"block_size"`
 		MaxNumSeqs          int32   `json:"max_num_seqs"`
+		MaxNumActiveSeqs    int32   `json:"max_num_active_seqs"` // 0: MaxNumSeqs
 		MaxNumBatchedTokens int64   `json:"max_num_batched_tokens"`
 		PrefillThreshold    int64   `json:"long_prefill_token_threshold"`
 		Watermark           float64 `json:"watermark"`
@@ -122,8 +124,16 @@ func (d *deployment) usableBlocks() int64 { return max(0, d.Computed.KVBlocks-1)
 // scales reports whether the number of replicas changes.
 func (d deployment) scales() bool { return d.MaxReplicas > 0 }
 
-// slots is the number of batch slots.
-func (d *deployment) slots() int64 { return int64(d.Engine.MaxNumSeqs) }
+// slots is the number of batch slots, and slotLimit the setting that limits them.
+func (d *deployment) slots() int64 {
+	return int64(cmp.Or(d.Engine.MaxNumActiveSeqs, d.Engine.MaxNumSeqs))
+}
+func (d *deployment) slotLimit() string {
+	if d.Engine.MaxNumActiveSeqs > 0 {
+		return "max_num_active_seqs"
+	}
+	return "max_num_seqs"
+}
 
 // cacheTokens is the number of tokens that the KV cache holds.
 func (d *deployment) cacheTokens() int64 { return d.usableBlocks() * d.Engine.BlockSize }

@@ -40,7 +40,7 @@ func newEngine(d *cluster.Deployment) (*engine, error) {
 	cores := int64(c.DataParallelSize)
 	e := &engine{
 		replicas: d.Replicas, model: m, caching: c.EnablePrefixCaching,
-		maxSeqs: float64(int64(c.MaxNumSeqs) * cores), maxTokens: int64(c.MaxNumBatchedTokens) * cores,
+		maxSeqs: float64(int64(c.ActiveSeqs()) * cores), maxTokens: int64(c.MaxNumBatchedTokens) * cores,
 		maxChunk: int64(c.MaxNumBatchedTokens), maxLength: int64(c.MaxModelLen),
 		blockSize: int64(c.BlockSize), blocks: int64(d.UsableBlocks()), window: int64(d.Computed.WindowTokens),
 		groups: d.KVGroups(), needed: d.SequenceBlocks(),

@@ -9,6 +9,7 @@ type Engine struct {
 	VLLMVersion string `yaml:"vllm_version" json:"vllm_version,omitempty"`
 	Parallel    `yaml:",inline"`
 	Batching    `yaml:",inline"`
+	FrontDoor   `yaml:",inline"`
 	Memory      `yaml:",inline"`
 	Precision   `yaml:",inline"`
 	// EnforceEager launches all kernels one by one, without CUDA graphs. Only the operators model has step times

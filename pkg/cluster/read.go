@@ -106,7 +106,8 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 
 // validateComplete checks what depends on several parts of a complete configuration.
 func (c *Config) validateComplete(errorf strictyaml.Errorf) error {
-	return cmp.Or(c.validateScaling(errorf), c.validatePools(errorf), c.validateFailures(errorf))
+	return cmp.Or(c.validateScaling(errorf), c.validatePools(errorf), c.validateFailures(errorf),
+		c.validateFrontDoors(errorf))
 }
 
 // tablesOf returns overrides that make a folder of tables, relative to the working directory, the

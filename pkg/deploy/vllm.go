@@ -67,7 +67,10 @@ func flagsOf(d *cluster.Deployment, schedule string) []string {
 		f.add("enable-expert-parallel")
 	}
 	f.add("max-num-seqs", e.MaxNumSeqs)
+	f.above("max-num-active-seqs", e.MaxNumActiveSeqs, 0)
 	f.add("max-num-batched-tokens", e.MaxNumBatchedTokens)
+	f.set("max-num-queued-reqs", e.MaxNumQueuedReqs)
+	f.set("max-num-queued-tokens", e.MaxNumQueuedTokens)
 	f.toggle("enable-chunked-prefill", e.EnableChunkedPrefill)
 	f.above("long-prefill-token-threshold", max(e.LongPrefillTokenThreshold, e.ChunkSize), 0)
 	f.toggle("async-scheduling", e.AsyncScheduling)
@@ -148,6 +151,13 @@ func (f *flags) add(name string, value ...any) {
 func (f *flags) above(name string, value, byDefault int) {
 	if value > byDefault {
 		f.add(name, value)
+	}
+}
+
+// set adds a flag unless its value is nil.
+func (f *flags) set(name string, value *int) {
+	if value != nil {
+		f.add(name, *value)
 	}
 }
 

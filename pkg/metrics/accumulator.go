@@ -194,6 +194,9 @@ func (t *totals) count(o *stream.Outcome) {
 		t.completedOutput += o.OutputTokens
 	case stream.StateRejected:
 		r.Rejected++
+		if stream.IsServerReason(o.Reason) {
+			r.ServerRejected++
+		}
 	case stream.StateTimedOut:
 		r.TimedOut++
 	case stream.StateFailed:

@@ -58,6 +58,7 @@ func (t *totals) add(o *totals) {
 	r.Unfinished += s.Unfinished
 	r.NotIssued += s.NotIssued
 	r.Retries += s.Retries
+	r.ServerRejected += s.ServerRejected
 	t.met += o.met
 	t.withTargets += o.withTargets
 	t.admitted += o.admitted

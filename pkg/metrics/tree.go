@@ -122,6 +122,8 @@ type Requests struct {
 	Unfinished int64  `json:"unfinished"`
 	NotIssued  int64  `json:"not_issued"`
 	Retries    int64  `json:"retries,omitempty"`
+	// ServerRejected are those of the Rejected that servers rejected: max_num_queued_reqs and max_num_queued_tokens.
+	ServerRejected int64 `json:"server_rejected,omitempty"`
 }
 
 // Distribution summarizes times in ms. Coverage is the share of requests that have such a

@@ -112,7 +112,7 @@ func TestHigherIsBetter(t *testing.T) {
 		"spec_decode.mean_acceptance_length"}
 	lower := []string{"from_us", "until_us", "duration_s", "requests.offered", "requests.rejected",
 		"requests.timed_out", "requests.failed",
-		"requests.unfinished", "requests.not_issued", "requests.retries",
+		"requests.unfinished", "requests.not_issued", "requests.retries", "requests.server_rejected",
 		"tail_blowup", "goodput.offered", "goodput.not_issued",
 		"kv.util_mean", "kv.util_max", "kv.preemptions", "kv.tiers.cpu.stored_blocks", "kv.tiers.cpu.loaded_blocks",
 		"kv.tiers.cpu.evicted_blocks", "kv.tiers.cpu.refused_blocks", "kv.tiers.cpu.util_max", "kv.tiers.cpu.load_busy",

@@ -322,7 +322,7 @@ func (p *planner) prepare() {
 		}
 		p.index = i
 		d := &c.Deployments[i]
-		o.GPUsPerReplica, o.slots = d.Engine.GPUs(), d.Engine.MaxNumSeqs*d.Engine.DataParallelSize
+		o.GPUsPerReplica, o.slots = d.Engine.GPUs(), d.Engine.ActiveSeqs()*d.Engine.DataParallelSize
 		o.latency, o.disaggregated = d.Latency, d.Prefill != nil
 		o.Price = p.GPUs[o.GPU] * float64(o.GPUsPerReplica)
 		if text := defaultBatch(d); text != "" && !slices.Contains(p.answer.Warnings, text) {

@@ -48,7 +48,7 @@ type stepPrices struct{ price, prefill, decode, share [prices]float64 }
 // alone.
 func stepCosts(d *cluster.Deployment, m latency.Model) (all []*stepPrices) {
 	parts := [...]float64{0, 0.25, 0.5, 0.75, 1}
-	slots := d.Engine.MaxNumSeqs
+	slots := d.Engine.ActiveSeqs()
 	if d.Latency.Model == "linear" {
 		for _, part := range parts {
 			all = append(all, linearPrices(d.Latency.BetaUS, float64(slots),

@@ -346,6 +346,7 @@ func TestMutations(t *testing.T) {
 		{brokenGroups, []string{"^TestStories$", "^(TestReferenceOnGroups|TestReferenceOnFollowers)$"}},
 		{brokenLoRA, []string{"^TestReferenceOnLoRA", "^TestVLLM$"}},
 		{brokenSpeculation, []string{"^TestReferenceOnSpeculation$"}},
+		{brokenFrontDoor, []string{"^TestReferenceOnFrontDoors$"}},
 		{brokenFlow, []string{"^TestReferenceOnFlow$"}},
 		{brokenRouters, []string{"^TestReferenceOnRouters$"}},
 		{brokenFleets, []string{"^TestBusyFleets$", "^TestReferenceOnFleets$"}},

@@ -593,6 +593,10 @@ func deploymentOf(c reference.Config) cluster.Deployment {
 		e.LoRA = cluster.LoRA{MaxLoras: l.Max, MaxCPULoras: l.MaxHost, LoadUS: new(float64(l.LoadUS)),
 			CopyUS: new(float64(l.CopyUS)), StepFactor: &l.Factor, AdapterUS: l.EachUS}
 	}
+	e.MaxNumQueuedReqs, e.MaxNumQueuedTokens = c.Door.Reqs, c.Door.Tokens
+	if c.Door.RunnerSeqs > 0 {
+		e.MaxNumSeqs, e.MaxNumActiveSeqs = c.Door.RunnerSeqs, c.MaxNumSeqs
+	}
 	return d
 }
 

@@ -52,6 +52,7 @@ type replica struct {
 	awaited             awaited
 	result              *engine.StepResult // of its last step
 	jitter              jitter
+	admitted            admitted // by its server; only with a frontDoor
 }
 
 // deployment is the common data of its replicas.
@@ -67,6 +68,8 @@ type deployment struct {
 	power       power
 	blockBytes  int64 // of a KV block; 0 if blocks do not move
 	speculates  bool  // it has speculative decoding
+	// door is nil if its servers reject nothing.
+	door *frontDoor
 	// pool is nil unless it is the decode pool of a disaggregated deployment. prefills: it is a prefill pool.
 	pool     *pool
 	prefills bool
@@ -198,6 +201,9 @@ type request struct {
 	eos bool
 	// adapter is the number of its LoRA adapter, 0 if it has none.
 	adapter int32
+	// atServer: a server with a frontDoor counts it, with this many tokens until it has one.
+	atServer     bool
+	queuedTokens int64
 	// draftAcceptance is its own probability of drafts, or negative.
 	draftAcceptance float64
 	flowTimeout     des.Time
@@ -277,6 +283,7 @@ func (s *simulation) addDeployment(c *cluster.Config, d *cluster.Deployment, i i
 		power:         spec.power,
 		blockBytes:    d.Computed.KVBlockBytes,
 		speculates:    d.Engine.SpeculativeConfig != nil,
+		door:          frontDoorOf(&d.Engine),
 		measuredRange: d.Latency.Range, unmeasured: unmeasured(d), fromFile: d.FromFile()}
 	k := 0
 	build := func() {

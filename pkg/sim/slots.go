@@ -55,6 +55,7 @@ func (s *simulation) fill(slot int32, in *stream.Request, position int64) {
 	r.position, r.deadline = position, des.Time(in.DeadlineUS)
 	r.replica, r.engineSeq, r.isFinal, r.sessionSlot = missing, missing, false, missing
 	r.moved, r.handoff, r.heldBack = nil, handoff{leaseEnd: never}, heldBack{since: never}
+	r.atServer, r.queuedTokens = false, 0
 	r.inFlowQueue, r.admissionDelayed, r.flowTimeout = false, false, never
 	r.prefillTokens, r.eos = 0, in.Stop == stream.StopEOS
 	if r.draftAcceptance = -1; in.DraftAcceptance != nil {

@@ -77,7 +77,7 @@ func cacheConfig(d *cluster.Deployment) kv.Config {
 func engineConfig(d *cluster.Deployment) engine.Config {
 	e := &d.Engine
 	cores := e.DataParallelSize
-	c := engine.Config{MaxNumSeqs: e.MaxNumSeqs * cores, MaxNumBatchedTokens: e.MaxNumBatchedTokens * cores,
+	c := engine.Config{MaxNumSeqs: e.ActiveSeqs() * cores, MaxNumBatchedTokens: e.MaxNumBatchedTokens * cores,
 		ChunkedPrefill:            e.EnableChunkedPrefill,
 		LongPrefillTokenThreshold: max(e.LongPrefillTokenThreshold, e.ChunkSize),
 		ThresholdSparesLone:       !e.LongPrefillTokenThresholdLone,

@@ -216,6 +216,9 @@ func (s *simulation) send(slot int32) error {
 	if refused {
 		return s.refuseSent(slot, chosen.Index)
 	}
+	if reason := s.rejects(chosen.Index); reason != "" {
+		return s.rejectSent(slot, reason)
+	}
 	if disaggregates {
 		return s.sendToPrefill(slot, d)
 	}
@@ -239,6 +242,9 @@ func (s *simulation) enqueue(slot int32) error {
 		}
 	}
 	r.handoff.leaseEnd = never
+	if reason := s.rejects(r.replica); reason != "" {
+		return s.rejectSent(slot, reason)
+	}
 	s.telemetry.beforeChange(s, r.replica, s.instantDone())
 	e := s.replicas[r.replica].engine
 	if r.out.EnqueuedUS.IsZero() {
@@ -254,6 +260,9 @@ func (s *simulation) enqueue(slot int32) error {
 		EOS:    r.eos && s.limitsAt(r.replica).endsByEOS(r.out.InputTokens, r.out.OutputTokens),
 		Drafts: s.drafts(r), Adapter: r.adapter, Remote: r.handoff.stage == atPrefill})
 	r.moved = nil
+	if s.deployments[s.replicas[r.replica].deployment].door != nil {
+		s.countAdmitted(r)
+	}
 	if err := s.observers.notify(s, onEnqueue, slot); err != nil {
 		return err
 	}
@@ -371,6 +380,7 @@ func (r *request) recordResult(res *engine.Result) {
 func (s *simulation) finalize(slot int32, state, reason string) error {
 	r := s.request(slot)
 	r.isFinal = true
+	s.countEnd(r)
 	s.requests.open--
 	if s.transfers != nil {
 		s.transfers.left[slot] = r.out.ID

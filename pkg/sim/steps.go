@@ -163,6 +163,9 @@ func (s *simulation) finishStep(i int32) error {
 		}
 		o := &r.out
 		o.FirstTokenUS = clientTime
+		if r.atServer {
+			s.countFirst(r)
+		}
 		s.router.countPrefilled(s, r)
 		if s.router.needs.all&policy.NeedRecentTTFT != 0 {
 			s.telemetry.counters[i].ttft.add(s.now, int64(clientTime-o.ArrivalUS), 1)

@@ -21,12 +21,19 @@ const (
 	ReasonNoLoRA           = "no_lora" // the request has an adapter, and no deployment of its model serves any
 	ReasonAdmission        = "admission"
 	ReasonAdmissionDelay   = "admission_delay"
+	ReasonQueuedReqs       = "max_num_queued_reqs"
+	ReasonQueuedTokens     = "max_num_queued_tokens"
 	ReasonDeadline         = "deadline"
 	ReasonHorizon          = "horizon"
 	ReasonReplicaLost      = "replica_lost"
 	ReasonNoReplica        = "no_replica"
 	ReasonTransferTimeout  = "transfer_timeout"
 )
+
+// IsServerReason reports whether a request was rejected by its server, which has a limit for those that wait and run.
+func IsServerReason(reason string) bool {
+	return reason == ReasonQueuedReqs || reason == ReasonQueuedTokens
+}
 
 // Outcome is the result of one request. Times are µs since the workload's origin,
 // absent for events that did not happen.

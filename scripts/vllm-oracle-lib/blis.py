@@ -54,6 +54,8 @@ def run(bin_, case):
         elif record["kind"] == "outcome":
             if "loaded_tokens" in record:  # vLLM computes the last token again
                 record["cached_tokens"] = min(record["cached_tokens"] + record["loaded_tokens"]["cpu"], record["input_tokens"] - 1)
+            if record["state"] == "rejected":
+                record["state"] += f" {record['reason']}"
             requests[record["id"]] = record
     return {"steps": steps, "preemptions": preemptions, "requests": requests, "transfers": transfers}
 

@@ -7,6 +7,7 @@ import pathlib
 import random
 import types
 
+import door
 import lora
 import models
 import speculation
@@ -49,7 +50,7 @@ class Case:
             position=position, id=record["id"], input_tokens=record["input_tokens"], output_tokens=record["output_tokens"],
             prompt=record.get("prompt", []), deadline_us=record.get("deadline_us"), eos=record.get("stop") == "eos",
             draft_acceptance=record.get("draft_acceptance"), adapter=record.get("adapter"),
-            priority=classes.get(record.get("slo_class"), 0),
+            priority=classes.get(record.get("slo_class"), 0), arrival_us=record["arrival_us"],
             enqueued_us=record["arrival_us"] + half_up(alpha[0] + alpha[1] * record["input_tokens"]))
 
     def step_us(self, prefill, decode, context):
@@ -135,6 +136,7 @@ REGIMES = {
     "eos": "outputs that end by an end-of-sequence token, in another regime, also those with a connector",
     "spec": "speculative decoding (0.33) with all methods, in another regime without a connector",
     "lora": "LoRA adapters (0.33), in another regime without a connector, also with KV cache groups or speculative decoding",
+    "door": "requests that the API server rejects, and max_num_active_seqs (0.33), in another regime without a connector",
     "offload": "a CPU tier where the version is one whose connector BLIS follows (0.33), in another regime with prefix caching",
     "offload-tight": "the same with few blocks in the tier",
     "nixl": "a prefill and a decode replica with vLLM's NixlConnector (0.33), in another regime",
@@ -158,7 +160,7 @@ OFFLOADED = ("offload", "offload-tight")
 DISAGGREGATED = ("nixl", "nixl-offload")
 
 # Regimes that add something to another one, with or without a connector.
-WRAPPERS = ("eos", "spec", "lora")
+WRAPPERS = ("eos", "spec", "lora", "door")
 
 # The regimes of the scheduler alone.
 ROTATION = [name for name in REGIMES if name not in OFFLOADED + DISAGGREGATED + WRAPPERS]
@@ -182,6 +184,9 @@ def random_case(regime, seed, index, preset, mode, settings):
     if speculative:
         eos = rng.choice([0, 0, 0.3, 1])
         regime = rng.choice([r for r in REGIMES if r not in (*GROUPED, *OFFLOADED, *DISAGGREGATED, *WRAPPERS)])
+    limited = regime == "door"
+    if limited:
+        regime = rng.choice([r for r in REGIMES if r not in (*OFFLOADED, *DISAGGREGATED, *WRAPPERS)])
     if regime in GROUPED:
         model = GROUPED[regime] or MODEL
         if GROUPED[regime] is None:
@@ -212,6 +217,8 @@ def random_case(regime, seed, index, preset, mode, settings):
         speculation.random_speculation(rng, engine, requests)
     if adapters:
         lora.random_adapters(rng, engine, requests)
+    if limited:
+        door.random_limits(rng, engine, requests)
     classes = sorted({r["slo_class"] for r in requests if "slo_class" in r})
     size_cache(rng, engine, requests, tight, config, version)
     if speculative and rng.random() < 0.3:

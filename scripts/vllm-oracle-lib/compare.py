@@ -18,7 +18,7 @@ def expected(case, run, until=None):
             o["completed_us"] = tokens[-1] + delay
         if gaps := run_lengths(b - a for a, b in zip(tokens, tokens[1:])):
             o["itl_us"] = gaps
-        if o.get("ended_us", o["enqueued_us"]) < o["enqueued_us"]:
+        if o.get("ended_us", o["enqueued_us"]) < o["enqueued_us"] or r["state"].startswith("rejected"):
             del o["enqueued_us"]
         requests[name] = o
     # BLIS's run ends with the last request: a step that then computes only aborted ones has no record.

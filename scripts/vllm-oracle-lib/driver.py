@@ -13,6 +13,7 @@ import queue
 import traceback
 import types
 
+import door
 import lora
 import models
 import multi
@@ -90,6 +91,11 @@ def configuration(directory, case):
         if not hasattr(s, "scheduler_reserve_full_isl") and e["reserve_full_sequence"]:
             raise DriverError("this vLLM has no scheduler_reserve_full_isl")
         s.scheduler_reserve_full_isl = e["reserve_full_sequence"]
+    for name in "max_num_active_seqs", *door.QUEUED:
+        if name in e:
+            if not hasattr(s, name):
+                raise DriverError(f"this vLLM has no {name}")
+            setattr(s, name, e[name])
     c = config.cache_config
     if e.get("watermark"):
         for holder in (c, s):
@@ -136,6 +142,7 @@ class Run:
         self.victims = []  # of batches without tokens, which are no steps
         self.waiting_since = {}
         self.core = self.engine_core(directory)
+        self.door = door.Door(directory, case) if any(name in case.engine for name in door.QUEUED) else None
         inputs = [(r.enqueued_us, 0, r) for r in case.requests]
         inputs += [(r.deadline_us, 1, r) for r in case.requests if r.deadline_us is not None]
         self.inputs = collections.deque(sorted(inputs, key=lambda x: (x[0], x[1], x[2].position)))
@@ -252,7 +259,17 @@ class Run:
             elif r.id not in self.results:
                 self.add(r)
 
+    def advance_door(self, until):
+        """Lets the server check requests until a time."""
+        if self.door:
+            self.door.advance(until)
+            for name, (at, reason) in self.door.rejected.items():
+                self.results.setdefault(name, {**result_of(self.stated[name]), "state": f"rejected {reason}", "ended_us": at})
+
     def add(self, r):
+        self.advance_door(r.enqueued_us)
+        if r.id in self.results:
+            return
         # Real arrival times are never equal. Requests of the same µs arrive in the order of the workload.
         arrival = r.enqueued_us / 1e6 + r.position / 1e9
         extra = {"extra_args": {"kv_transfer_params": nixl.parameters(self.case, r.id)}} if self.case.pool else {}
@@ -269,6 +286,9 @@ class Run:
         self.core.scheduler.add_request(q)
 
     def abort(self, r, at):
+        self.advance_door(at)
+        if self.door:
+            self.door.end(r.id)
         result = self.results.setdefault(r.id, result_of(r))
         if result["state"] != "unfinished":
             return
@@ -394,10 +414,13 @@ class Run:
 
     def emit(self, outputs):
         """Records the tokens that appear now."""
+        self.advance_door(self.now)
         for output in (o for client in outputs.values() for o in client.outputs):
             result = self.results[output.request_id]
             result["tokens_us"] += [self.now] * len(output.new_token_ids)
             result["generated_tokens"] += len(output.new_token_ids)
+            if self.door and result["state"] == "unfinished":
+                self.door.output(output.request_id, output.finish_reason is not None)
             if output.finish_reason is not None:
                 result["state"] = "completed"
                 self.end_preemption(output.request_id, self.now)

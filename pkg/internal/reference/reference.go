@@ -49,6 +49,8 @@ type Config struct {
 	Speculation *Speculation
 	// LoRA is the use of adapters, nil for none. It does not go with Host.
 	LoRA *LoRA
+	// Door are the limits of the servers.
+	Door FrontDoor
 	// Groups are the KV cache groups; without any there is one of full attention with BlockSize.
 	Groups []Group
 

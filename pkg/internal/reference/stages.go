@@ -90,6 +90,9 @@ func (s *simulation) send(q *request, now int64) {
 		s.refuseSent(q, q.outcome.Replica, now)
 		return
 	}
+	if s.rejected(q) {
+		return
+	}
 	if s.goesToPrefill(q, now) {
 		s.sendToPrefill(q, now)
 		return
@@ -108,6 +111,9 @@ func (s *simulation) enqueue(q *request, now int64) {
 		s.count(q.outcome.Replica, -1)
 		s.flow.due = true
 		s.bury(q.outcome.Replica, now)
+		return
+	}
+	if s.rejected(q) {
 		return
 	}
 	if q.outcome.EnqueuedUS == Never {
