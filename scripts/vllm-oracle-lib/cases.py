@@ -136,7 +136,7 @@ REGIMES = {
     "eos": "outputs that end by an end-of-sequence token, in another regime, also those with a connector",
     "spec": "speculative decoding (0.33) with all methods, in another regime without a connector",
     "lora": "LoRA adapters (0.33), in another regime without a connector, also with KV cache groups or speculative decoding",
-    "door": "requests that the API server rejects, and max_num_active_seqs (0.33), in another regime without a connector",
+    "door": "requests that the API server rejects, and max_num_active_seqs (0.31), in another regime without a connector",
     "offload": "a CPU tier where the version is one whose connector BLIS follows (0.33), in another regime with prefix caching",
     "offload-tight": "the same with few blocks in the tier",
     "nixl": "a prefill and a decode replica with vLLM's NixlConnector (0.33), in another regime",

@@ -18,7 +18,15 @@ def methods_of(file, name, wanted, names):
 
 
 class Rejected(Exception):
-    """QueueOverflowError or MaxQueuedTokensError."""
+    """A request exceeds a limit."""
+
+
+class QueueOverflowError(Rejected):
+    reason = QUEUED[0]
+
+
+class MaxQueuedTokensError(Rejected):
+    reason = QUEUED[1]
 
 
 class Door:
@@ -28,7 +36,7 @@ class Door:
     def __init__(self, directory, case):
         e = case.engine
         engine = directory / "vllm" / "v1" / "engine"
-        log = types.SimpleNamespace(debug=lambda *_: None)
+        log = types.SimpleNamespace(debug=lambda *_: None, info=lambda *_: None)
         counts = "get_num_unfinished_requests", "get_num_queued_tokens"
         self.states = {}  # what the output processor knows of requests that are not finished
         processor = types.SimpleNamespace(request_states=self.states)
@@ -36,16 +44,14 @@ class Door:
             setattr(processor, name, types.MethodType(method, processor))
         self.server = types.SimpleNamespace(
             scheduler_config=types.SimpleNamespace(**{name: e.get(name) for name in QUEUED}), admission_stats=None,
-            output_processor=processor, _record_admission_rejection=self.record)
-        names = {"logger": log, "QueueOverflowError": Rejected, "MaxQueuedTokensError": Rejected}
+            output_processor=processor, _record_admission_rejection=lambda _: None)
+        names = {"logger": log, "QueueOverflowError": QueueOverflowError,
+                 "MaxQueuedTokensError": MaxQueuedTokensError}
         for name, method in methods_of(engine / "async_llm.py", "AsyncLLM", (*counts, "check_admission"), names).items():
             setattr(self.server, name, types.MethodType(method, self.server))
         self.ended, self.rejected = set(), {}
         checks = [(r.arrival_us, 0, r) for r in case.requests] + [(r.enqueued_us, 1, r) for r in case.requests]
         self.checks = collections.deque(sorted(checks, key=lambda x: (x[0], x[1], x[2].position)))
-
-    def record(self, reason):
-        self.reason = reason
 
     def advance(self, until):
         """Checks the requests that come or are tokenized until a time."""
@@ -55,8 +61,8 @@ class Door:
                 continue
             try:
                 self.server.check_admission(request_id=r.id)
-            except Rejected:
-                self.rejected[r.id] = at, self.reason
+            except Rejected as err:
+                self.rejected[r.id] = at, err.reason
                 self.ended.add(r.id)
                 continue
             if tokenized:
