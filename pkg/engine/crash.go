@@ -24,6 +24,9 @@ func (e *Engine) Crash(now des.Time) []int32 {
 	if e.offload != nil {
 		fresh.offload.stats = e.offload.stats
 	}
+	if e.lora != nil {
+		fresh.lora.changes = e.lora.changes
+	}
 	*e = *fresh
 	e.stopGrowthOnDemand()
 	return left

@@ -122,8 +122,8 @@ func (e *Engine) drop(s int32) {
 	if e.offload != nil && !e.offload.uses[s].ended {
 		e.endUse(s)
 	}
-	if e.lora != nil && e.seqs[s].state != waiting {
-		e.lora.leave(&e.seqs[s])
+	if e.lora != nil {
+		e.lora.drop(&e.seqs[s])
 	}
 	e.cache.Close(e.seqs[s].kv)
 	e.seqs[s] = sequence{}

@@ -28,6 +28,11 @@ type lora struct {
 	// running counts the running requests by adapter, distinct the adapters that have any.
 	running  []int32
 	distinct int
+	// held counts the requests of the replica by adapter, and active lists the adapters that have any. changes counts
+	// the changes of active.
+	held    []int32
+	active  []int32
+	changes int64
 	// host are the adapters in the memory of the host, the least recently used one first. The last MaxLoras of them are
 	// on the GPU, since each use of an adapter is one in both.
 	host []int32
@@ -53,12 +58,46 @@ func newLoRA(cfg *LoRA) *lora {
 	return &lora{LoRA: cfg, blocked: none}
 }
 
-// open notes the rank of a new sequence.
-func (x *lora) open(s int32, rank int64) {
+// Adapters returns the adapters of all requests at the replica, waiting or running, and how often these changed. The
+// list is valid until the next change.
+func (e *Engine) Adapters() (active []int32, changes int64) {
+	if e.lora == nil {
+		return nil, 0
+	}
+	return e.lora.active, e.lora.changes
+}
+
+// open notes the rank and the adapter of a new sequence.
+func (x *lora) open(s int32, rank int64, adapter int32) {
 	for len(x.arrivals) <= int(s) {
 		x.arrivals = append(x.arrivals, 0)
 	}
 	x.arrivals[s] = rank
+	if adapter == 0 {
+		return
+	}
+	for len(x.held) <= int(adapter) {
+		x.held = append(x.held, 0)
+	}
+	if x.held[adapter]++; x.held[adapter] == 1 {
+		x.active = append(x.active, adapter)
+		x.changes++
+	}
+}
+
+// drop forgets a sequence.
+func (x *lora) drop(q *sequence) {
+	if q.state != waiting {
+		x.leave(q)
+	}
+	if q.adapter == 0 {
+		return
+	}
+	if x.held[q.adapter]--; x.held[q.adapter] == 0 {
+		i := slices.Index(x.active, q.adapter)
+		x.active = slices.Delete(x.active, i, i+1)
+		x.changes++
+	}
 }
 
 // later is that of the offload.
@@ -183,7 +222,7 @@ func (x *lora) clone() *lora {
 	c := *x
 	c.running = slices.Clone(x.running)
 	c.arrivals = slices.Clone(x.arrivals)
-	c.host = slices.Clone(x.host)
+	c.host, c.held, c.active = slices.Clone(x.host), slices.Clone(x.held), slices.Clone(x.active)
 	c.skipped, c.used = nil, nil
 	return &c
 }

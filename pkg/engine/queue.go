@@ -53,7 +53,7 @@ func (e *Engine) Enqueue(r Request) int32 {
 		*u = use{User: tier.User{Priority: r.Priority}, arrival: e.wait.last, stores: u.stores[:0]}
 	}
 	if e.lora != nil {
-		e.lora.open(s, e.wait.last)
+		e.lora.open(s, e.wait.last, r.Adapter)
 	}
 	e.push(waiter{r.Order, e.wait.last, s})
 	return s

@@ -123,7 +123,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		same(t, detector, got, r)
 	}
-	if len(tested) != 19+1+8 {
+	if len(tested) != 20+1+8 {
 		t.Errorf("%d plugins were tested: %v", len(tested), tested)
 	}
 }
@@ -184,7 +184,6 @@ func TestErrors(t *testing.T) {
 		"kind: Deployment\n": "epp.yaml:1:7: kind: must be EndpointPickerConfig",
 		head + "- type: latency-slo-admitter\n" + tail: "epp.yaml:6:9: plugins[2].type: latency-slo-admitter is not " +
 			"simulated: reads predictions of a trained latency model",
-		head + "- type: lora-affinity-scorer\n" + tail + "  - pluginRef: lora-affinity-scorer\n": "no LoRA adapters",
 		head + "- type: scorer\n" + tail:       `has no plugin "scorer"`,
 		head + "- type: queue-scorer\n" + tail: "two plugins have the name",
 		head + tail + "  - pluginRef: queue\n": `there is no plugin "queue"; have queue-scorer, random-picker`,

@@ -299,7 +299,8 @@ func randomView(r *rand.Rand, now int64) (*View, *Local) {
 				EstWaitMS: r.Float64() * 100, KVUtilCPU: r.Float64(), Loading: int32(r.IntN(4)),
 				MaxSeqs: 8, StepUS: 1e4, PrefillUS: r.Float64() * 1e5,
 				Prefix: PrefixMatch{int32(r.IntN(9)) * int32(r.IntN(2)), 8, 64}, PrefillTokens: int64(r.IntN(1e5)),
-				Active: ActiveMatch{r.IntN(1000), r.IntN(10), 16}},
+				Active:  ActiveMatch{r.IntN(1000), r.IntN(10), 16},
+				Adapter: AdapterMatch{r.IntN(2) == 0, int32(r.IntN(4)), 3}},
 		}
 		x.Snapshot = Snapshot{QueueDepth: int32(r.IntN(4)), Running: int32(r.IntN(8)),
 			FreeBlocks: int32(r.IntN(1000)), Cached: int32(r.IntN(33)), KVUtil: r.Float64()}
@@ -371,6 +372,9 @@ func (p *Plane) obscure(stage string, v *View, l *Local, r *rand.Rand) (*View, *
 		scramble(n&NeedEstimate != 0, r, &s.StepUS, &s.PrefillUS)
 		scramble(n&NeedBlockIndex != 0, r, &s.Prefix.Matched, &s.Prefix.Blocks, &s.Prefix.BlockTokens)
 		scramble(n&NeedPrefillTokens != 0, r, &s.PrefillTokens)
+		if n&NeedAdapter == 0 {
+			s.Adapter = AdapterMatch{r.IntN(2) == 0, int32(r.IntN(1000)), int32(r.IntN(1000))}
+		}
 		if n&NeedActiveBlocks == 0 {
 			s.Active = ActiveMatch{r.IntN(1000), r.IntN(1000), r.IntN(1000)}
 		}

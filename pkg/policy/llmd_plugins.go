@@ -121,6 +121,10 @@ func llmdScorers() registry.Table[llmdPlugin] {
 			Doc: "for a prompt without a cached prefix: highest for the replica that got such a prompt " +
 				"least recently; else 0.5",
 			Value: weighted(newColdScore, count("lruSize", 1024, "replicas", "replicas to remember"))},
+		{Name: "lora-affinity-scorer",
+			Doc: "1 for replicas with requests of the LoRA adapter, 0.8 for others with requests of fewer adapters " +
+				"than half of max_loras, else 0",
+			Value: weighted(same(adapterScore{}))},
 		{Name: "endpoint-attribute-scorer", Doc: "an attribute, linearly from 0 to 1",
 			Value: weighted(newAttributeScore, attributeParam("attributeKey"),
 				Param{Name: "algorithm", Kind: Choose, Choices: []string{lowerIsBetter, higherIsBetter},

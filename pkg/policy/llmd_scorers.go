@@ -145,3 +145,23 @@ func (s *coldScore) recordChoice(v *View, c int) {
 	}
 	s.order = append(s.order, r)
 }
+
+// adapterScore is lora-affinity-scorer: 1 for a replica with requests of the adapter, 0.8 for others that have fewer
+// adapters than half of those that they serve at a time, else 0. llm-d adds the adapters that run to those that wait
+// (loraaffinity/lora_affinity.go), and vLLM 0.33 lists each in both (LoRARequestStates in vllm/v1/metrics/stats.py).
+type adapterScore struct{}
+
+func (adapterScore) Needs() Needs    { return NeedAdapter | NeedQueueDepth }
+func (s adapterScore) clone() scorer { return s }
+func (adapterScore) score(v *View, scores []float64) {
+	for i := range v.Replicas {
+		switch a := v.Replicas[i].Stats.Adapter; {
+		case a.Active:
+			scores[i] = 1
+		case 2*a.Count < a.Max:
+			scores[i] = 0.8
+		default:
+			scores[i] = 0
+		}
+	}
+}

@@ -40,8 +40,8 @@ func TestPluginList(t *testing.T) {
 			t.Errorf("admission has no policy %s", name)
 		}
 	}
-	for place, want := range map[string]int{"profile": 21, "implied": 8, "admission": 1, "flow_control": 8,
-		"not simulated": 57} {
+	for place, want := range map[string]int{"profile": 22, "implied": 8, "admission": 1, "flow_control": 8,
+		"not simulated": 56} {
 		if n := len(where[place]); n != want {
 			t.Errorf("%s: %d plugins, want %d", place, n, want)
 		}

@@ -102,8 +102,17 @@ type Stats struct {
 	// PrefillTokens are the tokens of prompts sent there that have no first token yet, without those
 	// that were expected to be cached.
 	PrefillTokens int64
+	// Adapter is what the request's LoRA adapter has there, as old as QueueDepth.
+	Adapter AdapterMatch
 	// Active are the prompt blocks of requests in flight there.
 	Active ActiveMatch
+}
+
+// AdapterMatch says whether a request there, waiting or running, has the adapter. Count adapters have such requests,
+// and the replica serves Max at a time.
+type AdapterMatch struct {
+	Active     bool
+	Count, Max int32
 }
 
 // ActiveMatch is the match of a prompt with ActiveBlocks: requests in flight have Blocks full blocks of
@@ -269,6 +278,7 @@ const (
 	NeedBlockIndex    // Stats.Prefix
 	NeedPrefillTokens // Stats.PrefillTokens
 	NeedActiveBlocks  // Stats.Active
+	NeedAdapter       // Stats.Adapter, with NeedQueueDepth
 	needTraffic       // Fleet.Traffic
 	needEngine        // Fleet.Engine
 )

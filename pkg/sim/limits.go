@@ -16,14 +16,14 @@ type limits struct {
 	budget int64
 	// drafts is for how many more tokens than it computes a request has blocks at most.
 	drafts int64
-	// adapters: they serve adapters.
-	adapters bool
+	// adapters is how many they serve at a time.
+	adapters int32
 }
 
 func limitsOf(d *cluster.Deployment) limits {
 	e := &d.Engine
 	l := limits{modelLen: int64(e.MaxModelLen), blocks: int64(d.UsableBlocks()), blockSize: int64(d.HitSize()),
-		needed: d.SequenceBlocks(), drafts: d.DraftSlots(), adapters: e.MaxLoras > 0}
+		needed: d.SequenceBlocks(), drafts: d.DraftSlots(), adapters: int32(e.MaxLoras)}
 	if !e.EnableChunkedPrefill {
 		l.budget = int64(e.TokensOfStep())
 	}
@@ -50,7 +50,7 @@ func (l *limits) maxCachedTokens(input int64) int64 { return l.blockSize * ((inp
 func (l *limits) rejectReason(input, output int64, adapter string) string {
 	slots := input + output - 1
 	switch {
-	case adapter != "" && !l.adapters:
+	case adapter != "" && l.adapters == 0:
 		return stream.ReasonNoLoRA
 	case l.modelLen > 0 && input+output > l.modelLen:
 		return stream.ReasonTooLongForModel

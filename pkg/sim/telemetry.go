@@ -5,6 +5,7 @@ import (
 
 	"blis/pkg/cluster"
 	"blis/pkg/des"
+	"blis/pkg/engine"
 	"blis/pkg/kv"
 	"blis/pkg/policy"
 )
@@ -51,6 +52,8 @@ type refreshInterval struct {
 type replicaCounters struct {
 	hits, ttft, tpot slidingRatio
 	stepUS           float64
+	adapters         []int32   // of its requests, as of the last reading of its queue
+	adapterChanges   int64     // until then
 	image            *kv.Image // the cache at its last refresh; nil unless that can be stale
 }
 
@@ -229,6 +232,9 @@ func (o *telemetry) sample(s *simulation, i int32, f policy.Field, at des.Time) 
 		r.QueueDepth = int32(e.Waiting())
 		o.extremes.Changed(i)
 		s.router.flow.recordRead(i)
+		if s.router.needs.all&policy.NeedAdapter != 0 {
+			counters.readAdapters(e)
+		}
 	case policy.FieldRunning:
 		r.Running = int32(e.Running())
 		o.extremes.Changed(i)
@@ -250,6 +256,23 @@ func (o *telemetry) sample(s *simulation, i int32, f policy.Field, at des.Time) 
 		if counters.image != nil {
 			counters.image.Refresh()
 		}
+	}
+}
+
+// readAdapters reads the adapters of a replica's requests. Copies of the counters share the list.
+func (c *replicaCounters) readAdapters(e *engine.Engine) {
+	if active, changes := e.Adapters(); changes != c.adapterChanges {
+		c.adapters, c.adapterChanges = slices.Clone(active), changes
+	}
+}
+
+// matchAdapters fills in what the candidates have of the adapter of a request.
+func (o *telemetry) matchAdapters(s *simulation, adapter int32, candidates []policy.Replica) {
+	for i := range candidates {
+		r := &candidates[i]
+		active := o.counters[r.Index].adapters
+		r.Stats.Adapter = policy.AdapterMatch{Active: slices.Contains(active, adapter), Count: int32(len(active)),
+			Max: s.deployments[s.replicas[r.Index].deployment].limits.adapters}
 	}
 }
 

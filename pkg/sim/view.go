@@ -55,6 +55,9 @@ func (w *views) viewOf(s *simulation, q *request, needs policy.Needs, candidates
 	if needs&policy.NeedActiveBlocks != 0 {
 		r.active.Match(q.path, int(q.out.InputTokens), v.Replicas)
 	}
+	if needs&policy.NeedAdapter != 0 {
+		s.telemetry.matchAdapters(s, q.adapter, v.Replicas)
+	}
 	if needs&policy.NeedCache != 0 {
 		matchCaches(s, q.path, int(q.out.InputTokens), v.Replicas)
 	}

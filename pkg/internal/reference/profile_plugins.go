@@ -154,6 +154,14 @@ func (d *llmdChoice) score(k int, p Plugin, all []int, i int) float64 {
 		return 0
 	case "no-hit-lru-scorer":
 		return d.leastRecent(k, all, i)
+	case "lora-affinity-scorer":
+		switch {
+		case d.adapters[i][d.q.Adapter]:
+			return 1
+		case len(d.adapters[i])+len(d.adapters[i]) < d.config.LoRA.Max: // running and waiting ones are the same
+			return 0.8
+		}
+		return 0
 	case "endpoint-attribute-scorer":
 		return d.normalized(p, all, i)
 	}

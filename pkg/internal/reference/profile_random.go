@@ -19,17 +19,27 @@ var (
 var attributes = []string{"queue_depth", "running", "kv_util", "free_blocks", "queue_depth", "kv_util", "hit_rate",
 	"recent_ttft_ms", "recent_tpot_ms", "est_wait_ms"}
 
-// Plugins are the names of all filters and scorers.
+// affinity is a scorer for cases with adapters only.
+const affinity = "lora-affinity-scorer"
+
+// Plugins are the names of all filters and scorers for any case.
 func Plugins() []string { return slices.Concat(filters, scorers) }
+
+// RandomAffinity is RandomProfiles with lora-affinity-scorer and adapters.
+func RandomAffinity(seed uint64) (Config, []Request) { return RandomProfiles(seed, affinity) }
 
 // RandomProfiles draws a case like Random or RandomSessions, on several replicas with a random profile of llm-d that
 // has a certain plugin.
 func RandomProfiles(seed uint64, plugin string) (Config, []Request) {
 	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0x70726f66))}
 	sessions := d.percent(40) || strings.HasPrefix(plugin, "session-")
-	c, requests := Random(seed)
+	draw := Random
 	if sessions {
-		c, requests = RandomSessions(seed)
+		draw = RandomSessions
+	}
+	c, requests := draw(seed)
+	if plugin == affinity {
+		c, requests = withAdapters(&generator{Rand: rand.New(rand.NewPCG(seed, 0x6c6f7270))}, seed, draw)
 	}
 	c.Replicas, c.Scorers, c.ShadowBlocks = pick(d, 2, 3, 4, 8), nil, 0
 	c.Groups, c.Sparse, c.Interval, c.KeepUntilComputed, c.ReserveWindow = nil, false, 0, false, false
@@ -45,7 +55,8 @@ func RandomProfiles(seed uint64, plugin string) (Config, []Request) {
 	for range pick(d, 0, 1, 1, 2) {
 		names = append(names, pick(d, scorers...))
 	}
-	if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(scorers, name) }) {
+	scores := func(name string) bool { return name == affinity || slices.Contains(scorers, name) }
+	if !slices.ContainsFunc(names, scores) {
 		names = append(names, pick(d, scorers...))
 	}
 	for _, name := range names {
@@ -54,7 +65,7 @@ func RandomProfiles(seed uint64, plugin string) (Config, []Request) {
 		}
 	}
 	for _, name := range names {
-		if slices.Contains(scorers, name) {
+		if scores(name) {
 			c.Profile = append(c.Profile, d.scorer(&c, name))
 		}
 	}

@@ -18,6 +18,8 @@ type reports struct {
 	// hostUsage is the used share of the hosts' blocks, loading counts requests that load from there.
 	hostUsage []float64
 	loading   []int
+	// adapters are those of the requests.
+	adapters []map[string]bool
 }
 
 // measurement is a count at a time, and of how many.
@@ -58,6 +60,13 @@ func (r *router) readReports(replicas []*replica, now int64) {
 			r.hostUsage = append(r.hostUsage, float64(len(x.host.blocks))/float64(x.host.Blocks))
 			r.loading = append(r.loading, len(x.loading))
 		}
+		adapters := map[string]bool{}
+		for _, q := range slices.Concat(x.waiting, x.running) {
+			if q.Adapter != "" {
+				adapters[q.Adapter] = true
+			}
+		}
+		r.adapters = append(r.adapters, adapters)
 		r.hitRate = append(r.hitRate, ratio(x.hitTokens, now))
 		r.ttftMS = append(r.ttftMS, ratio(x.firstTokens, now)/1000)
 		r.tpotMS = append(r.tpotMS, ratio(x.laterTokens, now)/1000)
@@ -72,13 +81,14 @@ func (r *reports) keep(before *reports, i int) {
 		r.free, r.caches = append(r.free, 0), append(r.caches, nil)
 		r.hitRate, r.waitMS = append(r.hitRate, 0), append(r.waitMS, 0)
 		r.ttftMS, r.tpotMS = append(r.ttftMS, 0), append(r.tpotMS, 0)
+		r.adapters = append(r.adapters, nil)
 		return
 	}
 	r.queued, r.running = append(r.queued, before.queued[i]), append(r.running, before.running[i])
 	r.free, r.usage = append(r.free, before.free[i]), append(r.usage, before.usage[i])
 	r.caches, r.hitRate = append(r.caches, before.caches[i]), append(r.hitRate, before.hitRate[i])
 	r.ttftMS, r.tpotMS = append(r.ttftMS, before.ttftMS[i]), append(r.tpotMS, before.tpotMS[i])
-	r.waitMS = append(r.waitMS, before.waitMS[i])
+	r.waitMS, r.adapters = append(r.waitMS, before.waitMS[i]), append(r.adapters, before.adapters[i])
 }
 
 // measureStep notes the step that ends now, and the tokens that clients get from it.
