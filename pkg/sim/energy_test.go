@@ -103,7 +103,7 @@ func TestEnergyIsThatOfTheReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	compared := 0
-	for seed := range randomCases(400, 40) {
+	for seed := range randomCases(400, 80) {
 		c, requests := reference.Random(seed)
 		c.HorizonUS = reference.Never
 		if c.Routing != "round-robin" {
