@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,6 +81,26 @@ func forkPools(seed uint64, tiers bool) string {
 	return text
 }
 
+// forkAdapters gives the requests of some seeds adapters, and returns the settings of their engine and, for half of
+// these, of their control plane.
+func forkAdapters(seed uint64, requests []reference.Request) (engine, plane string) {
+	if seed%6 != 1 && seed%6 != 4 {
+		return "", ""
+	}
+	for i := range requests {
+		if r := &requests[i]; i > 0 && r.Session != "" && r.Session == requests[i-1].Session {
+			r.Adapter = requests[i-1].Adapter
+		} else {
+			r.Adapter = fmt.Sprint("a", i%4)
+		}
+	}
+	if seed%6 == 1 {
+		plane = `policies: {routing: {type: llm-d, of: [{type: lora-affinity-scorer}]}}
+control_plane: {snapshots: {queue_depth: periodic 40us}}`
+	}
+	return ", max_loras: 2, max_cpu_loras: 3, lora_load_us: 9, lora_copy_us: 4, lora_step_factor: 1.5", plane
+}
+
 // forkCase returns a cluster and a workload in memory.
 func forkCase(t *testing.T, seed uint64) (*cluster.Config, workload, []stream.SLOClass) {
 	t.Helper()
@@ -88,6 +109,8 @@ func forkCase(t *testing.T, seed uint64) (*cluster.Config, workload, []stream.SL
 	d := clusterOf(c).Deployments[0]
 	e := d.Engine
 	plane, pools := forkPlanes[seed%uint64(len(forkPlanes))], forkPools(seed, e.EnablePrefixCaching)
+	adapters, affine := forkAdapters(seed, requests)
+	plane = cmp.Or(affine, plane)
 	if pools != "" && plane == statefulPlane { // prefill routing has no variables
 		plane = strings.Replace(plane, "  scheduler:", "  prefill_routing: {type: power-of-two}\n  scheduler:", 1)
 	}
@@ -97,11 +120,11 @@ deployments:
     model: m
     replicas: %d
     engine: {max_num_seqs: %d, max_num_batched_tokens: %d, block_size: %d, num_gpu_blocks_override: %d,
-      enable_chunked_prefill: %v, enable_prefix_caching: %v, async_scheduling: %v, kv_bytes_per_block: 1000}
+      enable_chunked_prefill: %v, enable_prefix_caching: %v, async_scheduling: %v, kv_bytes_per_block: 1000%s}
     latency: {model: linear, alpha_us: [1, 0.5, 2], beta_us: [10, 1, 1], jitter: {cv: %g}}
 %s%s
 `, d.Replicas, min(e.MaxNumSeqs, e.MaxNumBatchedTokens), e.MaxNumBatchedTokens, e.BlockSize, c.NumBlocks,
-		e.EnableChunkedPrefill, e.EnablePrefixCaching, e.AsyncScheduling, float64(seed%7%3)/10,
+		e.EnableChunkedPrefill, e.EnablePrefixCaching, e.AsyncScheduling, adapters, float64(seed%7%3)/10,
 		pools, plane)
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	must(os.WriteFile(file, []byte(text), 0o666))
@@ -209,7 +232,7 @@ func shareNothing(t *testing.T, a, b *simulation) {
 var immutable = []string{
 	".models", ".feed", ".Steps", ".class", ".lastClass", ".eager", ".late", ".periodic", ".onDemand",
 	".measuredRange", ".model", ".Model", ".out", ".FlowControl", ".SLOMet", ".classes", ".config", ".policies",
-	".pool",
+	".pool", ".LoRA", ".adapters",
 }
 
 // walk calls visit for all memory that v refers to, and continues from there if visit returns true.
