@@ -25,8 +25,8 @@ type LoRA struct {
 	AdapterUS  float64  `yaml:"lora_adapter_us" json:"lora_adapter_us,omitempty"`
 }
 
-// copyUS is the time to copy the adapter of a model with 7 billion parameters over PCIe 4.0 x16 ("2 ms to load the
-// entire model": Chen et al., Punica, arXiv 2310.18547, section 5.2).
+// copyUS is the time to copy an adapter of 50 MB at 25 GB/s, as over PCIe 4.0 x16. Rank 16 of the attention of a model
+// with 7 billion parameters has 34 MB in 16 bits, of all its linear layers 80 MB.
 const copyUS = 2000
 
 const (

@@ -269,6 +269,17 @@ func TestRecordsOfARun(t *testing.T) {
 		[]any{true, -1.0, []float64{0.5, -1}})
 }
 
+// A run without steps ends 1 µs after its last arrival, so that each arrival is within it.
+func TestRunEndsAfterItsLastArrival(t *testing.T) {
+	c := NewCollector(&stream.Header{})
+	c.Outcome(&stream.Outcome{ID: "a", State: stream.StateUnfinished, ArrivalUS: 2_000_000, AdmittedUS: stream.Never,
+		RoutedUS: stream.Never, EnqueuedUS: stream.Never, ScheduledUS: stream.Never, FirstTokenUS: stream.Never,
+		CompletedUS: stream.Never, EndedUS: stream.Never}, nil)
+	if until := c.Run("run", 1).UntilS; until != 2.000001 {
+		t.Errorf("it ends at %v s", until)
+	}
+}
+
 // TestNotIssuedCalls are those of the request that broke their session.
 func TestNotIssuedCalls(t *testing.T) {
 	c := small()
