@@ -31,6 +31,33 @@ var unservable = Condition{Name: "unservable", Component: engineComponent, rank:
 	change: (*proposal).longerLimits,
 	holds:  (*Analyzer).unservable}
 
+var serverLimit = Condition{Name: "server_limit", Component: engineComponent, rank: rankCapacity, parts: anyPart,
+	Doc: "rejected by the server, which had max_num_queued_reqs requests or prompts of max_num_queued_tokens tokens",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("rejected by the server: %d by max_num_queued_reqs, %d by max_num_queued_tokens",
+			p.rejectedBy(stream.ReasonQueuedReqs), p.rejectedBy(stream.ReasonQueuedTokens))
+	},
+	Hint:       "add replicas, or raise the limits of the server (max_num_queued_reqs, max_num_queued_tokens)",
+	change:     (*proposal).moreReplicas,
+	isAbsolute: true,
+	holds: func(a *Analyzer, r *request) bool {
+		return a.isRejectedBy(r, stream.ReasonQueuedReqs) || a.isRejectedBy(r, stream.ReasonQueuedTokens)
+	}}
+
+// rejectedBy counts the losing requests that were rejected for a reason.
+func (p *Pattern) rejectedBy(reason string) (n int) {
+	for _, r := range p.losing {
+		if p.run.isRejectedBy(r, reason) {
+			n++
+		}
+	}
+	return n
+}
+
+func (a *Analyzer) isRejectedBy(r *request, reason string) bool {
+	return a.names.list[r.labels.state] == stream.StateRejected && a.names.list[r.labels.reason] == reason
+}
+
 // unknownModels names the model without a deployment that most of the losing requests name, "" if most were rejected
 // for another reason.
 func (p *Pattern) unknownModels() string {

@@ -62,6 +62,34 @@ func TestLeaseTooShort(t *testing.T) {
 	}
 }
 
+// Requests that a server with limits rejects have the condition; others do not.
+func TestServerLimit(t *testing.T) {
+	for _, c := range []struct {
+		state, reason string
+		want          bool
+	}{{stream.StateRejected, stream.ReasonQueuedReqs, true}, {stream.StateRejected, stream.ReasonQueuedTokens, true},
+		{stream.StateRejected, stream.ReasonAdmission, false}, {stream.StateFailed, stream.ReasonQueuedReqs, false}} {
+		a := New(header(1))
+		o := served("r", 0, 0, 0)
+		o.State, o.Reason, o.EndedUS = c.state, c.reason, 50_000
+		o.EnqueuedUS, o.ScheduledUS = stream.Never, stream.Never
+		o.FirstTokenUS, o.CompletedUS = stream.Never, stream.Never
+		a.Outcome(&o, false)
+		r := a.requests[0]
+		if got := serverLimit.holds(a, r); got != c.want {
+			t.Errorf("%s by %s: %v", c.state, c.reason, got)
+		}
+		p := &Pattern{run: a, losing: []*request{r}}
+		n := 0
+		if c.want {
+			n = 1
+		}
+		if got := p.rejectedBy(stream.ReasonQueuedReqs) + p.rejectedBy(stream.ReasonQueuedTokens); got != n {
+			t.Errorf("%s by %s counts %d times", c.state, c.reason, got)
+		}
+	}
+}
+
 // Requests are held back for 900 ms before routing, by flow control, or by backpressure: those on their way are mostly
 // in the prefill pool, or mostly wait for blocks.
 func TestWhatHoldsRequestsBack(t *testing.T) {

@@ -207,8 +207,8 @@ func (e *Engine) undoDrafted(b *batch, q *sequence, n int) {
 	e.withdraw(b, q)
 }
 
-// preemptDrafted forgets the placeholders of s. Its tokens in the step in flight still come. It is admitted with no more
-// tokens than it has, so that its drafts are not used.
+// preemptDrafted forgets the placeholders of s. Its tokens in the step in flight still come. It is admitted with no
+// more tokens than it has, so that its drafts are not used.
 func (e *Engine) preemptDrafted(s int32) {
 	q := &e.seqs[s]
 	d := &e.spec.seqs[q.kv]
