@@ -269,6 +269,12 @@ parallel calls: 3 steps waited 40.0 ms (mean) from the mean end of their calls t
 	if in.Metrics.Sessions.Offered = 0; written(in, sessions.write) != "" {
 		t.Error("no sessions have a section")
 	}
+	for calls, want := range map[float64]string{0.7: "20.0 %\n", 0.75: "20.0 %; parallel ones add up\n"} {
+		in.Findings.Sessions.Calls = calls
+		if text := written(in, sessions.write); !strings.Contains(text, "think time and other "+want) {
+			t.Errorf("calls %v:\n%s", calls, text)
+		}
+	}
 }
 
 // TestRegretSections: what candidates would have saved, and how reliable the estimates are.

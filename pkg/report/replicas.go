@@ -124,8 +124,12 @@ var sessions = section{name: "SESSIONS", write: func(w *writer) {
 		return
 	}
 	if t := w.Findings.Sessions; t != nil {
-		w.line("of the sessions' time: model calls %s, of which waiting %s; tools %s; think time and other %s",
-			percent(t.Calls), percent(t.Waiting), percent(t.Tools), percent(t.Other))
+		parallel := ""
+		if t.Calls+t.Tools > 1 {
+			parallel = "; parallel ones add up"
+		}
+		w.line("of the sessions' time: model calls %s, of which waiting %s; tools %s; think time and other %s%s",
+			percent(t.Calls), percent(t.Waiting), percent(t.Tools), percent(t.Other), parallel)
 		if t.Joins > 0 {
 			w.line("parallel calls: %d steps waited %s ms (mean) from the mean end of their calls to the last one",
 				t.Joins, number(t.JoinMS))
