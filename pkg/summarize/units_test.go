@@ -3,6 +3,7 @@ package summarize
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -183,15 +184,16 @@ func TestConfigurationIsExported(t *testing.T) {
 	}
 }
 
-// TestLoadOfWorkload: the load on the built-in cluster.
-func TestLoadOfWorkload(t *testing.T) {
+// workload is a stream of n requests, one a second.
+func workload(t *testing.T, n int) []byte {
+	t.Helper()
 	var b bytes.Buffer
 	w := stream.NewWriter(&b, true)
 	if err := w.Header(&stream.Header{Stream: stream.StreamWorkload, Tool: "blis-gen", Version: "0.1.0"}); err != nil {
 		t.Fatal(err)
 	}
-	for i := range int64(5) {
-		if err := w.Request(&stream.Request{ID: string(rune('a' + i)), ArrivalUS: stream.Micros(i * 1_000_000),
+	for i := range n {
+		if err := w.Request(&stream.Request{ID: fmt.Sprint("r", i), ArrivalUS: stream.Micros(i * 1_000_000),
 			InputTokens: 100, OutputTokens: 10, DeadlineUS: stream.Never}); err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +201,22 @@ func TestLoadOfWorkload(t *testing.T) {
 	if err := errors.Join(w.End(&stream.End{}), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	d, _ := document(t, b.Bytes(), Options{Cluster: new(string)})
+	return b.Bytes()
+}
+
+// TestLargeStreams are noticed once, when they have many records.
+func TestLargeStreams(t *testing.T) {
+	for n, want := range map[int]int{2 * 4096: 0, manyRecords + 2*4096: 1} {
+		calls := 0
+		if _, err := summarize(workload(t, n), Options{Format: "json", Large: func() { calls++ }}); err != nil || calls != want {
+			t.Errorf("%d requests: %d calls, want %d; %v", n, calls, want, err)
+		}
+	}
+}
+
+// TestLoadOfWorkload: the load on the built-in cluster.
+func TestLoadOfWorkload(t *testing.T) {
+	d, _ := document(t, workload(t, 5), Options{Cluster: new(string)})
 	if d.Workload == nil || d.Workload.Load == nil || d.Workload.Load.Offered == nil {
 		t.Errorf("%+v", d.Workload)
 	}
