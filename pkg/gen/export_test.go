@@ -179,6 +179,7 @@ func TestExportWarnsOfStops(t *testing.T) {
 		if !slices.Contains(warned, adapters) {
 			t.Errorf("%s: %q, want %q", name, warned, adapters)
 		}
+		warned = nil
 		if _, err := generate(spec, o); err != nil {
 			t.Fatal(err)
 		}
@@ -186,6 +187,9 @@ func TestExportWarnsOfStops(t *testing.T) {
 			name)
 		if !slices.Contains(warned, want) {
 			t.Errorf("%s: %q, want %q", name, warned, want)
+		}
+		if strings.Contains(strings.Join(warned, "\n"), "LoRA") {
+			t.Errorf("%s without adapters: %q", name, warned)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 func TestExactRegretOfStatefulPolicies(t *testing.T) {
 	stateful := uint64(len(forkPlanes) - 1)
 	compared, changed := 0, 0
-	for i := range uint64(40) {
+	for i := range uint64(50) {
 		seed := stateful + i*uint64(len(forkPlanes))
 		c, k, classes := forkCase(t, seed)
 		actual, want := k.start(t, c, classes)

@@ -208,7 +208,8 @@ func workload(t *testing.T, n int) []byte {
 func TestLargeStreams(t *testing.T) {
 	for n, want := range map[int]int{2 * 4096: 0, manyRecords + 2*4096: 1} {
 		calls := 0
-		if _, err := summarize(workload(t, n), Options{Format: "json", Large: func() { calls++ }}); err != nil || calls != want {
+		o := Options{Format: "json", Large: func() { calls++ }}
+		if _, err := summarize(workload(t, n), o); err != nil || calls != want {
 			t.Errorf("%d requests: %d calls, want %d; %v", n, calls, want, err)
 		}
 	}
