@@ -163,7 +163,8 @@ var prefixUnseen = Condition{Name: "prefix_unseen", Component: routingComponent,
 		return fmt.Sprintf("routed without prefix lookup; %s of %s prompt tokens cached; %s (means)",
 			p.mean(cachedTokens), p.mean(inputTokens), recomputedMeanwhile(p))
 	},
-	Hint:   "route by cached prefixes and queues: weighted, prefix-affinity or precise-prefix",
+	Hint: "route by cached prefixes and queues: weighted (scorer prefix-affinity or precise-prefix) or" +
+		" prefix-affinity",
 	change: (*proposal).readPrefixes,
 	others: otherRouters,
 	took:   (*Analyzer).recomputing,

@@ -100,11 +100,9 @@ func (s *setup) addReplay(f *recording.Recording, run *recording.Run) error {
 func (s *setup) readRequests(r *replay, run *recording.Run) {
 	if n := s.options.OutputTokens; n > 0 {
 		run.SetOutputTokens(n)
-	} else if problem := run.OutputCounts(); problem != "" {
-		s.warnf("%s: %s", r.name, problem)
-		if n := run.CommonOutput(); n > 0 {
-			run.SetOutputTokens(n)
-			s.warnf("%s: every request is taken to have %d output tokens", r.name, n)
+	} else {
+		for _, w := range run.RepairOutputTokens() {
+			s.warnf("%s: %s", r.name, w)
 		}
 	}
 	r.prefix = s.options.SharedPrefix

@@ -136,8 +136,8 @@ func (s *setup) findTarget() (*cluster.Config, error) {
 			shorter := fmt.Sprintf("deployments.main.engine.max_model_len=%d", s.longestRequest())
 			s.overrides = append(s.overrides, shorter)
 			if again, stillWrong := s.cluster(0); stillWrong == nil {
-				s.warnf("max_model_len is assumed to be %d, the longest recorded request: %s", s.longestRequest(),
-					withoutPath(err))
+				s.warnf("max_model_len is assumed to be %d, the longest recorded request, since vLLM does not start "+
+					"with the model's: %s", s.longestRequest(), withoutPath(err))
 				c, err = again, nil
 			}
 		}

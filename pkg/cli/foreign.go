@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"blis/pkg/recording"
 	"blis/pkg/stream"
@@ -55,11 +56,7 @@ func asStream(r *recording.Recording, change func(*recording.Run), warn func(str
 		return nil, err
 	}
 	change(run)
-	warnings := append(r.Warnings, run.Warnings...)
-	if counts := run.OutputCounts(); counts != "" {
-		warnings = append(warnings, counts)
-	}
-	for _, w := range warnings {
+	for _, w := range slices.Concat(r.Warnings, run.Warnings, run.RepairOutputTokens()) {
 		if err := warn(r.Path + ": " + w); err != nil {
 			return nil, err
 		}

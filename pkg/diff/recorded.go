@@ -117,8 +117,10 @@ func (s *side) readRecording(ctx context.Context, format, path string) error {
 	}
 	if n := s.options.OutputTokens; n > 0 {
 		s.recorded.SetOutputTokens(n)
-	} else if suspicious := s.recorded.OutputCounts(); suspicious != "" {
-		s.warn("%s: %s", s.name, suspicious)
+	} else {
+		for _, w := range s.recorded.RepairOutputTokens() {
+			s.warn("%s: %s", s.name, w)
+		}
 	}
 	if !s.recorded.Arrivals {
 		s.warn("%s has no arrival times: throughput is not compared, and the bootstrap uses the order of the file",

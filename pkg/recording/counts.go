@@ -47,6 +47,20 @@ func (r *Run) OutputCounts() string {
 	return warning
 }
 
+// RepairOutputTokens gives every completed request CommonOutput tokens if there is such a number. It returns what is
+// wrong with the counts and what it did, nil if they are consistent.
+func (r *Run) RepairOutputTokens() (warnings []string) {
+	problem, common := r.checkCounts()
+	if problem == "" {
+		return nil
+	}
+	if warnings = []string{problem}; common > 0 {
+		r.SetOutputTokens(common)
+		warnings = append(warnings, fmt.Sprintf("every request is taken to have %d output tokens", common))
+	}
+	return warnings
+}
+
 // CommonOutput returns the median of the consistent output token counts if there are inconsistent ones and 60 % of
 // the consistent ones are within a tenth of it: all requests probably had as many. Else it returns 0.
 func (r *Run) CommonOutput() int64 {

@@ -184,9 +184,14 @@ func TestOutputCounts(t *testing.T) {
 	if n := r.CommonOutput(); n != 100 {
 		t.Errorf("the common number of output tokens is %d, want 100", n)
 	}
-	r.SetOutputTokens(100)
-	if n := r.CommonOutput(); n != 0 {
-		t.Errorf("with the counts set, %d is to replace them", n)
+	repaired := r.RepairOutputTokens()
+	if len(repaired) != 2 || repaired[0] != warning ||
+		repaired[1] != "every request is taken to have 100 output tokens" ||
+		r.Outcomes[5].OutputTokens != 100 || r.Outcomes[200].OutputTokens != 100 {
+		t.Errorf("repaired: %q", repaired)
+	}
+	if again := r.RepairOutputTokens(); again != nil || r.CommonOutput() != 0 {
+		t.Errorf("repaired counts are wrong: %q", again)
 	}
 	if warning := r.OutputCounts(); warning != "" {
 		t.Errorf("with the counts set: %s", warning)
@@ -210,6 +215,9 @@ func TestOutputCounts(t *testing.T) {
 	}
 	if r.OutputCounts() == "" || r.CommonOutput() != 0 {
 		t.Errorf("outputs of several lengths: %q, and %d for all", r.OutputCounts(), r.CommonOutput())
+	}
+	if repaired := r.RepairOutputTokens(); len(repaired) != 1 || r.Outcomes[1].OutputTokens != 4 {
+		t.Errorf("outputs of several lengths are repaired: %q", repaired)
 	}
 	// Outputs of two tokens, every fifth of which waits for a prefill.
 	r = paced(1000)

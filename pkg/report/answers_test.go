@@ -168,6 +168,10 @@ b         201      30     85.0           96.8          500            -         
 a         101       1     99.0            3.2          500            -           -
 c           0       -        -              -            -            -           -
 `)
+	in.Metrics.Cls["c"].E2E = &metrics.Distribution{Count: 999, P99: 5}
+	if got := written(in, byClass.write); !strings.HasSuffix(got, "  5.0?\n? few samples\n") {
+		t.Errorf("few samples: %s", got)
+	}
 	in.Metrics.Tenants = map[string]*metrics.Group{}
 	for i := range int64(7) {
 		in.Metrics.Tenants[fmt.Sprint("t", i)] = group(100, 100)

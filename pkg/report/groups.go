@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"blis/pkg/metrics"
 )
@@ -39,13 +40,19 @@ func (w *writer) groups(of map[string]*metrics.Group) {
 		all += missedCount(of[n])
 	}
 	t := newTable("name", "offered", "missed", "met_pct", "of_misses_pct", "ttft_p99_ms", "tpot_p99_ms", "e2e_p99_ms")
+	few := false
 	for _, n := range names[:min(len(names), maxGroups)] {
 		g := of[n]
 		missed, judged := float64(missedCount(g)), g.Goodput != nil
+		latencies := []string{p99(g.TTFT), p99(g.TPOT), p99(g.E2E)}
+		few = few || strings.Contains(strings.Join(latencies, ""), "?")
 		t.Add(short(n, 24), g.Requests.Offered, dash(judged, "%.0f", missed), metPercent(g.Goodput),
-			dash(judged && all > 0, "%.1f", 100*missed/float64(all)), p99(g.TTFT), p99(g.TPOT), p99(g.E2E))
+			dash(judged && all > 0, "%.1f", 100*missed/float64(all)), latencies[0], latencies[1], latencies[2])
 	}
 	w.table(t)
+	if few {
+		w.line("? few samples")
+	}
 	w.omitted(len(names)-maxGroups, "with fewer misses")
 }
 
