@@ -1,11 +1,10 @@
 package engine
 
 import (
+	"fmt"
 	"testing"
 
 	"blis/pkg/internal/reference"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // loraOf converts that of the reference.
@@ -27,25 +26,10 @@ func TestReferenceOnLoRA(t *testing.T) {
 	livelocked := 0
 	for seed := range cases {
 		c, requests := reference.RandomLoRA(seed)
-		c.Replicas, c.Routing, c.Scorers, c.SnapshotUS = 1, "round-robin", nil, 0
 		setDraws(&c)
-		unchanged := reference.Run(c, requests)
-		if seed%3 == 0 {
-			c.Victim = victims[seed/3%uint64(len(victims))]
-		}
-		p := newHarness(t, c, requests, unchanged)
-		if end, ok := p.run(); !ok {
-			c.HorizonUS = end
+		_, _, ended := compareOnOneReplica(t, seed, &c, requests, fmt.Sprintf("%+v", *c.LoRA))
+		if !ended {
 			livelocked++
-		}
-		want := reference.Run(c, requests)
-		if diff := cmp.Diff(observedOf(want, requests), p.observed); diff != "" {
-			t.Fatalf("seed %d: outcomes of the reference (-) and the engine (+) differ:\n%+v %+v\n%s", seed, c, *c.LoRA,
-				diff)
-		}
-		if diff := cmp.Diff(want.Steps[0], p.steps); diff != "" {
-			t.Fatalf("seed %d: steps of the reference (-) and the engine (+) differ:\n%+v %+v\n%s", seed, c, *c.LoRA,
-				diff)
 		}
 	}
 	if livelocked > int(cases)/20 {

@@ -25,24 +25,9 @@ func TestReference(t *testing.T) {
 	counts, livelocked := map[string]int{}, 0
 	for seed := range cases {
 		c, requests := reference.Random(seed)
-		c.Replicas, c.Routing, c.Scorers, c.SnapshotUS = 1, "round-robin", nil, 0
-		unchanged := reference.Run(c, requests)
-		if seed%3 == 0 {
-			c.Victim = victims[seed/3%uint64(len(victims))]
-		}
-		p := newHarness(t, c, requests, unchanged)
-		if end, ok := p.run(); !ok {
-			// Sequences that preempt each other forever: the engine reports it, the reference does not. Both
-			// must agree up to then.
-			c.HorizonUS = end
+		p, want, ended := compareOnOneReplica(t, seed, &c, requests, "")
+		if !ended {
 			livelocked++
-		}
-		want := reference.Run(c, requests)
-		if diff := cmp.Diff(observedOf(want, requests), p.observed); diff != "" {
-			t.Fatalf("seed %d: outcomes of the reference (-) and the engine (+) differ:\n%+v\n%s", seed, c, diff)
-		}
-		if diff := cmp.Diff(want.Steps[0], p.steps); diff != "" {
-			t.Fatalf("seed %d: steps of the reference (-) and the engine (+) differ:\n%+v\n%s", seed, c, diff)
 		}
 		for name, n := range map[string]int{"preempted": int(p.engine.Stats().Preemptions),
 			"undone": want.UndoneVictims, "yielded": want.SelfPreempted, "retried": want.Retries,
@@ -58,6 +43,34 @@ func TestReference(t *testing.T) {
 			t.Errorf("%s in %d cases with preemption by progress, want more", name, counts[name])
 		}
 	}
+}
+
+// compareOnOneReplica runs a case on one engine and on the plain reference, of three cases one with a preemption score
+// of its own, which it sets in c. All that both report must be equal. features are the parts of c behind pointers, for
+// messages. ended is false if sequences preempt each other forever: the engine reports it, the reference does not, and
+// both must agree up to then.
+func compareOnOneReplica(t *testing.T, seed uint64, c *reference.Config, requests []reference.Request,
+	features string) (p *harness, want reference.Result, ended bool) {
+	t.Helper()
+	c.Replicas, c.Routing, c.Scorers, c.SnapshotUS = 1, "round-robin", nil, 0
+	unchanged := reference.Run(*c, requests)
+	if seed%3 == 0 {
+		c.Victim = victims[seed/3%uint64(len(victims))]
+	}
+	p = newHarness(t, *c, requests, unchanged)
+	end, ended := p.run()
+	if !ended {
+		c.HorizonUS = end
+	}
+	want = reference.Run(*c, requests)
+	if diff := cmp.Diff(observedOf(want, requests), p.observed); diff != "" {
+		t.Fatalf("seed %d: outcomes of the reference (-) and the engine (+) differ:\n%+v %s\n%s", seed, *c, features,
+			diff)
+	}
+	if diff := cmp.Diff(want.Steps[0], p.steps); diff != "" {
+		t.Fatalf("seed %d: steps of the reference (-) and the engine (+) differ:\n%+v %s\n%s", seed, *c, features, diff)
+	}
+	return p, want, ended
 }
 
 // victims are preemption scores from what a policy can see: each count alone, and a mix in which

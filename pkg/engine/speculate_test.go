@@ -1,12 +1,11 @@
 package engine
 
 import (
+	"fmt"
 	"hash/fnv"
 	"testing"
 
 	"blis/pkg/internal/reference"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // draftSeed is the seed of a request's drafts in tests.
@@ -51,25 +50,10 @@ func TestReferenceOnSpeculation(t *testing.T) {
 	livelocked := 0
 	for seed := range cases {
 		c, requests := reference.RandomSpeculation(seed)
-		c.Replicas, c.Routing, c.Scorers, c.SnapshotUS = 1, "round-robin", nil, 0
 		setDraws(&c)
-		unchanged := reference.Run(c, requests)
-		if seed%3 == 0 {
-			c.Victim = victims[seed/3%uint64(len(victims))]
-		}
-		p := newHarness(t, c, requests, unchanged)
-		if end, ok := p.run(); !ok {
-			c.HorizonUS = end
+		p, want, ended := compareOnOneReplica(t, seed, &c, requests, fmt.Sprintf("%+v", *c.Speculation))
+		if !ended {
 			livelocked++
-		}
-		want := reference.Run(c, requests)
-		if diff := cmp.Diff(observedOf(want, requests), p.observed); diff != "" {
-			t.Fatalf("seed %d: outcomes of the reference (-) and the engine (+) differ:\n%+v %+v\n%s", seed, c,
-				*c.Speculation, diff)
-		}
-		if diff := cmp.Diff(want.Steps[0], p.steps); diff != "" {
-			t.Fatalf("seed %d: steps of the reference (-) and the engine (+) differ:\n%+v %+v\n%s", seed, c,
-				*c.Speculation, diff)
 		}
 		s := p.engine.Stats()
 		have := [3]int64{s.Verifications, s.DraftTokens, s.AcceptedTokens}

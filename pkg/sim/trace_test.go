@@ -152,3 +152,23 @@ func TestFullTraceRanksAlike(t *testing.T) {
 		}
 	}
 }
+
+// At --trace full a candidate has a term of each scorer.
+func TestCandidatesHaveTerms(t *testing.T) {
+	c, err := cluster.Parse("c", []byte(`version: 1
+deployments:
+  - {id: main, model: m, replicas: 2, engine: {num_gpu_blocks_override: 100},
+     latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [10000, 10, 1000]}}
+policies: {routing: {type: weighted, params: {queue-depth: 2, running-requests: 1}}}
+`), cluster.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	must(runLoaded(context.Background(), c, strings.NewReader(
+		`{"kind":"request","id":"r","arrival_us":0,"input_tokens":10,"output_tokens":3}`+"\n"), &out,
+		Options{Trace: "full", Plain: true}))
+	if n := strings.Count(out.String(), `"terms":[`); n != 2 {
+		t.Errorf("%d candidates with terms, want 2:\n%s", n, out.String())
+	}
+}
