@@ -68,7 +68,8 @@ var otherArguments = []struct{ names, advice string }{
 		"prefix_caching_hash_algo otlp_traces_endpoint skip_tokenizer_init",
 		"it changes no time in the simulation; remove it"},
 	{"enable_lora lora_modules", "set max_loras, and the adapter of requests"},
-	{"max_lora_rank lora_dtype", "set lora_step_factor, lora_load_us and lora_copy_us to those of such adapters"},
+	{"lora_dtype fully_sharded_loras lora_target_modules", "set lora_step_factor, lora_load_us and lora_copy_us to " +
+		"those of such adapters, and num_gpu_blocks_override if their slots take another part of the memory"},
 	{"num_speculative_tokens speculative_model spec_method", "set speculative_config"},
 	{"kv_transfer_config cpu_offload_gb kv_offloading_size kv_offloading_backend offload_backend",
 		"set kv_tiers and kv_offload, or prefill, decode and transfer, of the deployment"},

@@ -31,7 +31,11 @@ func TestLoRAErrors(t *testing.T) {
 		{good, ", architecture: disaggregated, prefill: {replicas: 1}, transfer: {latency_us: 1, out_gb_per_s: 1, " +
 			"in_gb_per_s: 1}", "max_loras: is not supported for a disaggregated deployment"},
 		{"enable_lora: true", "", "set max_loras, and the adapter of requests"},
-		{"max_lora_rank: 16", "", "set lora_step_factor, lora_load_us and lora_copy_us to those of such adapters"},
+		{"lora_dtype: float16", "", "set lora_step_factor, lora_load_us and lora_copy_us to those of such adapters"},
+		{"max_lora_rank: 16", "", "max_lora_rank: must not be set without max_loras"},
+		{good + ", max_lora_rank: 12", "", "max_lora_rank: must be one of 1, 8, 16, 32, 64, 128, 256, 320, 512, is 12"},
+		{"max_loras: 4096, lora_load_us: 9, lora_step_factor: 1.1", "", "− 371.09 LoRA slots −"},
+		{"max_loras: 4096, lora_load_us: 9, lora_step_factor: 1.1", "", ", decrease max_loras or max_lora_rank"},
 	} {
 		_, _, err := parseDeployment("model: Qwen/Qwen3-8B, gpu: H100, engine: {" + c.engine + "}" + c.rest)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -40,7 +44,7 @@ func TestLoRAErrors(t *testing.T) {
 	}
 }
 
-// TestLoRADefaults: the host's memory has max_loras adapters, and a copy takes 2 ms. Rules of another version are a
+// TestLoRADefaults: the host's memory has max_loras adapters, and a copy takes 6.4 ms. Rules of another version are a
 // warning.
 func TestLoRADefaults(t *testing.T) {
 	const model = "model: Qwen/Qwen3-8B, gpu: H100, engine: {max_loras: 2, lora_load_us: 9, lora_step_factor: 1.5, " +
@@ -50,8 +54,9 @@ func TestLoRADefaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l := d.Engine.LoRA; l.MaxCPULoras != 2 || *l.CopyUS != 2000 {
-			t.Errorf("%s: %d adapters in the host's memory, %g µs for a copy", preset, l.MaxCPULoras, *l.CopyUS)
+		if l := d.Engine.LoRA; l.MaxCPULoras != 2 || *l.CopyUS != 6400 || l.MaxRank != 16 {
+			t.Errorf("%s: %d adapters in the host's memory, %g µs for a copy, rank %d", preset, l.MaxCPULoras,
+				*l.CopyUS, l.MaxRank)
 		}
 		if strings.Contains(strings.Join(warnings, "\n"), "LoRA follows the rules of vLLM 0.33") != warns {
 			t.Errorf("%s: warnings %q", preset, warnings)

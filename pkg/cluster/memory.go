@@ -18,6 +18,10 @@ func memoryPlan(d *Deployment, arch *model.Architecture, gpu *hardware.GPU) mode
 	for i := range arch.Layers {
 		p.MLPs = append(p.MLPs, arch.Layers[i].MLP)
 	}
+	if l := &e.LoRA; l.MaxLoras > 0 {
+		p.Adapters = model.AdapterSlots{Model: arch, Count: l.MaxLoras, Rank: l.MaxRank,
+			ExpertParallel: e.EnableExpertParallel}
+	}
 	if gpu != nil {
 		p.GPUMemory = int64(gpu.MemoryBytes())
 		p.Engine.Graphs = d.reservedGraphs(captured(d, gpu))

@@ -58,6 +58,9 @@ func (c *resolver) deployment(d *Deployment, at string) error {
 	if err := c.stateRules(d, at+".engine", arch); err != nil {
 		return err
 	}
+	if err := c.lora(d, at, arch); err != nil {
+		return err
+	}
 	if err := c.blocks(d, at, arch, gpu); err != nil {
 		return err
 	}
@@ -68,9 +71,6 @@ func (c *resolver) deployment(d *Deployment, at string) error {
 		return err
 	}
 	if err := c.speculation(d, at, arch); err != nil {
-		return err
-	}
-	if err := c.lora(d, at); err != nil {
 		return err
 	}
 	if err := c.frontDoor(d, at); err != nil {

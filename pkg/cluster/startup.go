@@ -84,6 +84,7 @@ func (c *resolver) longestRequest(d *Deployment, at string, arch *model.Architec
 	if tp := enoughTensorParallelism(arch, p, int64(need+1)); tp > 0 {
 		remedy += fmt.Sprintf(", set tensor_parallel_size to %d", tp)
 	}
+	remedy += fewerSlots(d.Computed.Memory)
 	return c.errorf(at+".engine.max_model_len", "a request of %d tokens needs %d KV blocks, and there are %d, "+
 		"with which vLLM does not start: for each GPU, %v; %s, or set num_gpu_blocks_override",
 		e.MaxModelLen, need, have, d.Computed.Memory, remedy)
@@ -98,9 +99,18 @@ func (c *resolver) doesNotFit(d *Deployment, at string, arch *model.Architecture
 	} else if tp = enoughTensorParallelism(arch, p, minBlocks); tp > 0 {
 		remedy = fmt.Sprintf("it needs tensor_parallel_size %d and a smaller max_model_len", tp)
 	}
+	remedy += fewerSlots(&m)
 	return c.errorf(at+".gpu", "%s does not fit into %d x %s: for each GPU, %v, %.2f GiB too little for %d blocks; %s",
 		d.Model, d.Engine.GPUs(), d.GPU, m, float64(minBlocks*m.BlockBytes-m.KVCache)/(1<<30), minBlocks,
 		remedy)
+}
+
+// fewerSlots is what errors suggest where slots for adapters take memory.
+func fewerSlots(m *model.Memory) string {
+	if m.Adapters == 0 {
+		return ""
+	}
+	return ", decrease max_loras or max_lora_rank"
 }
 
 // maxRemedy is the largest tensor parallelism that errors suggest.

@@ -9,6 +9,9 @@ type family struct {
 	// gate: attention has an output gate unless attn_output_gate is false. modelStates: the numbers of a state are
 	// those of the model unless mamba_ssm_dtype is given.
 	gate, modelStates bool
+	// adaptedEmbeddings: LoRA adapters also apply to the embedding matrices (embedding_modules of the classes in
+	// vllm/model_executor/models, v0.33.0).
+	adaptedEmbeddings bool
 	// norms is the number of norms of a layer, expertNorms that of a layer with experts; 0 means 2.
 	norms, expertNorms int
 	tied               bool
@@ -58,13 +61,13 @@ const (
 
 // families are the supported model types.
 var families = registry.Table[family]{
-	{Name: "llama", Value: family{}},
-	{Name: "mistral", Value: family{}},
-	{Name: "mixtral", Value: family{}},
+	{Name: "llama", Value: family{adaptedEmbeddings: true}},
+	{Name: "mistral", Value: family{adaptedEmbeddings: true}},
+	{Name: "mixtral", Value: family{adaptedEmbeddings: true}},
 	{Name: "phi3", Value: family{}},
 	{Name: "qwen2", Value: family{qkvBias: true, windows: windows{offByDefault: true}}},
-	{Name: "qwen3", Value: family{qkNorm: true, windows: windows{offByDefault: true}}},
-	{Name: "qwen3_moe", Value: family{qkNorm: true, windows: windows{offByDefault: true}}},
+	{Name: "qwen3", Value: family{qkNorm: true, adaptedEmbeddings: true, windows: windows{offByDefault: true}}},
+	{Name: "qwen3_moe", Value: family{qkNorm: true, adaptedEmbeddings: true, windows: windows{offByDefault: true}}},
 	{Name: "deepseek_v2", Value: deepSeekFamily},
 	{Name: "deepseek_v3", Value: deepSeekFamily},
 	{Name: "deepseek_v32", Value: deepSeekFamily},
@@ -85,8 +88,8 @@ var families = registry.Table[family]{
 	{Name: "qwen3_5_text", Value: qwen35Family},
 	{Name: "qwen3_5_moe_text", Value: qwen35Family},
 	{Name: "step3p7", Value: family{qkNorm: true, experts: expertLayers{nonExpert: sharedByCount}}},
-	{Name: "nemotron-nas", Value: family{}},
-	{Name: "nemotron_h", Value: family{linear: mamba2, blocks: true, plainMLP: true,
+	{Name: "nemotron-nas", Value: family{adaptedEmbeddings: true}},
+	{Name: "nemotron_h", Value: family{adaptedEmbeddings: true, linear: mamba2, blocks: true, plainMLP: true,
 		experts: expertLayers{nonExpert: sharedByCount, routerBias: true}}},
 	{
 		Name: "gpt_oss",
@@ -105,8 +108,9 @@ var (
 	deepSeekFamily   = family{latent: true, experts: expertLayers{nonExpert: sharedByCount}}
 	deepSeekV4Family = family{compressed: true, experts: expertLayers{nonExpert: sharedByCount}}
 	miniMaxFamily    = family{qkNorm: true, experts: expertLayers{nonExpert: sharedByCount}}
-	qwen35Family     = family{qkNorm: true, linear: GatedDeltaNet, experts: expertLayers{nonExpert: sharedByCount}}
-	qwenNextFamily   = family{qkNorm: true, gate: true, linear: GatedDeltaNet, modelStates: true,
+	qwen35Family     = family{qkNorm: true, adaptedEmbeddings: true, linear: GatedDeltaNet,
+		experts: expertLayers{nonExpert: sharedByCount}}
+	qwenNextFamily = family{qkNorm: true, gate: true, linear: GatedDeltaNet, modelStates: true,
 		experts: expertLayers{nonExpert: sharedByCount}}
 	llama4Family = family{experts: expertLayers{nonExpert: sharedSingle},
 		windows: windows{size: 8192, pattern: 4, chunked: true}}

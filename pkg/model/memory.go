@@ -9,9 +9,10 @@ import (
 type MemoryPlan struct {
 	Work Work
 	// Layers are the model's KVLayers, MLPs those of all its layers.
-	Layers []KVLayers
-	MLPs   []MLP
-	Engine EngineMemory
+	Layers   []KVLayers
+	MLPs     []MLP
+	Engine   EngineMemory
+	Adapters AdapterSlots
 	// GPUMemory is the memory of one GPU in bytes, of which the server uses the fraction Utilization.
 	GPUMemory   int64
 	Utilization float64
@@ -42,13 +43,15 @@ type EngineMemory struct {
 	Graphs int
 }
 
-// Memory is the memory use, in bytes, of the GPU that holds most: Usable = Weights + Activations +
-// Runtime + Communication + Graphs + KVCache.
+// Memory is the memory use, in bytes, of the GPU that holds most: Usable = Weights + Adapters +
+// Activations + Runtime + Communication + Graphs + KVCache.
 type Memory struct {
 	GPU         int64   `json:"gpu_bytes"`
 	Utilization float64 `json:"utilization"`
 	Usable      int64   `json:"usable_bytes"`
 	Weights     int64   `json:"weight_bytes"`
+	// Adapters is the memory of slots for LoRA adapters.
+	Adapters int64 `json:"adapter_bytes,omitempty"`
 	// Activations is the peak during the largest step.
 	Activations int64 `json:"activation_bytes"`
 	// Runtime, Communication and Graphs: see EngineMemory.
@@ -66,7 +69,8 @@ type Memory struct {
 func (p MemoryPlan) Memory() Memory {
 	m := Memory{GPU: p.GPUMemory, Utilization: p.Utilization,
 		Usable:  int64(float64(p.GPUMemory) * p.Utilization),
-		Weights: p.weights(), Activations: p.activations(), Runtime: p.Engine.Runtime, Graphs: p.graphs(),
+		Weights: p.weights(), Adapters: p.adapters(), Activations: p.activations(), Runtime: p.Engine.Runtime,
+		Graphs:     p.graphs(),
 		BlockBytes: p.KVPlan().BlockBytes}
 	switch {
 	case p.TP == 2:
@@ -74,7 +78,7 @@ func (p MemoryPlan) Memory() Memory {
 	case p.TP > 2:
 		m.Communication = p.Engine.Communication[1]
 	}
-	m.KVCache = m.Usable - m.Weights - m.Activations - m.Runtime - m.Communication - m.Graphs
+	m.KVCache = m.Usable - m.Weights - m.Adapters - m.Activations - m.Runtime - m.Communication - m.Graphs
 	m.Blocks = max(0, m.KVCache) / m.BlockBytes
 	return m
 }
@@ -97,6 +101,15 @@ func (p MemoryPlan) weights() int64 {
 		ends = max(w.Head.Bytes, w.Embedding.Bytes)
 	}
 	return p.stage(w.Dense.Bytes)/tp + p.stage(experts)/(tp*int64(p.DP)) + ends/tp
+}
+
+// adapters returns the bytes of slots for adapters on one GPU.
+func (p MemoryPlan) adapters() int64 {
+	layers, ends := p.Adapters.bytes(p.TP)
+	if p.PP > 1 { // one of the matrices is on the first stage, the other on the last
+		ends /= 2
+	}
+	return p.stage(layers) + ends
 }
 
 // activations returns the peak of PyTorch's memory in the largest step. A token of a layer has, in 16 bits,
@@ -148,9 +161,13 @@ const maxBytes = 1 << 60
 // String formats the sum in GiB.
 func (m Memory) String() string {
 	gib := func(n int64) string { return fmt.Sprintf("%.2f", float64(n)/(1<<30)) }
+	adapters := ""
+	if m.Adapters > 0 {
+		adapters = fmt.Sprintf(" − %s LoRA slots", gib(m.Adapters))
+	}
 	return fmt.Sprintf(
-		"%s GiB · %g = %s usable − %s weights − %s activations − %s runtime − %s communication − %s CUDA graphs = "+
+		"%s GiB · %g = %s usable − %s weights%s − %s activations − %s runtime − %s communication − %s CUDA graphs = "+
 			"%s GiB for KV blocks",
-		gib(m.GPU), m.Utilization, gib(m.Usable), gib(m.Weights), gib(m.Activations), gib(m.Runtime),
+		gib(m.GPU), m.Utilization, gib(m.Usable), gib(m.Weights), adapters, gib(m.Activations), gib(m.Runtime),
 		gib(m.Communication), gib(m.Graphs), gib(m.KVCache))
 }
