@@ -41,7 +41,7 @@ func (a *Analyzer) startFleet() {
 	f := &a.fleet
 	f.next, f.states, f.recovering = 0, make([]string, len(a.topology.replicas)), make([]bool, len(a.topology.replicas))
 	for n, id := range a.topology.replicas {
-		if int(id.index) < a.topology.deploymentOf(int32(n)).Replicas {
+		if int(id.index) < a.topology.deploymentOf(int32(n)).engines() {
 			f.states[n] = stream.ReplicaReady
 		}
 	}
@@ -68,7 +68,7 @@ func (f *fleet) serves(n int32) bool {
 
 // AlwaysUp reports whether a replica of the configuration was ready from the beginning to the end of the run.
 func (a *Analyzer) AlwaysUp(deployment string, index stream.Index) bool {
-	return !index.IsZero() && int(index) < a.topology.deploymentNamed(deployment).Replicas &&
+	return !index.IsZero() && int(index) < a.topology.deploymentNamed(deployment).engines() &&
 		!slices.ContainsFunc(a.fleet.changes, func(c stateChange) bool {
 			return a.topology.replicas[c.replica] == replicaID{deployment, index}
 		})

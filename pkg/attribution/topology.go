@@ -58,6 +58,8 @@ type deployment struct {
 		Watermark           float64 `json:"watermark"`
 		PrefixCaching       *bool   `json:"enable_prefix_caching"`
 		EnforceEager        bool    `json:"enforce_eager"`
+		DataParallel        int     `json:"data_parallel_size"`
+		MergesRanks         bool    `json:"merge_data_parallel_ranks"`
 		shards
 	} `json:"engine"`
 	Latency struct {
@@ -121,6 +123,14 @@ func (t *topology) snapshotAgeUS(signal string) int64 {
 // usableBlocks is the number of KV blocks that requests can hold, 0 if it is not known. One is the null block.
 func (d *deployment) usableBlocks() int64 { return max(0, d.Computed.KVBlocks-1) }
 
+// engines is the number of replicas at the beginning, where each data-parallel rank is one unless they are merged.
+func (d *deployment) engines() int {
+	if d.Engine.MergesRanks {
+		return d.Replicas
+	}
+	return d.Replicas * max(1, d.Engine.DataParallel)
+}
+
 // scales reports whether the number of replicas changes.
 func (d deployment) scales() bool { return d.MaxReplicas > 0 }
 
@@ -177,7 +187,7 @@ func newTopology(h *stream.Header) topology {
 		_ = json.Unmarshal(text, &t.config)
 	}
 	for _, d := range t.Deployments {
-		for i := range d.Replicas {
+		for i := range d.engines() {
 			t.number(d.ID, stream.Index(i))
 		}
 	}

@@ -59,14 +59,16 @@ var otherArguments = []struct{ names, advice string }{
 	{"scheduling_policy", "set policies.scheduler"},
 	{"model served_model_name model_tag", "set model of the deployment"},
 	{"hf_overrides hf_config_path config", "set model_config of the deployment to the path of a config.json"},
-	{"api_server_count data_parallel_backend data_parallel_rpc_port data_parallel_address data_parallel_hybrid_lb " +
-		"data_parallel_external_lb data_parallel_size_local distributed_executor_backend host port uvicorn_log_level " +
+	{"api_server_count data_parallel_backend data_parallel_rpc_port data_parallel_address " +
+		"data_parallel_size_local distributed_executor_backend host port uvicorn_log_level " +
 		"disable_log_requests enable_log_requests disable_log_stats trust_remote_code seed tokenizer tokenizer_mode " +
 		"tokenizer_revision revision code_revision load_format download_dir stream_interval reasoning_parser " +
 		"tool_call_parser enable_auto_tool_choice chat_template generation_config api_key root_path " +
 		"enable_prompt_tokens_details max_logprobs safetensors_load_strategy " +
 		"prefix_caching_hash_algo otlp_traces_endpoint skip_tokenizer_init",
 		"it changes no time in the simulation; remove it"},
+	{"data_parallel_hybrid_lb data_parallel_rank data_parallel_start_rank", "set data_parallel_external_lb if a load " +
+		"balancer before the server chooses the rank of a request; mixed load balancing is not simulated"},
 	{"enable_lora lora_modules", "set max_loras, and the adapter of requests"},
 	{"lora_dtype fully_sharded_loras lora_target_modules", "set lora_step_factor, lora_load_us and lora_copy_us to " +
 		"those of such adapters, and num_gpu_blocks_override if their slots take another part of the memory"},

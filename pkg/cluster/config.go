@@ -126,6 +126,8 @@ func (d *Deployment) UnmarshalYAML(decode func(any) error) error {
 type Computed struct {
 	GPUs               int `json:"gpus"`
 	ExpertParallelSize int `json:"expert_parallel_size,omitempty"`
+	// Lockstep: the data-parallel ranks of a server start each step together and wait for the slowest.
+	Lockstep bool `json:"lockstep,omitempty"`
 	// KVBlocks are the KV blocks of one engine core, vLLM's num_gpu_blocks. KVGroups are the groups of layers
 	// that have blocks of their own, in vLLM's order, absent if all layers have full attention. WindowTokens is
 	// the size of the window of layers that have one.

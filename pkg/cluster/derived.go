@@ -31,7 +31,8 @@ var presetValues = []string{
 
 // derivable are the values that may be derived, in the order of Derived.Values.
 // fromFile means that the step times come from a file of coefficients.
-var derivable = append(slices.Clone(presetValues), "engine.max_model_len", "latency.model", "latency.alpha_us",
+var derivable = append(slices.Clone(presetValues), "engine.max_model_len",
+	"engine.dp_sync_interval", "latency.model", "latency.alpha_us",
 	"latency.beta_us", "latency.table", "latency.source", "latency.range", fromFile)
 
 const fromFile = "latency.from"
@@ -40,6 +41,9 @@ const fromFile = "latency.from"
 func (d *Deployment) derivedFrom() string {
 	e := &d.Engine
 	text := fmt.Sprintf("%s on %dx%dx%d", d.Model, e.TensorParallelSize, e.PipelineParallelSize, e.DataParallelSize)
+	if e.MergeDataParallelRanks {
+		text += ", ranks merged"
+	}
 	for _, part := range []struct{ label, value string }{
 		{" ", d.GPU}, {", config ", d.ModelConfig}, {", preset ", e.Preset},
 		{", dtype ", e.DType}, {", quantization ", e.Quantization}, {", kv_cache_dtype ", e.KVCacheDType},

@@ -22,14 +22,12 @@ type Engine struct {
 	MoE *MoE `yaml:"moe" json:"moe,omitempty"`
 }
 
-// Parallel is the parallelism of a replica; its product is the number of GPUs.
-// With data parallelism the engine cores are simulated as one core with that many
-// times the batch slots, token budget and blocks, as if requests spread evenly; a
-// sequence is limited to one core's budget in a step and to one core's blocks.
+// Parallel is the parallelism of a server; its product is the number of GPUs.
 type Parallel struct {
 	TensorParallelSize   int `yaml:"tensor_parallel_size" json:"tensor_parallel_size"`
 	PipelineParallelSize int `yaml:"pipeline_parallel_size" json:"pipeline_parallel_size"`
 	DataParallelSize     int `yaml:"data_parallel_size" json:"data_parallel_size"`
+	DataParallel         `yaml:",inline"`
 	// EnableExpertParallel distributes whole experts over the TP·DP GPUs; without it every expert is
 	// sharded over all of them. MoE.EnableAllToAll is an alias.
 	EnableExpertParallel bool `yaml:"enable_expert_parallel" json:"enable_expert_parallel,omitempty"`

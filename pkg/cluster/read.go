@@ -107,7 +107,7 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 // validateComplete checks what depends on several parts of a complete configuration.
 func (c *Config) validateComplete(errorf strictyaml.Errorf) error {
 	return cmp.Or(c.validateScaling(errorf), c.validatePools(errorf), c.validateFailures(errorf),
-		c.validateFrontDoors(errorf))
+		c.validateFrontDoors(errorf), c.validateRanks(errorf))
 }
 
 // tablesOf returns overrides that make a folder of tables, relative to the working directory, the
@@ -299,8 +299,9 @@ func (c *Config) Plane(seed func(stream string) uint64) (*policy.Plane, error) {
 	for i := range c.Deployments {
 		env.Models = append(env.Models, c.Deployments[i].Model)
 		env.Deployments = append(env.Deployments, c.Deployments[i].ID)
-		env.Replicas += c.Deployments[i].Replicas
-		env.Candidates += max(c.Deployments[i].Replicas, c.Deployments[i].MaxReplicas)
+		ranks := c.Deployments[i].Engine.Ranks()
+		env.Replicas += ranks * c.Deployments[i].Replicas
+		env.Candidates += ranks * max(c.Deployments[i].Replicas, c.Deployments[i].MaxReplicas)
 		if p := c.Deployments[i].Prefill; p != nil {
 			env.PrefillReplicas += p.Replicas
 			env.PrefillCandidates += max(p.Replicas, p.MaxReplicas)

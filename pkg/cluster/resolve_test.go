@@ -30,7 +30,7 @@ func TestMemoryPartsAddUp(t *testing.T) {
 	for _, fields := range []string{
 		"model: deepseek-ai/DeepSeek-V3, gpu: H200, engine: {tensor_parallel_size: 8}",
 		"model: deepseek-ai/DeepSeek-V3, gpu: H200, engine: {tensor_parallel_size: 8, data_parallel_size: 2, " +
-			"pipeline_parallel_size: 2}",
+			"pipeline_parallel_size: 2, merge_data_parallel_ranks: true}",
 		"model: google/gemma-3-12b-it, gpu: L40S",
 		"model: Qwen/Qwen3-8B, gpu: RTX4090, engine: {kv_cache_dtype: fp8, max_model_len: 8192}",
 	} {

@@ -25,6 +25,10 @@ var clusterVariants = []struct{ deployment, rest string }{
 	{"model: meta-llama/Llama-2-7b-hf, gpu: H100, latency: {alpha_us: [1, 2, 3]}", ""},
 	{"model: deepseek-ai/DeepSeek-V3, gpu: H200, engine: {tensor_parallel_size: 8, data_parallel_size: 2, moe: " +
 		"{enable_all_to_all: true, moe_kernel_backend: x}}", ""},
+	{"model: deepseek-ai/DeepSeek-V3, gpu: H200, engine: {tensor_parallel_size: 8, data_parallel_size: 2, " +
+		"merge_data_parallel_ranks: true}", ""},
+	{"model: Qwen/Qwen3-30B-A3B, gpu: H100, engine: {data_parallel_size: 2, data_parallel_external_lb: true, " +
+		"dp_sync_interval: 8}", ""},
 	{"model: moonshotai/Kimi-K2, gpu: B200, engine: {tensor_parallel_size: 8, pipeline_parallel_size: 2, " +
 		"quantization: " +
 		"fp8, swap_space: 4}", ""},

@@ -34,7 +34,7 @@ func (c *Config) validate(errorf strictyaml.Errorf) error {
 		if d.Prefill != nil {
 			replicas += d.Prefill.Replicas
 		}
-		if replicas += max(d.Replicas, d.MaxReplicas); replicas > maxReplicas {
+		if replicas += max(d.Replicas, d.MaxReplicas) * max(1, d.Engine.Ranks()); replicas > maxReplicas {
 			return errorf(path+".replicas", "all deployments together can have at most %d replicas", maxReplicas)
 		}
 	}
@@ -101,6 +101,9 @@ func (e *Engine) validate(path string, errorf strictyaml.Errorf) error {
 		return err
 	}
 	if err := e.Groups.validate(path, errorf); err != nil {
+		return err
+	}
+	if err := e.DataParallel.validate(path, e.DataParallelSize, errorf); err != nil {
 		return err
 	}
 	if err := e.LoRA.validate(path, errorf); err != nil {

@@ -143,7 +143,7 @@ func TestFlagsOf(t *testing.T) {
 func TestReservesByDefault(t *testing.T) {
 	for preset, want := range map[string]bool{"": false, "vllm-0.18": false, "vllm-0.19": true, "vllm-0.33": true,
 		"vllm-1.0": true, "sglang-0.5": false} {
-		if got := reservesByDefault(preset); got != want {
+		if got := isSince(preset, 19); got != want {
 			t.Errorf("%q: %v, want %v", preset, got, want)
 		}
 	}

@@ -63,6 +63,12 @@ func flagsOf(d *cluster.Deployment, schedule string) []string {
 	f.above("tensor-parallel-size", e.TensorParallelSize, 1)
 	f.above("pipeline-parallel-size", e.PipelineParallelSize, 1)
 	f.above("data-parallel-size", e.DataParallelSize, 1)
+	if e.DataParallelExternalLB {
+		f.add("data-parallel-external-lb")
+	}
+	if e.Preset == "" || isSince(e.Preset, 20) {
+		f.above("dp-sync-interval", e.DPSyncInterval, 0)
+	}
 	if e.EnableExpertParallel || e.MoE != nil && e.MoE.EnableAllToAll {
 		f.add("enable-expert-parallel")
 	}
@@ -74,7 +80,7 @@ func flagsOf(d *cluster.Deployment, schedule string) []string {
 	f.toggle("enable-chunked-prefill", e.EnableChunkedPrefill)
 	f.above("long-prefill-token-threshold", max(e.LongPrefillTokenThreshold, e.ChunkSize), 0)
 	f.toggle("async-scheduling", e.AsyncScheduling)
-	if e.ReserveFullSequence || reservesByDefault(e.Preset) {
+	if e.ReserveFullSequence || isSince(e.Preset, 19) {
 		f.toggle("scheduler-reserve-full-isl", e.ReserveFullSequence)
 	}
 	f.add("block-size", e.BlockSize)
@@ -101,11 +107,12 @@ func flagsOf(d *cluster.Deployment, schedule string) []string {
 	return f
 }
 
-// reservesByDefault reports whether the engine of a preset has the flag for full sequences, which is then on.
-func reservesByDefault(preset string) bool {
+// isSince reports whether a preset is of version 0.first of vLLM or later. Since 0.19 there is a flag for full
+// sequences, which is on.
+func isSince(preset string, first int) bool {
 	var major, minor int
 	n, _ := fmt.Sscanf(preset, "vllm-%d.%d", &major, &minor)
-	return n == 2 && (major > 0 || minor >= 19)
+	return n == 2 && (major > 0 || minor >= first)
 }
 
 // compilation returns the compilation_config, "" if all of it is the default.

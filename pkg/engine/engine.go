@@ -370,6 +370,14 @@ func (e *Engine) Slow(f func(start, length des.Time) des.Time) { e.slow = f }
 // Length returns how long the step in flight would take if nothing made it slow.
 func (e *Engine) Length() des.Time { return e.current.length }
 
+// SetLength makes the step in flight, which has just started, take this long. It does not go with Offload.
+func (e *Engine) SetLength(length des.Time) {
+	e.current.length, e.current.End = length, e.current.Start+length
+}
+
+// HasWork reports whether a batch has been formed that did not run, or any request is here.
+func (e *Engine) HasWork() bool { return e.hasNext || e.Running()+e.Waiting() > 0 }
+
 // Cache returns the replica's block cache.
 func (e *Engine) Cache() *kv.Cache { return e.cache }
 

@@ -4,7 +4,11 @@ import "errors"
 
 // Intensity says how compute-bound the steps of a replica are. It is that of the roofline, whatever model gives the
 // times of the steps.
-type Intensity struct{ m *roofline }
+type Intensity struct {
+	m *roofline
+	// rank: it is that of one data-parallel rank.
+	rank bool
+}
 
 // NewIntensity returns the intensity of a replica.
 func NewIntensity(r *Replica) (*Intensity, error) {
@@ -14,7 +18,7 @@ func NewIntensity(r *Replica) (*Intensity, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	return &Intensity{compile(r.Work, r.Machine)}, nil
+	return &Intensity{m: compile(r.Work, r.Machine)}, nil
 }
 
 // check returns an error for the first impossible value.
@@ -30,6 +34,9 @@ func (r *Replica) check() error {
 // reach. FLOPs are those of matrix products and attention. Bytes are the weights, each read once, and the keys and
 // values. Collectives and times of the host are in neither.
 func (x *Intensity) Of(b Batch) float64 {
+	if x.rank {
+		b = b.alone()
+	}
 	m, g := x.m, x.m.largestGroup(b)
 	context, windowContext := float64(b.Context+b.Decode), float64(b.WindowContext+b.Decode)
 	verified := 1.0 // tokens of each sequence that decodes, which attend to the same keys

@@ -28,6 +28,9 @@ type Batch struct {
 	Drafts, Proposals int64
 	// Adapters is the number of LoRA adapters that the sequences have.
 	Adapters int64
+	// In the batch of one data-parallel rank, RankTokens are the tokens that all ranks compute in this step, WidestRank
+	// those of the rank with most, and RankChunks the chunks of all. They are 0 where the ranks are one engine.
+	RankTokens, WidestRank, RankChunks int64
 }
 
 // Model is a latency model. All times are µs.

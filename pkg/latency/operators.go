@@ -196,17 +196,22 @@ func (m *operators) Step(b Batch) des.Time {
 	}
 	chunkShare, decodeShare, sequences := 1.0, 1.0, float64(chunks+b.Decode)
 	tokens, rows := float64(b.Prefill+b.Decode+b.Drafts), sequences+float64(b.Drafts)
-	expertTokens := tokens
-	if m.groups > 1 {
-		chunkShare = 1 / min(m.groups, float64(max(1, chunks)))
-		decodeShare = 1 / min(m.groups, float64(max(1, b.Decode)))
+	expertTokens, groups := tokens, m.groups
+	if b.RankTokens > 0 {
+		groups /= m.ranks
+	}
+	if groups > 1 {
+		chunkShare = 1 / min(groups, float64(max(1, chunks)))
+		decodeShare = 1 / min(groups, float64(max(1, b.Decode)))
 		tokens = float64(chunkShare*float64(b.Prefill)) + float64(decodeShare*float64(b.Decode+b.Drafts))
 		sequences = float64(chunkShare*float64(chunks)) + float64(decodeShare*float64(b.Decode))
 		rows = sequences + float64(decodeShare*float64(b.Drafts))
 		expertTokens = min(float64(tokens*m.ranks), expertTokens)
 	}
 	padded := 0.0
-	if b.Prefill == 0 || !m.host.ChunksEager {
+	if b.RankTokens > 0 {
+		padded, expertTokens = m.joint(&b)
+	} else if b.Prefill == 0 || !m.host.ChunksEager {
 		padded = m.host.padded(int64(tokens + 0.999))
 	}
 	if padded > 0 {
@@ -228,6 +233,19 @@ func (m *operators) Step(b Batch) des.Time {
 		us = max(us, m.host.EagerUS)
 	}
 	return max(1, micros(us+m.host.StepUS+float64(m.host.SequenceUS*sequences)))
+}
+
+// joint returns the size of the CUDA graph of a rank's step, 0 if there is none, and the tokens of all ranks that share
+// experts. All ranks have a graph of the same size, or none has one (_synchronize_dp_ranks in
+// vllm/v1/worker/dp_utils.py, v0.33.0).
+func (m *operators) joint(b *Batch) (padded, expertTokens float64) {
+	if b.RankChunks == 0 || !m.host.ChunksEager {
+		padded = m.host.padded(b.WidestRank)
+	}
+	if padded == 0 {
+		return 0, float64(b.RankTokens)
+	}
+	return padded, float64(m.ranks * padded)
 }
 
 // slowChunk is the number of tokens in chunks from which on Host.ChunkFactor counts in full, and that of tokens

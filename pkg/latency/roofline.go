@@ -226,12 +226,19 @@ func (m *roofline) largestGroup(b Batch) (g group) {
 	if b.Prefill > 0 {
 		chunks = max(1, chunks)
 	}
-	g.chunkShare = 1 / min(m.groups, float64(max(1, chunks)))
-	g.decodeShare = 1 / min(m.groups, float64(max(1, b.Decode)))
+	groups := m.groups
+	if b.RankTokens > 0 {
+		groups /= m.ranks
+	}
+	g.chunkShare = 1 / min(groups, float64(max(1, chunks)))
+	g.decodeShare = 1 / min(groups, float64(max(1, b.Decode)))
 	g.tokens = float64(g.chunkShare*float64(b.Prefill)) + float64(g.decodeShare*float64(b.Decode+b.Drafts))
 	g.sequences = float64(g.chunkShare*float64(chunks)) + float64(g.decodeShare*float64(b.Decode))
 	g.rows = g.sequences + float64(g.decodeShare*float64(b.Drafts))
 	g.expertTokens = min(float64(g.tokens*m.ranks), float64(b.Prefill+b.Decode+b.Drafts))
+	if b.RankTokens > 0 {
+		g.expertTokens = float64(b.RankTokens)
+	}
 	return g
 }
 

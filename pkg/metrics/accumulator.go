@@ -92,6 +92,8 @@ type ReplicaTotals struct {
 	// DraftTokens were verified in this many steps of sequences, and AcceptedTokens of them accepted.
 	Verifications, DraftTokens, AcceptedTokens int64
 	PeakQueue, PeakBatch                       int64
+	// Ranks are zero unless the replica is a data-parallel rank in lockstep with others.
+	Ranks RankTotals
 	// BlockUS is the integral of used KV blocks over time, PeakBlocks their maximum,
 	// Blocks the total number of blocks.
 	BlockUS            float64

@@ -170,7 +170,7 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 		}
 	}
 	r.KV.Tiers, r.SpecDecode = tiers(a.replicas), specDecode(a.replicas)
-	r.LoRA = loras(a.replicas)
+	r.LoRA, r.DP = loras(a.replicas), lockstep(a.replicas)
 	r.Cost = &Cost{GPUS: gpu / 1e6, ReplicaS: up / 1e6}
 	if price > 0 {
 		r.Cost.Total = &price

@@ -61,6 +61,8 @@ type Raw struct {
 	Regret *Regret `json:"regret,omitempty"`
 	// Anomalies counts anomalies by type; absent if no detector ran.
 	Anomalies map[string]int64 `json:"anomalies,omitempty"`
+	// DP is absent if no data-parallel ranks run in lockstep.
+	DP *DP `json:"dp,omitempty"`
 	// LoRA is absent if no adapter was loaded.
 	LoRA *LoRA `json:"lora,omitempty"`
 	// SpecDecode is absent if no drafts were verified.

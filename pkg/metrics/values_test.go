@@ -144,7 +144,7 @@ func TestHigherIsBetter(t *testing.T) {
 		"pd.prefill.replicas", "pd.prefill.utilization", "pd.prefill.kv_util_mean",
 		"pd.decode.replicas", "pd.decode.utilization", "pd.decode.kv_util_mean",
 		"sessions.offered", "sessions.broken", "sessions.unfinished", "spec_decode.draft_tokens", "lora.loads",
-		"lora.copies", "lora.load_ms"}
+		"lora.copies", "lora.load_ms", "dp.steps", "dp.idle_share", "dp.wait_share", "dp.imbalance"}
 	for _, d := range []string{"ttft", "tpot", "e2e", "queue", "itl", "sessions.e2e", "sessions.critical_path",
 		"sessions.tool_wait", "sessions.steps", "sessions.iterations", "targeted.ttft", "targeted.tpot",
 		"targeted.e2e", "pd.transfer", "pd.kv_wait"} {

@@ -24,6 +24,7 @@ var headline = section{name: "HEADLINE", write: func(w *writer) {
 	w.line("requests: %s%s.", outcomes(&m.Requests), w.latencies())
 	w.idleReplicas()
 	w.energy()
+	w.lockstep()
 	if f != nil && f.Regret != nil && f.Regret.Decisions > 0 {
 		w.regret(f.Regret)
 	}
@@ -58,6 +59,17 @@ func (w *writer) energy() {
 		}
 	}
 	w.line("energy: GPUs %s.", strings.Join(parts, ", "))
+}
+
+// lockstep says how much data-parallel ranks wait for each other.
+func (w *writer) lockstep() {
+	d := w.Metrics.DP
+	if d == nil || d.WaitShare == nil {
+		return
+	}
+	w.line("data parallelism: ranks wait for the slowest during %s of their steps' time; %s of their steps are dummy"+
+		" batches; the rank with most tokens has %.2f times the mean.", percent(*d.WaitShare), percent(d.IdleShare),
+		d.Imbalance)
 }
 
 // regret writes the estimated regret of what the estimates rank reliably, as far as that was measured.

@@ -117,6 +117,12 @@ func engineText(d tree) string {
 			text += fmt.Sprintf(", %s %v", key, e[key])
 		}
 	}
+	switch {
+	case e["merge_data_parallel_ranks"] == true:
+		text += ", ranks merged"
+	case d.at("computed")["lockstep"] == true:
+		text += ", ranks in lockstep"
+	}
 	if e["enforce_eager"] == true {
 		text += ", enforce_eager"
 	}

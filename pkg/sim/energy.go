@@ -23,9 +23,17 @@ func newPower(d *cluster.Deployment) (p power, err error) {
 	return p, err
 }
 
+// oneRank is the power of a data-parallel rank.
+func (p power) oneRank() power {
+	if p.intensity != nil {
+		p.intensity = p.intensity.OneRank()
+	}
+	return p
+}
+
 // energyTotals is the energy of replica i of the run, nil if its power is unknown. While no step runs, each of its GPUs
 // draws idle_w, from the time when it is provisioned until it is gone, also while it loads, or is down after a failure.
-// A step draws between decode_w and prefill_w, as far as it is compute-bound.
+// A step draws between decode_w and prefill_w, as far as it is compute-bound, and one with a dummy batch decode_w.
 func (s *simulation) energyTotals(i int) *metrics.EnergyTotals {
 	r := &s.replicas[i]
 	d := &s.deployments[r.deployment]
@@ -34,6 +42,7 @@ func (s *simulation) energyTotals(i int) *metrics.EnergyTotals {
 		return nil
 	}
 	stats := r.engine.Stats()
+	stats.BusyUS += r.ranks.dummyUS
 	idle := max(0, s.upUS(i)-stats.BusyUS)
 	e := &metrics.EnergyTotals{IdleJ: float64(float64(int64(d.gpus)*idle)*w.IdleW) / 1e6}
 	busy := float64(float64(stats.BusyUS)*w.DecodeW) + float64(stats.ComputeUS*(w.PrefillW-w.DecodeW))

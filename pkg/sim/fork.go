@@ -39,12 +39,15 @@ func (s *simulation) fork(o observer) *simulation {
 	f.observers = observers{}
 	f.observers.add(f.router.chooser)
 	f.observers.add(o)
-	f.replicas = slices.Clone(s.replicas)
+	f.replicas, f.choices = slices.Clone(s.replicas), nil
+	f.servers = slices.Clone(s.servers)
+	for i := range f.servers {
+		f.servers[i].batches, f.servers[i].own = nil, nil
+	}
 	for i := range f.replicas {
 		r := &f.replicas[i]
 		r.jitter, r.result = r.jitter.clone(), nil
-		r.engine = r.engine.Clone(r.engine.Cache().Clone(f.tree), r.jitter.wrap(f.deployments[r.deployment].model),
-			f.preemptionScorer(int32(i)))
+		r.engine = r.engine.Clone(r.engine.Cache().Clone(f.tree), f.stepModel(int32(i)), f.preemptionScorer(int32(i)))
 	}
 	f.telemetry = s.telemetry.clone(f.replicas)
 	for i := range f.replicas {

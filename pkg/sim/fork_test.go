@@ -67,16 +67,14 @@ func forkPools(seed uint64, tiers bool) string {
 		return ""
 	}
 	const link = "{latency_us: 5, gb_per_s: 0.2}"
-	text := `    architecture: disaggregated
-    prefill: {replicas: 2}
-    transfer: {latency_us: 8, out_gb_per_s: 0.1, in_gb_per_s: 0.2, hop_us: 3}
-    decider: {type: prefix-based, non_cached_tokens: 6}
-`
+	text := `, architecture: disaggregated, prefill: {replicas: 2},
+    transfer: {latency_us: 8, out_gb_per_s: 0.1, in_gb_per_s: 0.2, hop_us: 3},
+    decider: {type: prefix-based, non_cached_tokens: 6}`
 	if seed%2 == 0 {
-		text += "    backpressure: {max_waiting: 2}\n"
+		text += ", backpressure: {max_waiting: 2}"
 	}
 	if seed%5 < 3 && tiers {
-		text += "    kv_tiers: [{tier: cpu, blocks: 12, load: " + link + ", store: " + link + "}]\n"
+		text += ", kv_tiers: [{tier: cpu, blocks: 12, load: " + link + ", store: " + link + "}]"
 	}
 	return text
 }
@@ -101,6 +99,19 @@ control_plane: {snapshots: {queue_depth: periodic 40us}}`
 	return ", max_loras: 2, max_cpu_loras: 3, lora_load_us: 9, lora_copy_us: 4, lora_step_factor: 1.5", plane
 }
 
+// forkRanks returns the model and the settings of an engine with two data-parallel ranks for some seeds: those with
+// experts run in lockstep.
+func forkRanks(seed uint64, chunked bool) (model, engine string) {
+	switch {
+	case seed%6 != 0 && seed%6 != 3 || !chunked: // without chunks steps hold the longest prompt of the model
+		return "", ""
+	case seed%4 == 0:
+		return ", model_config: Qwen/Qwen3-8B", ", data_parallel_size: 2"
+	}
+	return ", model_config: Qwen/Qwen3-30B-A3B", fmt.Sprintf(", data_parallel_size: 2, data_parallel_external_lb: %v, "+
+		"dp_sync_interval: 3", seed%5 == 0)
+}
+
 // forkCase returns a cluster and a workload in memory.
 func forkCase(t *testing.T, seed uint64) (*cluster.Config, workload, []stream.SLOClass) {
 	t.Helper()
@@ -110,21 +121,20 @@ func forkCase(t *testing.T, seed uint64) (*cluster.Config, workload, []stream.SL
 	e := d.Engine
 	plane, pools := forkPlanes[seed%uint64(len(forkPlanes))], forkPools(seed, e.EnablePrefixCaching)
 	adapters, affine := forkAdapters(seed, requests)
+	served, ranks := forkRanks(seed, e.EnableChunkedPrefill)
 	plane = cmp.Or(affine, plane)
 	if pools != "" && plane == statefulPlane { // prefill routing has no variables
 		plane = strings.Replace(plane, "  scheduler:", "  prefill_routing: {type: power-of-two}\n  scheduler:", 1)
 	}
 	text := fmt.Sprintf(`version: 1
 deployments:
-  - id: main
-    model: m
-    replicas: %d
+  - {id: main, model: m%s, replicas: %d,
     engine: {max_num_seqs: %d, max_num_batched_tokens: %d, block_size: %d, num_gpu_blocks_override: %d,
-      enable_chunked_prefill: %v, enable_prefix_caching: %v, async_scheduling: %v, kv_bytes_per_block: 1000%s}
-    latency: {model: linear, alpha_us: [1, 0.5, 2], beta_us: [10, 1, 1], jitter: {cv: %g}}
-%s%s
-`, d.Replicas, min(e.MaxNumSeqs, e.MaxNumBatchedTokens), e.MaxNumBatchedTokens, e.BlockSize, c.NumBlocks,
-		e.EnableChunkedPrefill, e.EnablePrefixCaching, e.AsyncScheduling, adapters, float64(seed%7%3)/10,
+      enable_chunked_prefill: %v, enable_prefix_caching: %v, async_scheduling: %v, kv_bytes_per_block: 1000%s%s},
+    latency: {model: linear, alpha_us: [1, 0.5, 2], beta_us: [10, 1, 1], jitter: {cv: %g}}%s}
+%s
+`, served, d.Replicas, min(e.MaxNumSeqs, e.MaxNumBatchedTokens), e.MaxNumBatchedTokens, e.BlockSize, c.NumBlocks,
+		e.EnableChunkedPrefill, e.EnablePrefixCaching, e.AsyncScheduling, adapters, ranks, float64(seed%7%3)/10,
 		pools, plane)
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	must(os.WriteFile(file, []byte(text), 0o666))

@@ -120,7 +120,7 @@ func summary(s *simulation, p *plugins) (*metrics.Record, error) {
 			Preemptions: e.Preemptions, PeakQueue: int64(e.PeakWaiting), PeakBatch: int64(e.PeakRunning),
 			BlockUS: e.BlockUS, PeakBlocks: int64(e.PeakBlocks), Blocks: int64(r.engine.Cache().Total()),
 			UpUS: s.upUS(i), BusyUS: e.BusyUS, PerGPUHour: d.perGPUHour, Tier: tierTotals(r.engine),
-			Pool: s.poolOf(r.deployment), Energy: s.energyTotals(i)})
+			Pool: s.poolOf(r.deployment), Ranks: r.ranks.RankTotals, Energy: s.energyTotals(i)})
 	}
 	if s.energy != nil {
 		all.CountEnergy(s.energy.CarbonGPerKWh)

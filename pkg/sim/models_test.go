@@ -84,8 +84,8 @@ func TestDataParallel(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	must(os.WriteFile(file, []byte(`version: 1
 deployments:
-  - {id: d, model: m, engine: {data_parallel_size: 2, max_num_seqs: 1, max_num_batched_tokens: 16,
-     num_gpu_blocks_override: 5},
+  - {id: d, model: m, engine: {data_parallel_size: 2, merge_data_parallel_ranks: true, max_num_seqs: 1,
+     max_num_batched_tokens: 16, num_gpu_blocks_override: 5},
      latency: {alpha_us: [0, 0, 0], beta_us: [100, 0, 0]}}
 `), 0o666))
 	c, err := cluster.Load(file, cluster.Options{})

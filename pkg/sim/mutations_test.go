@@ -345,6 +345,8 @@ func TestMutations(t *testing.T) {
 			"^TestReferenceOnSessions$", "^(TestReference|TestReferenceOnFollowers)$"}},
 		{brokenGroups, []string{"^TestStories$", "^(TestReferenceOnGroups|TestReferenceOnFollowers)$"}},
 		{brokenLoRA, []string{"^TestReferenceOnLoRA", "^TestVLLM$"}},
+		{brokenRanks, []string{"^(TestStories|TestRanksOfModels)$", "^TestReferenceOnRanks$"}},
+		{brokenRankForks, []string{"^TestForkContinuesIdentically$"}},
 		{brokenSpeculation, []string{"^TestReferenceOnSpeculation$"}},
 		{brokenFrontDoor, []string{"^TestReferenceOnFrontDoors$"}},
 		{brokenFlow, []string{"^TestReferenceOnFlow$"}},

@@ -315,6 +315,9 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	if diff := diffTransfers(want.Transfers, got.transfers); diff != "" {
 		return diff
 	}
+	if diff := difference(dpOf(want.Ranks), got.metrics.DP); diff != "" {
+		return diff
+	}
 	if c.Disaggregation != nil { // which pool had what else is not known
 		return got.tierTotals(want)
 	}
@@ -593,6 +596,11 @@ func deploymentOf(c reference.Config) cluster.Deployment {
 		e.LoRA = cluster.LoRA{MaxLoras: l.Max, MaxCPULoras: l.MaxHost, LoadUS: new(float64(l.LoadUS)),
 			CopyUS: new(float64(l.CopyUS)), StepFactor: &l.Factor, AdapterUS: l.EachUS}
 	}
+	if x := c.Ranks; x != nil {
+		d.Replicas = c.Replicas / x.Size
+		e.DataParallelSize, e.DataParallelExternalLB, e.DPSyncInterval = x.Size, x.External, x.Interval
+		d.Computed.Lockstep = x.Lockstep
+	}
 	e.MaxNumQueuedReqs, e.MaxNumQueuedTokens = c.Door.Reqs, c.Door.Tokens
 	if c.Door.RunnerSeqs > 0 {
 		e.MaxNumSeqs, e.MaxNumActiveSeqs = c.Door.RunnerSeqs, c.MaxNumSeqs
@@ -651,6 +659,9 @@ func testSpecs(c reference.Config) []replicaSpec {
 	}
 	if c.StepTime != nil {
 		s[0].model = stepTimes{s[0].model, c.StepTime}
+	}
+	if c.Ranks != nil && c.Ranks.Size > 1 && c.StepTime != nil {
+		s[0].model = latency.OneRank(s[0].model)
 	}
 	if x := c.Disaggregation; x != nil && x.Pool.StepTime != nil {
 		s[1].model = stepTimes{s[1].model, x.Pool.StepTime}

@@ -192,6 +192,11 @@ func (o *Options) prepare(c *cluster.Config) ([]replicaSpec, error) {
 	if o.Counterfactual.enabled() && c.HasTiers() {
 		o.warn("the estimates of --counterfactual do not know loads from kv_tiers; --counterfactual exact:N does")
 	}
+	lockstep := func(d *cluster.Deployment) bool { return d.Lockstep() }
+	if o.Counterfactual.enabled() && slices.ContainsFunc(c.Pools(), lockstep) {
+		o.warn("the estimates of --counterfactual do not know that data-parallel ranks wait for each other; " +
+			"--counterfactual exact:N does")
+	}
 	return replicaSpecs(c, o.jitterSeed())
 }
 

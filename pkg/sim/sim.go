@@ -44,12 +44,14 @@ const (
 type replica struct {
 	engine      *engine.Engine
 	deployment  int
-	index       stream.Index // within the deployment
+	index       stream.Index // within the deployment; data-parallel ranks of a server follow each other
 	readyToStep bool         // in simulation.readyToStep
 	maxSeqs     int          // batch slots
 	// requests were sent to it; completed of them have completed.
 	requests, completed int64
 	awaited             awaited
+	server              int32 // in simulation.servers, missing unless it is a data-parallel rank
+	ranks               rankTotals
 	result              *engine.StepResult // of its last step
 	jitter              jitter
 	admitted            admitted // by its server; only with a frontDoor
@@ -88,6 +90,8 @@ type simulation struct {
 
 	deployments []deployment
 	replicas    []replica
+	servers     []server         // with data-parallel ranks
+	choices     []policy.Replica // of frontEnds
 	// models lists the deployments of each model in file order.
 	models    []servedModel
 	tree      *kv.Tree
@@ -277,8 +281,9 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 // addDeployment adds d, deployment i, and its replicas.
 func (s *simulation) addDeployment(c *cluster.Config, d *cluster.Deployment, i int, spec *replicaSpec,
 	o *Options) error {
-	added := deployment{id: d.ID, first: len(s.replicas), end: len(s.replicas) + d.Replicas, model: spec.model,
-		limits: limitsOf(d), tokenBudget: int64(d.Engine.MaxNumBatchedTokens), gpus: d.Engine.GPUs(),
+	added := deployment{id: d.ID, first: len(s.replicas), end: len(s.replicas) + d.Replicas*d.Engine.Ranks(),
+		model: spec.model, limits: limitsOf(d), tokenBudget: int64(d.Engine.MaxNumBatchedTokens),
+		gpus:          d.Engine.GPUs() / d.Engine.Ranks(),
 		perGPUHour:    c.PerGPUHour(d),
 		power:         spec.power,
 		blockBytes:    d.Computed.KVBlockBytes,
@@ -290,9 +295,10 @@ func (s *simulation) addDeployment(c *cluster.Config, d *cluster.Deployment, i i
 		s.replicas = append(s.replicas, s.newReplica(d, i, k, spec, o))
 		k++
 	}
-	for range d.Replicas {
+	for range d.Replicas * d.Engine.Ranks() {
 		build()
 	}
+	s.addServers(d)
 	if c.Scales(d) {
 		e, err := newElastic(c, d, s.router.policies, policyEngine(d, spec.model, i >= len(c.Deployments)), o.Seed)
 		if err != nil {
@@ -327,8 +333,12 @@ func (s *simulation) newReplica(d *cluster.Deployment, i, k int, spec *replicaSp
 	cfg.Intensity = spec.power.intensity
 	cfg.PreemptionScore = s.preemptionScorer(int32(len(s.replicas)))
 	jitter := spec.newJitter(k)
-	return replica{engine: engine.New(cfg, jitter.wrap(spec.model), cache), deployment: i, index: stream.Index(k),
-		maxSeqs: cfg.MaxNumSeqs, jitter: jitter}
+	model := jitter.wrap(spec.model)
+	if d.Lockstep() {
+		model = spec.model // the jitter is that of joint steps
+	}
+	return replica{engine: engine.New(cfg, model, cache), deployment: i, index: stream.Index(k),
+		maxSeqs: cfg.MaxNumSeqs, jitter: jitter, server: missing}
 }
 
 // setUpRouter adds the parts of the router that depend on the replicas.

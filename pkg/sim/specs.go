@@ -35,6 +35,9 @@ func replicaSpecs(c *cluster.Config, jitterSeed uint64) ([]replicaSpec, error) {
 		if err != nil {
 			return nil, err
 		}
+		if d.Engine.SeparateRanks() {
+			model, p = latency.OneRank(model), p.oneRank()
+		}
 		all = append(all, replicaSpec{model: model, jitter: d.Latency.Jitter.CV, power: p, id: d.ID, seed: jitterSeed})
 	}
 	return all, nil
@@ -62,21 +65,21 @@ func (j jitter) clone() jitter {
 	return jitter{j.cv, &stream}
 }
 
-// cacheConfig converts the cache of a deployment. A replica with data parallelism has the blocks of all its
-// cores.
+// cacheConfig converts the cache of a deployment. If its data-parallel ranks are merged, a replica has the blocks of
+// all.
 func cacheConfig(d *cluster.Deployment) kv.Config {
 	e := &d.Engine
-	return kv.Config{Blocks: d.UsableBlocks() * e.DataParallelSize, BlockSize: d.HitSize(),
+	return kv.Config{Blocks: d.UsableBlocks() * e.MergedRanks(), BlockSize: d.HitSize(),
 		Caching: e.EnablePrefixCaching, UnhashedFirst: e.FreeOrder == cluster.UnhashedFirst,
 		HashLookahead: e.SpeculativeConfig.HashLookahead(), DropLastHit: e.SpeculativeConfig.DropLastHit(),
 		Groups: d.KVGroups(), Rules: d.KVRules()}
 }
 
-// engineConfig converts the limits of a deployment. A replica with data parallelism is one engine
-// with the capacity of all its cores.
+// engineConfig converts the limits of a deployment. If its data-parallel ranks are merged, a replica is one engine with
+// the capacity of all.
 func engineConfig(d *cluster.Deployment) engine.Config {
 	e := &d.Engine
-	cores := e.DataParallelSize
+	cores := e.MergedRanks()
 	c := engine.Config{MaxNumSeqs: e.ActiveSeqs() * cores, MaxNumBatchedTokens: e.MaxNumBatchedTokens * cores,
 		ChunkedPrefill:            e.EnableChunkedPrefill,
 		LongPrefillTokenThreshold: max(e.LongPrefillTokenThreshold, e.ChunkSize),

@@ -181,7 +181,7 @@ func (s *simulation) send(slot int32) error {
 		return s.failUnreached(slot)
 	}
 	needs := s.router.needs.routing
-	v := s.router.views.viewOf(s, r, needs, s.openAmong(s.router.views.reachable(s, r, needs)))
+	v := s.router.views.viewOf(s, r, needs, s.frontEnds(s.openAmong(s.router.views.reachable(s, r, needs))))
 	choice, err := s.router.chooser.choose(s, slot, v)
 	if err != nil {
 		return err
@@ -194,6 +194,7 @@ func (s *simulation) send(slot int32) error {
 	d := &s.deployments[target.deployment]
 	s.router.prefixes.recordRouting(s, r, &chosen, s.router.needs.routing)
 	target.requests++
+	s.countChoice(target)
 	r.replica = chosen.Index
 	if r.out.Redirects == 0 {
 		r.out.RoutedUS = stream.Micros(s.now)

@@ -42,30 +42,17 @@ func (s *simulation) startSteps() error {
 		if s.fleet.isGone(i) {
 			continue
 		}
-		s.telemetry.beforeChange(s, i, true)
-		started, err := r.engine.Start(s.now)
-		if err != nil {
-			return s.describeStuck(err)
-		}
-		if s.transfers != nil {
-			if err := s.transfers.start(s, i, started); err != nil {
+		if r.server != missing && s.servers[r.server].lockstep {
+			if err := s.startJoint(&s.servers[r.server]); err != nil {
 				return err
 			}
-		}
-		if !started {
 			continue
 		}
-		s.events.changed = true
-		for _, step := range r.engine.Formed() {
-			s.recordBatch(i, step)
+		started, err := s.startStep(i)
+		if err == nil && started {
+			err = s.stepStarted(i)
 		}
-		s.telemetry.afterChange(s, i)
-		s.failures.countSlow(s, i)
-		s.events.steps.Push(des.NewEvent(r.engine.Step().End, stepEnd, int64(i), i))
-		if err := s.observers.notify(s, onBatch, i); err != nil {
-			return err
-		}
-		if err := s.observers.notify(s, onStep, i); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -75,6 +62,34 @@ func (s *simulation) startSteps() error {
 		s.router.flow.schedule(s)
 	}
 	return nil
+}
+
+// startStep starts a step on an idle replica, if it has work.
+func (s *simulation) startStep(i int32) (started bool, err error) {
+	s.telemetry.beforeChange(s, i, true)
+	if started, err = s.replicas[i].engine.Start(s.now); err != nil {
+		return started, s.describeStuck(err)
+	}
+	if s.transfers != nil {
+		err = s.transfers.start(s, i, started)
+	}
+	return started, err
+}
+
+// stepStarted records the step that a replica has started.
+func (s *simulation) stepStarted(i int32) error {
+	s.events.changed = true
+	e := s.replicas[i].engine
+	for _, step := range e.Formed() {
+		s.recordBatch(i, step)
+	}
+	s.telemetry.afterChange(s, i)
+	s.failures.countSlow(s, i)
+	s.events.steps.Push(des.NewEvent(e.Step().End, stepEnd, int64(i), i))
+	if err := s.observers.notify(s, onBatch, i); err != nil {
+		return err
+	}
+	return s.observers.notify(s, onStep, i)
 }
 
 // recordBatch updates the requests of a new batch.
@@ -121,6 +136,9 @@ func (r *request) endPreemption(now des.Time) {
 // the ends of other replicas' steps neither route a request nor make one arrive.
 func (s *simulation) coast(i int32) (bool, error) {
 	r, q := &s.replicas[i], &s.events
+	if r.server != missing && s.servers[r.server].lockstep {
+		return false, nil
+	}
 	until := min(q.queue.Next(), maxClock)
 	if s.horizon < until {
 		until = s.horizon + 1
@@ -149,6 +167,9 @@ func (s *simulation) coasts() bool {
 // finishStep applies the results of a replica's step.
 func (s *simulation) finishStep(i int32) error {
 	r := &s.replicas[i]
+	if r.server != missing && !s.endsStep(i) {
+		return nil
+	}
 	s.telemetry.beforeChange(s, i, s.instantDone())
 	result, err := r.engine.Finish(s.now)
 	if err != nil {

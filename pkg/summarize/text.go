@@ -103,6 +103,10 @@ func (p *page) totals(m *metrics.Raw) {
 		p.line("LoRA", "%d adapters loaded, %d copied to a GPU; steps waited %.0f ms for them", l.Loads, l.Copies,
 			l.LoadMS)
 	}
+	if d := m.DP; d != nil && d.WaitShare != nil {
+		p.line("data parallel", "ranks wait %.1f %% of their steps for the slowest; %.1f %% of their steps are dummy "+
+			"batches; the widest has %.2f x the mean tokens", 100**d.WaitShare, 100*d.IdleShare, d.Imbalance)
+	}
 	if m.Fairness != nil {
 		p.line("fairness", "%.4f Jain over %d tenants, of completed/offered output tokens", m.Fairness.Jain,
 			len(m.Tenants))

@@ -19,6 +19,8 @@ type Batch struct {
 	Drafts, Proposals int64
 	// Adapters is the number of adapters of its requests.
 	Adapters int64
+	// In the batch of a data-parallel rank: the tokens of all ranks, of the one with most, and the chunks of all.
+	RankTokens, WidestRank, RankChunks int64
 }
 
 // decode adds a sequence that decodes one token after context computed ones.

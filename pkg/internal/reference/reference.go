@@ -49,6 +49,9 @@ type Config struct {
 	Speculation *Speculation
 	// LoRA is the use of adapters, nil for none. It does not go with Host.
 	LoRA *LoRA
+	// Ranks are data-parallel ranks, nil for none. They go with neither Host, LoRA, Door, Scaling, Failures, Flow nor
+	// Disaggregation.
+	Ranks *Ranks
 	// Door are the limits of the servers.
 	Door FrontDoor
 	// Groups are the KV cache groups; without any there is one of full attention with BlockSize.
@@ -299,6 +302,7 @@ type Result struct {
 	Host      HostCounts
 	Drafts    DraftCounts
 	Adapters  AdapterCounts
+	Ranks     RankCounts
 }
 
 // AsyncCounts counts what happens only to batches formed while a step is in progress.

@@ -139,6 +139,9 @@ type simulation struct {
 	probedAt int64
 	held     int // requests that waited for an open replica, without flow control
 	tenants  tenantHistory
+	// servers are those with ranks.
+	servers    []*rankServer
+	rankCounts RankCounts
 }
 
 func newSimulation(c Config, requests []Request) *simulation {
@@ -153,6 +156,7 @@ func newSimulation(c Config, requests []Request) *simulation {
 			s.addMember(nil, k)
 		}
 	}
+	s.addServers()
 	s.router = newRouter(&s.config)
 	if c.Disaggregation != nil {
 		d := *c.Disaggregation
@@ -290,6 +294,10 @@ func (s *simulation) tryFlow(now int64) bool {
 func (s *simulation) startSteps(now int64) (changed bool) {
 	for i, r := range s.replicas {
 		switch {
+		case s.config.Ranks != nil && s.config.Ranks.Lockstep:
+			if i%s.config.Ranks.Size == 0 {
+				s.startRanks(s.servers[i/s.config.Ranks.Size], now)
+			}
 		case r.step != nil:
 		case r.hasWork():
 			r.start(now)
@@ -331,6 +339,9 @@ func (s *simulation) dispatch(now int64) bool {
 			s.flow.due, r.changed = true, true
 			return true
 		}
+	}
+	if s.endDummies(now) {
+		return true
 	}
 	for i, r := range s.replicas {
 		if r.host == nil {
@@ -398,6 +409,11 @@ func (s *simulation) nextTime() (at int64, ok bool) {
 			}
 		}
 	}
+	for _, v := range s.servers {
+		if v.dummyEnd != Never {
+			times = append(times, v.dummyEnd)
+		}
+	}
 	times = append(times, s.linkTimes()...)
 	times = append(times, s.failureTimes()...)
 	for _, x := range s.scalers {
@@ -435,7 +451,7 @@ func (s *simulation) isOpen() bool {
 
 // result collects the outcomes; requests that are not final were cut by the horizon.
 func (s *simulation) result() Result {
-	result := Result{TieDraws: s.router.tieDraws, Fleet: s.fleet, HeldBack: s.held}
+	result := Result{TieDraws: s.router.tieDraws, Fleet: s.fleet, HeldBack: s.held, Ranks: s.rankCounts}
 	for _, q := range s.requests {
 		switch {
 		case q.stage == stageBlocked && !q.final():

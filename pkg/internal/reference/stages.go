@@ -75,7 +75,10 @@ func (s *simulation) send(q *request, now int64) {
 		q.outcome.RoutedUS = now
 	}
 	s.router.now, s.router.position, s.router.requests = now, s.rank(q), s.requests
-	if d := s.config.Disaggregation; s.config.hasFleet() || d != nil && d.MaxWaiting > 0 {
+	if s.choosesRank() {
+		q.outcome.Replica, q.outcome.ExpectedCached = s.chooseServing(&s.router, q, s.frontEnds())
+		s.moveOn(q.outcome.Replica)
+	} else if d := s.config.Disaggregation; s.config.hasFleet() || d != nil && d.MaxWaiting > 0 {
 		among := s.open(s.candidates(q, now))
 		q.outcome.Replica, q.outcome.ExpectedCached = s.chooseServing(&s.router, q, among)
 	} else if !s.config.isFlowIndexed() {

@@ -19,7 +19,8 @@ import (
 //	fail at=1000 for=500 replica=1 inflight=redirect
 //	arrive id=a at=0 in=512 out=3 prompt=sys:60,doc:40 deadline=90000
 //
-// Keys of cluster with their defaults: replicas=1,
+// Keys of cluster with their defaults: replicas=1, ranks=1 (data_parallel_size; replicas counts all ranks),
+// lockstep=on, external=off (data_parallel_external_lb), sync=16 (dp_sync_interval),
 // seqs=256 (max_num_seqs), budget=2048 (max_num_batched_tokens), block=16
 // (block_size), blocks=1000 (num_gpu_blocks without the null block), free_order=append,
 // chunked=on, caching=on, threshold=0 (long_prefill_token_threshold), model_len=0, async=off,
@@ -173,6 +174,8 @@ func (c *Config) set(key, value string) (err error) {
 		c.Replicas, err = strconv.Atoi(value)
 	case "seqs":
 		c.MaxNumSeqs, err = strconv.Atoi(value)
+	case "ranks", "sync", "external", "lockstep":
+		err = c.setRanks(key, value)
 	case "budget":
 		c.MaxNumBatchedTokens, err = strconv.Atoi(value)
 	case "block":

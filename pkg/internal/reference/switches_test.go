@@ -119,7 +119,7 @@ func TestWatermarkRoundsDown(t *testing.T) {
 
 // TestWeighted: each weight applies to its own sum.
 func TestWeighted(t *testing.T) {
-	b := Batch{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0, 0}
+	b := Batch{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0, 0, 0, 0, 0}
 	for i := range 11 {
 		var weights [11]int64
 		weights[i] = 10
