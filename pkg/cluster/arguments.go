@@ -75,7 +75,7 @@ var otherArguments = []struct{ names, advice string }{
 	{"num_speculative_tokens speculative_model spec_method", "set speculative_config"},
 	{"kv_transfer_config cpu_offload_gb kv_offloading_size kv_offloading_backend offload_backend",
 		"set kv_tiers and kv_offload, or prefill, decode and transfer, of the deployment"},
-	{"decode_context_parallel_size prefill_context_parallel_size enable_dbo enable_eplb " +
+	{"decode_context_parallel_size prefill_context_parallel_size enable_dbo " +
 		"fully_sharded_loras kv_sharing_fast_prefill mamba_cache_mode enable_sleep_mode scheduler_cls " +
 		"prefill_schedule_interval enable_elastic_ep", "it is not simulated"},
 }

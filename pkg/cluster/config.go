@@ -128,6 +128,8 @@ type Computed struct {
 	ExpertParallelSize int `json:"expert_parallel_size,omitempty"`
 	// Lockstep: the data-parallel ranks of a server start each step together and wait for the slowest.
 	Lockstep bool `json:"lockstep,omitempty"`
+	// ExpertImbalance is absent without enable_eplb.
+	ExpertImbalance *ExpertImbalance `json:"expert_imbalance,omitempty"`
 	// KVBlocks are the KV blocks of one engine core, vLLM's num_gpu_blocks. KVGroups are the groups of layers
 	// that have blocks of their own, in vLLM's order, absent if all layers have full attention. WindowTokens is
 	// the size of the window of layers that have one.

@@ -31,6 +31,7 @@ type Parallel struct {
 	// EnableExpertParallel distributes whole experts over the TP·DP GPUs; without it every expert is
 	// sharded over all of them. MoE.EnableAllToAll is an alias.
 	EnableExpertParallel bool `yaml:"enable_expert_parallel" json:"enable_expert_parallel,omitempty"`
+	EPLB                 `yaml:",inline"`
 }
 
 // GPUs returns the number of GPUs of a replica.

@@ -12,7 +12,7 @@ func memoryPlan(d *Deployment, arch *model.Architecture, gpu *hardware.GPU) mode
 	e := &d.Engine
 	p := model.MemoryPlan{Work: arch.Work(), Layers: arch.KVLayers(), Engine: d.engineMemory(),
 		Utilization: e.GPUMemoryUtilization, TP: e.TensorParallelSize, PP: e.PipelineParallelSize,
-		DP: e.DataParallelSize, BlockSize: e.BlockSize, GroupRatio: e.KVGroupRatio,
+		DP: e.DataParallelSize, RedundantExperts: e.redundant(), BlockSize: e.BlockSize, GroupRatio: e.KVGroupRatio,
 		CachedStates: e.EnablePrefixCaching, StateAlignment: e.stateAlignment(arch), MaxModelLen: e.MaxModelLen,
 		MaxNumSeqs: e.MaxNumSeqs, MaxNumBatchedTokens: e.MaxNumBatchedTokens}
 	for i := range arch.Layers {

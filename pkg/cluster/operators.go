@@ -41,6 +41,7 @@ func (c *resolver) operators(d *Deployment, at string, arch *model.Architecture,
 		AsyncScheduling: e.AsyncScheduling, FusedBytes: fused, OneShotBytes: oneShot,
 		Multiprocessors: multiprocessors(d, gpu), Mixed: mixed(gpu),
 		Experts: k.Experts, Distribution: k.ExpertDistribution,
+		EPLB: e.EnableEPLB, RedundantExperts: e.redundant(),
 	})
 	if err != nil {
 		return err

@@ -79,6 +79,9 @@ func (c *resolver) deployment(d *Deployment, at string) error {
 	if err := c.dataParallel(d, at, arch); err != nil {
 		return err
 	}
+	if err := c.eplb(d, at, arch); err != nil {
+		return err
+	}
 	if err := c.latency(d, at, arch, gpu); err != nil {
 		return err
 	}
@@ -265,6 +268,8 @@ func (c *resolver) warnIneffective(d *Deployment, arch *model.Architecture) {
 			"the model has no experts"},
 		{e.expertParallel() && d.Latency.Model != "roofline" && d.Latency.Model != "operators",
 			e.expertParallelName(), "the step times are measured"},
+		{e.EnableEPLB && d.Latency.Model != "operators", "engine.enable_eplb",
+			"only the operators model knows how tokens choose experts"},
 		{d.Latency.Model == "roofline" && d.Latency.BetaUS != nil, "latency.beta_us",
 			"the roofline computes step times"},
 		{d.Latency.Model == "roofline" && d.Latency.Table != nil, "latency.table", "the roofline computes step times"},

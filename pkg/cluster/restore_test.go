@@ -27,6 +27,8 @@ var clusterVariants = []struct{ deployment, rest string }{
 		"{enable_all_to_all: true, moe_kernel_backend: x}}", ""},
 	{"model: deepseek-ai/DeepSeek-V3, gpu: H200, engine: {tensor_parallel_size: 8, data_parallel_size: 2, " +
 		"merge_data_parallel_ranks: true}", ""},
+	{"model: Qwen/Qwen3-30B-A3B, gpu: H100, engine: {data_parallel_size: 4, enable_expert_parallel: true, " +
+		"enable_eplb: true, eplb_config: {num_redundant_experts: 8}}", ""},
 	{"model: Qwen/Qwen3-30B-A3B, gpu: H100, engine: {data_parallel_size: 2, data_parallel_external_lb: true, " +
 		"dp_sync_interval: 8}", ""},
 	{"model: moonshotai/Kimi-K2, gpu: B200, engine: {tensor_parallel_size: 8, pipeline_parallel_size: 2, " +

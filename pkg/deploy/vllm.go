@@ -72,6 +72,12 @@ func flagsOf(d *cluster.Deployment, schedule string) []string {
 	if e.EnableExpertParallel || e.MoE != nil && e.MoE.EnableAllToAll {
 		f.add("enable-expert-parallel")
 	}
+	if e.EnableEPLB {
+		f.add("enable-eplb")
+	}
+	if x := e.EPLBConfig; x != nil && x.NumRedundantExperts > 0 {
+		f.add("eplb-config", quote(fmt.Sprintf(`{"num_redundant_experts": %d}`, x.NumRedundantExperts)))
+	}
 	f.add("max-num-seqs", e.MaxNumSeqs)
 	f.above("max-num-active-seqs", e.MaxNumActiveSeqs, 0)
 	f.add("max-num-batched-tokens", e.MaxNumBatchedTokens)

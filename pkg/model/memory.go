@@ -18,7 +18,9 @@ type MemoryPlan struct {
 	Utilization float64
 	// The replica has TP·PP·DP GPUs.
 	TP, PP, DP int
-	BlockSize  int
+	// RedundantExperts are copies of experts in each layer, besides one of each.
+	RedundantExperts int
+	BlockSize        int
 	// GroupRatio: see KVPlan.
 	GroupRatio float64
 	// CachedStates: prefix caching also keeps recurrent states, whose blocks have a multiple of StateAlignment
@@ -95,7 +97,7 @@ func (p MemoryPlan) stage(bytes int64) int64 {
 func (p MemoryPlan) weights() int64 {
 	w := &p.Work
 	tp := int64(p.TP)
-	experts := int64(w.ExpertLayers) * int64(w.Experts) * w.Expert.Bytes
+	experts := int64(w.ExpertLayers) * int64(w.Experts+p.RedundantExperts) * w.Expert.Bytes
 	ends := w.Head.Bytes + w.Embedding.Bytes
 	if p.PP > 1 { // they are on the first and the last stage
 		ends = max(w.Head.Bytes, w.Embedding.Bytes)

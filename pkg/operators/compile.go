@@ -31,6 +31,9 @@ type Machine struct {
 	// Experts is the format of the experts' kernel, as the tables call it; "" follows the weights.
 	// Distribution is how tokens choose experts; "" is the default.
 	Experts, Distribution string
+	// EPLB balances the experts over the GPUs with RedundantExperts copies.
+	EPLB             bool
+	RedundantExperts int
 	// AsyncScheduling: the host prepares a step while the GPU computes the one before.
 	AsyncScheduling bool
 }

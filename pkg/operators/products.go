@@ -175,7 +175,7 @@ func (c *compiler) routed(count float64, m *model.MLP) error {
 	}
 	for _, dtype := range c.moeDTypes(format) {
 		if us := c.tabledExperts(dtype, want); us != nil {
-			c.experts = append(c.experts, kernel{count, us})
+			c.experts = append(c.experts, kernel{count, c.balanced(us, want)})
 			return nil
 		}
 	}
@@ -183,20 +183,38 @@ func (c *compiler) routed(count float64, m *model.MLP) error {
 	one := c.gemm(format, ceilDiv(3*want.inner, want.tp), want.hidden)
 	share := float64(want.experts) / float64(want.ep)
 	hit := 1 - float64(want.topK)/float64(want.experts)
-	c.experts = append(c.experts, kernel{count, func(tokens float64) float64 {
+	c.experts = append(c.experts, kernel{count, c.balanced(func(tokens float64) float64 {
 		active := share * (1 - portable.Pow(hit, tokens))
 		return active * max(1, one(tokens*float64(want.topK)/float64(want.experts))-launchUS)
-	}})
+	}, want)})
 	return nil
+}
+
+// DistributionOf is how tokens choose experts by a setting, which may be "".
+func DistributionOf(setting string, experts int) string {
+	if setting == "" && experts <= fewExperts {
+		return evenDistribution
+	}
+	return cmp.Or(setting, defaultDistribution)
+}
+
+// balanced returns the time of the busiest GPU with the load balancer of experts, where us is that without. The tables
+// have the time of the GPU with most tokens (max_ep_idx in collector/helper.py of ai-dynamo/aiconfigurator), which by
+// their distribution is Linear times the mean. With the balancer it has Balanced times the mean, as without it of fewer
+// tokens.
+func (c *compiler) balanced(us func(tokens float64) float64, want experts) func(tokens float64) float64 {
+	if !c.machine.EPLB {
+		return us
+	}
+	loads := LoadsOf(DistributionOf(c.machine.Distribution, want.experts), want.experts)
+	factor := loads.Balanced(want.ep, c.machine.RedundantExperts) / loads.Linear(want.ep)
+	return func(tokens float64) float64 { return us(tokens * factor) }
 }
 
 // tabledExperts returns the time of a kernel of experts, or of the nearest one in the table, scaled;
 // nil if there is none of this format.
 func (c *compiler) tabledExperts(dtype string, want experts) func(tokens float64) float64 {
-	first := cmp.Or(c.machine.Distribution, defaultDistribution)
-	if c.machine.Distribution == "" && want.experts <= fewExperts {
-		first = evenDistribution
-	}
+	first := DistributionOf(c.machine.Distribution, want.experts)
 	distributions := []string{first, defaultDistribution, "power_law_1.01", evenDistribution}
 	for i, distribution := range distributions {
 		if g := c.tables.series[want.key(dtype, distribution)]; g != nil {
