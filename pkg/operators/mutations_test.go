@@ -21,7 +21,7 @@ var broken = []mutation.Mutation{
 		Old: "{i + 1, j, wi * (1 - wj)}, {i, j + 1, (1 - wi) * wj}",
 		New: "{i + 1, j, (1 - wi) * wj}, {i, j + 1, wi * (1 - wj)}"},
 	{Rule: "few experts have equal shares of the tokens", File: "operators/products.go",
-		Old: "want.experts <= fewExperts", New: "want.experts < 0"},
+		Old: "experts <= fewExperts", New: "experts < 0"},
 	{Rule: "as many choices as experts are loaded by the law of more choices", File: "operators/products.go",
 		Old: "\t\t\tg = want.sameLaw(g, distribution)\n", New: ""},
 	{Rule: "chosen experts are those with half a token", File: "operators/loads.go",
@@ -86,6 +86,14 @@ var broken = []mutation.Mutation{
 	{Rule: "keys and values of a query head are shared", File: "operators/attention.go",
 		Old: "heads, kv := ceilDiv(t.Heads, tp), ceilDiv(t.KVHeads, tp)",
 		New: "heads, kv := ceilDiv(t.Heads, tp), ceilDiv(t.Heads, tp)"},
+	{Rule: "the expert whose copies have the highest load gets another copy", File: "operators/eplb.go",
+		Old: "l[i]/float64(copies[i]) > l[most]/float64(copies[most])", New: "l[i] > l[most]"},
+	{Rule: "a copy goes to the GPU with the lowest load", File: "operators/eplb.go",
+		Old: "(at < 0 || loads[g] < loads[at])", New: "at < 0"},
+	{Rule: "the copies with the highest loads go first", File: "operators/eplb.go",
+		Old: "	slices.Reverse(all)\n", New: ""},
+	{Rule: "the time without the balancer is that of the busiest GPU", File: "operators/products.go",
+		Old: " / loads.Linear(want.ep)", New: ""},
 }
 
 // TestMutations breaks the rules of kernels one at a time and expects a plain computation to notice each.
@@ -94,6 +102,7 @@ func TestMutations(t *testing.T) {
 		t.Skip("builds tests with broken rules; run without -short")
 	}
 	mutation.Run(t, broken, func(int) []string {
-		return []string{"^(TestGrid|TestCleanProducts)$", "^TestPlain(Step|MLA)$"}
+		return []string{"^(TestGrid|TestCleanProducts|TestBalancedExperts|TestBalancerLowersTime)$",
+			"^TestPlain(Step|MLA)$"}
 	})
 }
