@@ -45,6 +45,14 @@ const maxRepeats = 24
 // invalid name and is called once for each occurrence. Lists, maps and macros are rejected. Errors
 // are *Error.
 func Tree(src string, check func(name string) error, functions []Function, want ...Type) (*Node, error) {
+	if n := arithmetic(src, check, functions, want); n != nil {
+		return n, nil
+	}
+	return celTree(src, check, functions, want)
+}
+
+// celTree is Tree by CEL's parser and type checker, for all expressions.
+func celTree(src string, check func(name string) error, functions []Function, want []Type) (*Node, error) {
 	options := []cel.EnvOption{cel.ClearMacros()}
 	for _, f := range functions {
 		options = append(options, f.declare())

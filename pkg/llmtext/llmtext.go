@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -22,7 +23,15 @@ const (
 var credential = regexp.MustCompile(`(?i)(token|password)([=:])`)
 
 // BreakCredentials inserts a space wherever text looks like a credential.
-func BreakCredentials(text string) string { return credential.ReplaceAllString(text, "$1 $2") }
+func BreakCredentials(text string) string {
+	// Most texts have no = or : after an n or a d, and need no search.
+	for i := 1; i < len(text); i++ {
+		if c := text[i]; (c == '=' || c == ':') && (text[i-1]|' ' == 'n' || text[i-1]|' ' == 'd') {
+			return credential.ReplaceAllString(text, "$1 $2")
+		}
+	}
+	return text
+}
 
 // longRun matches the beginning of what such filters mistake for a key.
 var longRun = regexp.MustCompile(`[A-Za-z0-9]{32,}`)
@@ -39,7 +48,9 @@ func Short(s string, n int) string {
 	q := strconv.QuoteToASCII(s)
 	q = strings.NewReplacer(`\"`, `"`, `\\`, `\`, "`", "'").Replace(q[1 : len(q)-1])
 	q = BreakCredentials(q)
-	q = longRun.ReplaceAllStringFunc(q, func(run string) string { return run[:12] + CutMark })
+	if len(q) >= 32 {
+		q = longRun.ReplaceAllStringFunc(q, func(run string) string { return run[:12] + CutMark })
+	}
 	if strings.HasPrefix(q, "#") || strings.HasPrefix(q, "[") || strings.TrimSpace(q) != q {
 		q = "'" + q + "'" // else it could begin a heading or a section, or end a line with a blank
 	}
@@ -65,9 +76,6 @@ func Percent(share float64) string {
 	return fmt.Sprintf("%.1f %%", 100*share)
 }
 
-// piece matches what Tokens counts as one token.
-var piece = regexp.MustCompile(`[A-Za-z]{1,5}|[0-9]{1,3}| {2,}|[^A-Za-z0-9 ]`)
-
 // Tokens estimates how many tokens a language model makes of ASCII text. It approximates the
 // vocabularies cl100k and o200k of OpenAI: one token each for up to five letters, three
 // digits, a punctuation mark, a line feed or several spaces; a single space belongs to the
@@ -75,6 +83,35 @@ var piece = regexp.MustCompile(`[A-Za-z]{1,5}|[0-9]{1,3}| {2,}|[^A-Za-z0-9 ]`)
 // estimate was 0 to 14 % above either vocabulary; other models count differently. A real
 // tokenizer would make the program a third larger.
 func Tokens(text []byte) int {
-	n := len(piece.FindAllIndex(text, -1))
+	n := 0
+	for i := 0; i < len(text); n++ {
+		switch c := text[i]; {
+		case isLetter(c):
+			i += prefix(text[i:], 5, isLetter)
+		case isDigit(c):
+			i += prefix(text[i:], 3, isDigit)
+		case c != ' ':
+			_, size := utf8.DecodeRune(text[i:])
+			i += size
+		default:
+			spaces := prefix(text[i:], len(text), func(c byte) bool { return c == ' ' })
+			i += spaces
+			if spaces == 1 {
+				n-- // it belongs to the token after it
+			}
+		}
+	}
 	return n + (n+24)/25
+}
+
+func isLetter(c byte) bool { return 'a' <= c|' ' && c|' ' <= 'z' }
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+
+// prefix is the number of bytes at the beginning of text that are of a class, at most limit.
+func prefix(text []byte, limit int, of func(byte) bool) int {
+	n := 0
+	for n < min(limit, len(text)) && of(text[n]) {
+		n++
+	}
+	return n
 }

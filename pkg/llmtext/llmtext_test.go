@@ -2,6 +2,8 @@ package llmtext
 
 import (
 	"math"
+	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -65,5 +67,34 @@ func TestNumbers(t *testing.T) {
 		if got := Tokens([]byte(strings.Repeat(",", pieces))); got != want {
 			t.Errorf("%d pieces are %d tokens, want %d", pieces, got, want)
 		}
+	}
+}
+
+// TestSearchesByHand compares what needs no regular expression with what one finds, in random texts.
+func TestSearchesByHand(t *testing.T) {
+	piece := regexp.MustCompile(`[A-Za-z]{1,5}|[0-9]{1,3}| {2,}|[^A-Za-z0-9 ]`)
+	parts := []string{"token", "Password", "TOKEN", "passworD", "to\u212aen", "d", "=", ":", " ", "  ", "abcdef",
+		"1234", "[", "{", "@", "é", "\xff", "\n", strings.Repeat("x", 30)}
+	r := rand.New(rand.NewPCG(1, 2))
+	broken := 0
+	for range 3000 {
+		var text string
+		for range r.IntN(12) {
+			text += parts[r.IntN(len(parts))]
+		}
+		n := len(piece.FindAllString(text, -1))
+		if got, want := Tokens([]byte(text)), n+(n+24)/25; got != want {
+			t.Fatalf("%q has %d tokens, want %d", text, got, want)
+		}
+		got, want := BreakCredentials(text), credential.ReplaceAllString(text, "$1 $2")
+		if got != want {
+			t.Fatalf("%q became %q, want %q", text, got, want)
+		}
+		if got != text {
+			broken++
+		}
+	}
+	if broken < 100 {
+		t.Errorf("%d texts had credentials", broken)
 	}
 }
