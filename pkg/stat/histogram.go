@@ -6,30 +6,34 @@ import (
 	"sort"
 )
 
-// Values below denseLimit are counted in an array, which grows as needed; the others,
-// which are rare, in a map.
-const denseLimit = 1 << 18
+// Values below denseLimit are counted in arrays of pageLength counts, each made when one of its values occurs; the
+// others, which are rare, in a map.
+const (
+	denseLimit = 1 << 18
+	pageLength = 512
+)
 
 // Histogram counts non-negative integers. It is exact: its quantiles are those of the
 // full list of values. The zero Histogram is empty.
 type Histogram struct {
-	small  []int64
+	small  []*[pageLength]int64 // nil: none of its values occurred
 	large  map[int64]int64
 	n, sum int64
 }
 
 // Add counts value n times. The total must stay below 2^63.
 func (h *Histogram) Add(value, n int64) {
-	if value < int64(len(h.small)) {
-		h.small[value] += n
+	if page := value / pageLength; page < int64(len(h.small)) && h.small[page] != nil {
+		h.small[page][value%pageLength] += n
 	} else {
-		h.grow(value, n)
+		h.addRare(value, n)
 	}
 	h.n += n
 	h.sum += value * n
 }
 
-func (h *Histogram) grow(value, n int64) {
+// addRare counts a value that has no array yet.
+func (h *Histogram) addRare(value, n int64) {
 	if value >= denseLimit {
 		if h.large == nil {
 			h.large = map[int64]int64{}
@@ -37,12 +41,12 @@ func (h *Histogram) grow(value, n int64) {
 		h.large[value] += n
 		return
 	}
-	size := max(1024, len(h.small))
-	for int64(size) <= value {
-		size *= 2
+	page := int(value / pageLength)
+	for len(h.small) <= page {
+		h.small = append(h.small, nil)
 	}
-	h.small = append(h.small, make([]int64, size-len(h.small))...)
-	h.small[value] += n
+	h.small[page] = new([pageLength]int64)
+	h.small[page][value%pageLength] = n
 }
 
 // N returns the number of values.
@@ -55,15 +59,20 @@ func (h *Histogram) Sum() int64 { return h.sum }
 func (h *Histogram) Sorted() Multiset {
 	var s Multiset
 	upto := int64(0)
-	for at := 0; at < len(h.small); at += runLength {
-		run := (*[runLength]int64)(h.small[at:])
-		if run[0]|run[1]|run[2]|run[3]|run[4]|run[5]|run[6]|run[7] == 0 {
-			continue // most values of long arrays do not occur
+	for i, page := range h.small {
+		if page == nil {
+			continue
 		}
-		for i, n := range run {
-			if n > 0 {
-				upto += n
-				s = append(s, cumulativeCount{int64(at + i), upto})
+		for at := 0; at < pageLength; at += runLength {
+			run := (*[runLength]int64)(page[at:])
+			if run[0]|run[1]|run[2]|run[3]|run[4]|run[5]|run[6]|run[7] == 0 {
+				continue // most values do not occur
+			}
+			for k, n := range run {
+				if n > 0 {
+					upto += n
+					s = append(s, cumulativeCount{int64(i*pageLength + at + k), upto})
+				}
 			}
 		}
 	}
@@ -76,7 +85,7 @@ func (h *Histogram) Sorted() Multiset {
 	return s
 }
 
-// runLength divides the length of every array of counts.
+// runLength divides pageLength.
 const runLength = 8
 
 // Multiset is a multiset of integers in ascending order, each value once.
