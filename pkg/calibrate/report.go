@@ -107,24 +107,26 @@ func roundInterval(i stat.Interval) *stat.Interval {
 //go:embed report.tmpl
 var layout string
 
-// text is the report for people.
-var text = template.Must(template.New("report").Funcs(template.FuncMap{
-	"number": func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) },
-	"unit": func(name string) string {
-		if name == "prefill" { // a factor
-			return "  "
-		}
-		return "us"
-	},
-	"deref": func(v *float64) float64 { return *v },
-	"trim":  strings.TrimSpace,
-	"interval": func(i *stat.Interval) string {
-		if i == nil {
-			return ""
-		}
-		return fmt.Sprintf("%.5g to %.5g", i.Lo, i.Hi)
-	},
-}).Parse(layout))
+// reportTemplate returns the report for people.
+func reportTemplate() *template.Template {
+	return template.Must(template.New("report").Funcs(template.FuncMap{
+		"number": func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) },
+		"unit": func(name string) string {
+			if name == "prefill" { // a factor
+				return "  "
+			}
+			return "us"
+		},
+		"deref": func(v *float64) float64 { return *v },
+		"trim":  strings.TrimSpace,
+		"interval": func(i *stat.Interval) string {
+			if i == nil {
+				return ""
+			}
+			return fmt.Sprintf("%.5g to %.5g", i.Lo, i.Hi)
+		},
+	}).Parse(layout))
+}
 
 // writeText writes the report for people; that of a fit as comments before the coefficients.
 func (r *report) writeText(out io.Writer) error {
@@ -137,7 +139,7 @@ func (r *report) writeText(out io.Writer) error {
 		MaxCondition, MaxInflation int
 	}{r, strings.TrimSuffix(title, ", "), r.fit.method, 100 * level, leastsq.MaxCondition, leastsq.MaxInflation}
 	var b strings.Builder
-	if err := text.Execute(&b, data); err != nil {
+	if err := reportTemplate().Execute(&b, data); err != nil {
 		return err
 	}
 	content := b.String()

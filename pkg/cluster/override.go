@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"blis/pkg/policy"
 	"blis/pkg/strictyaml"
@@ -53,20 +54,23 @@ func fullPath(path string) string {
 func isStage(name string) bool { return name == "autoscale" || new(policy.Bundle).Stage(name) != nil }
 
 // typeName matches the type of a policy, which may stand for the policy with its default parameters.
-var typeName = regexp.MustCompile(`^"?[a-z]+(?:[-_][a-z0-9]+)*"?$`)
+var typeName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^"?[a-z]+(?:[-_][a-z0-9]+)*"?$`)
+})
 
 // namesType reports whether a value is the type of a policy.
-func namesType(value string) bool { return value != "null" && typeName.MatchString(value) }
+func namesType(value string) bool { return value != "null" && typeName().MatchString(value) }
 
 // policyPath matches the path of the type or of a parameter of a policy, which may be
 // part of another policy.
-var policyPath = regexp.MustCompile(
-	`^(policies\.\w+(?:\.of\.\d+|\.use|\.root(?:\.then|\.else)*\.use)*)\.(type$|params\.)`)
+var policyPath = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(policies\.\w+(?:\.of\.\d+|\.use|\.root(?:\.then|\.else)*\.use)*)\.(type$|params\.)`)
+})
 
 // splitPolicy returns the path of a policy if path is its type or one of its
 // parameters, else "", and whether path is the type.
 func splitPolicy(path string) (of string, isType bool) {
-	m := policyPath.FindStringSubmatch(path)
+	m := policyPath().FindStringSubmatch(path)
 	if m == nil {
 		return "", false
 	}

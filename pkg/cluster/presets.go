@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"blis/pkg/hardware"
 	"blis/pkg/registry"
@@ -55,7 +56,9 @@ var Presets = registry.Table[Preset]{
 // latestPreset names the newest of Presets.
 const latestPreset = "latest"
 
-var presetVersion = regexp.MustCompile(`^vllm-(\d{1,4})\.(\d{1,4})(\.\d+)?$`)
+var presetVersion = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^vllm-(\d{1,4})\.(\d{1,4})(\.\d+)?$`)
+})
 
 // findPreset returns the preset of a version with its name: one of Presets, which need not be
 // listed, or latestPreset. A version that is not listed has the defaults of the last one before
@@ -65,7 +68,7 @@ func findPreset(name string) (entry registry.Entry[Preset], isNewer bool, err er
 	if name == latestPreset {
 		return newest, false, nil
 	}
-	if _, err := Presets.Get("preset", name); err != nil && !presetVersion.MatchString(name) {
+	if _, err := Presets.Get("preset", name); err != nil && !presetVersion().MatchString(name) {
 		return entry, false, fmt.Errorf("%w, %s, or any other version such as vllm-0.25", err, latestPreset)
 	}
 	wanted := versionOf(name)
@@ -83,7 +86,7 @@ func findPreset(name string) (entry registry.Entry[Preset], isNewer bool, err er
 
 // versionOf returns the version in the name of a preset.
 func versionOf(name string) version {
-	parts := presetVersion.FindStringSubmatch(name)
+	parts := presetVersion().FindStringSubmatch(name)
 	major, _ := strconv.Atoi(parts[1]) // digits
 	minor, _ := strconv.Atoi(parts[2])
 	return version{major, minor}

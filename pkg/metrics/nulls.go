@@ -30,9 +30,9 @@ func appendJSON(b []byte, v reflect.Value, present bool) (_ []byte, err error) {
 		return appendJSON(b, v.Elem(), present)
 	case reflect.Struct:
 		separator := byte('{')
-		for f, field := range jsonFields(v) {
-			b = append(strconv.AppendQuote(append(b, separator), jsonName(f)), ':')
-			if b, err = appendJSON(b, field, present); err != nil {
+		for _, f := range jsonFields(v.Type()) {
+			b = append(strconv.AppendQuote(append(b, separator), f.name), ':')
+			if b, err = appendJSON(b, v.FieldByIndex(f.index), present); err != nil {
 				return nil, err
 			}
 			separator = ','

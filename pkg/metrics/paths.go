@@ -41,9 +41,9 @@ var paths = sync.OnceValue(func() (all []PathInfo) {
 		case reflect.Pointer:
 			visit(t.Elem(), path, missing)
 		case reflect.Struct:
-			for f := range jsonFields(reflect.Zero(t)) {
-				at := joinPath(path, jsonName(f))
-				visit(f.Type, at, missingAt(at, missing))
+			for _, f := range jsonFields(t) {
+				at := joinPath(path, f.name)
+				visit(t.FieldByIndex(f.index).Type, at, missingAt(at, missing))
 			}
 		case reflect.Map:
 			if t.Elem().Kind() == reflect.Pointer {

@@ -2,10 +2,10 @@ package metrics
 
 import (
 	"fmt"
-	"iter"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"blis/pkg/stream"
 )
@@ -41,8 +41,8 @@ func walk(v reflect.Value, path string, visit func(path string, x float64)) {
 			walk(v.Elem(), path, visit)
 		}
 	case reflect.Struct:
-		for f, field := range jsonFields(v) {
-			walk(field, joinPath(path, jsonName(f)), visit)
+		for _, f := range jsonFields(v.Type()) {
+			walk(v.FieldByIndex(f.index), joinPath(path, f.name), visit)
 		}
 	case reflect.Map:
 		for _, key := range sortedKeys(v) {
@@ -74,16 +74,30 @@ func walk(v reflect.Value, path string, visit func(path string, x float64)) {
 	}
 }
 
-// jsonFields are the fields of a struct, including those of embedded structs, in order.
-func jsonFields(v reflect.Value) iter.Seq2[reflect.StructField, reflect.Value] {
-	return func(yield func(reflect.StructField, reflect.Value) bool) {
-		for _, f := range reflect.VisibleFields(v.Type()) {
-			if !f.Anonymous && !yield(f, v.FieldByIndex(f.Index)) {
-				return
-			}
+// jsonField is a field of a struct, which may be one of an embedded struct, with its name in JSON.
+type jsonField struct {
+	name  string
+	index []int
+}
+
+// jsonFields returns the fields of a struct, including those of embedded structs, in order.
+func jsonFields(t reflect.Type) []jsonField {
+	if known, ok := fieldsByType.Load(t); ok {
+		return known.([]jsonField)
+	}
+	var all []jsonField
+	for _, f := range reflect.VisibleFields(t) {
+		if !f.Anonymous {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			all = append(all, jsonField{name, f.Index})
 		}
 	}
+	fieldsByType.Store(t, all)
+	return all
 }
+
+// fieldsByType are the results of jsonFields: a tree has the same structs in many places.
+var fieldsByType sync.Map
 
 // sortedKeys returns the keys of a map with string keys.
 func sortedKeys(v reflect.Value) (keys []string) {
@@ -96,11 +110,6 @@ func sortedKeys(v reflect.Value) (keys []string) {
 
 // SubPath returns the path of the group with that key in the map of groups at path.
 func SubPath(path, key string) string { return fmt.Sprintf("%s[%q]", path, key) }
-
-func jsonName(f reflect.StructField) string {
-	s, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	return s
-}
 
 func joinPath(path, name string) string {
 	if path == "" {

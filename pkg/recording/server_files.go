@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"blis/pkg/limits"
 	"blis/pkg/registry"
@@ -216,20 +217,25 @@ func (d *Folder) readExperiments(name, recording string, text []byte) error {
 }
 
 var (
-	vllmVersion = regexp.MustCompile(`(?i)vllm (?:api server version |[\w ]*engine \()?v?(\d+\.\d+(?:\.\d+)?)`)
-	engineStart = regexp.MustCompile(`LLM engine \(v(\d+\.\d+(?:\.\d+)?)`)
-	blockCount  = regexp.MustCompile(`num_gpu_blocks\\*"?[:=] ?\\*"?(\d+)`)
-	blocksInLog = regexp.MustCompile(`# GPU blocks: (\d+)`)
-	changedArgs = regexp.MustCompile(`non-default args: \{(.*)\}`)
-	changedArg  = regexp.MustCompile(`'(\w+)': (?:'([^']*)'|([^,'{}\[\]]+))`)
-	gpuName     = regexp.MustCompile(`(?m)^GPU \d+: (.+?) \(UUID|"gpu_model_name": ?"([^"]+)"`)
-	serveStart  = regexp.MustCompile(`vllm\s+serve\s|vllm\.entrypoints\.openai\.api_server\s|` +
+	vllmVersion = pattern(`(?i)vllm (?:api server version |[\w ]*engine \()?v?(\d+\.\d+(?:\.\d+)?)`)
+	engineStart = pattern(`LLM engine \(v(\d+\.\d+(?:\.\d+)?)`)
+	blockCount  = pattern(`num_gpu_blocks\\*"?[:=] ?\\*"?(\d+)`)
+	blocksInLog = pattern(`# GPU blocks: (\d+)`)
+	changedArgs = pattern(`non-default args: \{(.*)\}`)
+	changedArg  = pattern(`'(\w+)': (?:'([^']*)'|([^,'{}\[\]]+))`)
+	gpuName     = pattern(`(?m)^GPU \d+: (.+?) \(UUID|"gpu_model_name": ?"([^"]+)"`)
+	serveStart  = pattern(`vllm\s+serve\s|vllm\.entrypoints\.openai\.api_server\s|` +
 		`vllm/vllm-openai(?::v?([\d.]+))?\S*\s`)
 )
 
+// pattern compiles a regular expression when it is used first: most runs read no files of servers.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
 // firstMatch is the first group of the first match that is not empty, "" without.
-func firstMatch(r *regexp.Regexp, text string) string {
-	for i, group := range r.FindStringSubmatch(text) {
+func firstMatch(r func() *regexp.Regexp, text string) string {
+	for i, group := range r().FindStringSubmatch(text) {
 		if i > 0 && group != "" {
 			return group
 		}
@@ -275,12 +281,12 @@ func (d *Folder) readLog(name, _ string, text []byte) error {
 	if err := d.state(name, "num_gpu_blocks", firstMatch(blocksInLog, log)); err != nil {
 		return err
 	}
-	arguments := changedArgs.FindStringSubmatch(log)
+	arguments := changedArgs().FindStringSubmatch(log)
 	if arguments == nil {
 		return nil
 	}
 	d.Started = true
-	for _, a := range changedArg.FindAllStringSubmatch(arguments[1], -1) {
+	for _, a := range changedArg().FindAllStringSubmatch(arguments[1], -1) {
 		if err := d.state(name, a[1], a[2]+strings.TrimSpace(a[3])); err != nil {
 			return err
 		}
@@ -291,7 +297,7 @@ func (d *Folder) readLog(name, _ string, text []byte) error {
 // readCommand reads the arguments of vllm serve, of its module, or of its image.
 func (d *Folder) readCommand(name, _ string, text []byte) error {
 	command := strings.ReplaceAll(string(text), "\\\n", " ")
-	at := serveStart.FindStringSubmatchIndex(command)
+	at := serveStart().FindStringSubmatchIndex(command)
 	if at == nil {
 		return nil
 	}
