@@ -66,7 +66,8 @@ func (a *Analyzer) baselines() []baseline {
 
 // ignoreWaits leaves only service: where those that lose nothing are merely faster, they may have waited too.
 func (b *baseline) ignoreWaits() {
-	for _, p := range []Part{PartRetries, PartAdmission, PartFlow, PartFrontend, PartQueue, PartPreempted} {
+	for _, p := range []Part{PartRetries, PartAdmission, PartFlow, PartFrontend, PartQueue, PartTransferWait,
+		PartPreempted} {
 		b.mean[p] = 0
 	}
 }
@@ -76,7 +77,7 @@ func partsOf(missed targetSet) partSet {
 	set := setOf(PartPreempted)
 	if missed&(missedTTFT|missedE2E|missedCompletion) != 0 {
 		set |= setOf(PartRetries, PartAdmission, PartFlow, PartFrontend, PartQueue, PartPrefill,
-			PartTransfer)
+			PartTransferWait, PartTransfer)
 	}
 	if missed&(missedTPOT|missedE2E|missedCompletion) != 0 {
 		set |= setOf(PartDecode)

@@ -97,7 +97,7 @@ var conditions = []*Condition{
 	&cacheFull, &tokenBudgetFull, &smallChunks, &behindLongPrompts, &overtaken, &behindTenant, &behindLowerClass,
 	&batchSlotsFull,
 	&randomChoice, &staleSignal, &hotPrefix, &poolTooSmall, &queueUnseen, &queueIgnored,
-	&imbalancedBatch, &prefixUnseen,
+	&imbalancedBatch, &prefillImbalance, &prefixUnseen,
 	&prefixHitSkipped,
 	&rejected, &delayed, &stalePrefixes, &prefixForgotten,
 	&evicted, &preempted, &prefixCachingOff, &blocksTooLarge, &prefillInterference,

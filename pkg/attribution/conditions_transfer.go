@@ -13,7 +13,8 @@ import (
 var prefillPoolFull = Condition{Name: "prefill_pool_full", Component: engineComponent, rank: rankCapacity,
 	parts: anyPart,
 	Doc: "at least half of the time to its first token, or of a lost request's time, was the queue of a prefill" +
-		" replica, or backpressure while most requests on their way to a decode replica were in the prefill pool",
+		" replica, or backpressure while most requests on their way to a decode replica were in the prefill pool," +
+		" and no other prefill replica was nearly idle (prefill_imbalance)",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("waited %s of %s ms to the first token for a prefill replica%s (means)",
 			p.mean(prefillWaitMS), p.mean(ttftMS), p.heldBack()+p.run.prefillSteps(p))
@@ -25,7 +26,7 @@ var prefillPoolFull = Condition{Name: "prefill_pool_full", Component: engineComp
 		{"let decode replicas compute all prompts", (*proposal).neverDisaggregate}},
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
-		return r.takesHalf(r.prefillWaitUS()+r.evidence.held.prefillUS) && !a.linksFull(r)
+		return r.takesHalf(r.prefillWaitUS()+r.evidence.held.prefillUS) && !a.linksFull(r) && !r.prefillUneven()
 	}}
 
 var slowTransfer = Condition{Name: "slow_transfer", Component: engineComponent, rank: rankCapacity, parts: anyPart,
@@ -38,8 +39,8 @@ var slowTransfer = Condition{Name: "slow_transfer", Component: engineComponent, 
 		if len(p.losing) > 0 && p.run.linksFull(p.losing[0]) {
 			text = "; the links between the pools were busy nearly all the time, and computed blocks waited for them"
 		}
-		return fmt.Sprintf("moving KV blocks took %s of %s ms to the first token (means)%s", p.mean(transferMS),
-			p.mean(ttftMS), text)
+		return fmt.Sprintf("KV blocks came after %s of %s ms to the first token, and moved for %s ms of these (means)"+
+			"%s", p.mean(transferMS), p.mean(ttftMS), p.mean(movedMS), text)
 	},
 	Hint:       "use a faster link between prefill and decode replicas (transfer), or disaggregate only long prompts",
 	change:     (*proposal).fasterTransfer,
@@ -353,8 +354,16 @@ func (r *request) handoffUS() int64 {
 	return max(0, int64(until-p.computed))
 }
 
-// movedUS is the part of transferUS in which no limit stopped the queue.
-func (r *request) movedUS() int64 { return min(r.transferUS(), r.decodeQueueUS()-r.decodeWaitUS()) }
+// movedUS is the part of transferUS in which blocks were moved. In a recording without the start of the transfer it is
+// the part in which no limit stopped the queue.
+func (r *request) movedUS() int64 {
+	if p := r.times.prefill; p != nil && p.started != never {
+		if until := r.times.orEnd(p.transferred); until != never {
+			return min(r.transferUS(), int64(until-p.started))
+		}
+	}
+	return min(r.transferUS(), r.decodeQueueUS()-r.decodeWaitUS())
+}
 
 // decodeQueueUS is the time in the queue of the replica that decodes.
 func (r *request) decodeQueueUS() int64 {
@@ -399,6 +408,7 @@ func prefillWaitMS(r *request) float64 {
 	return float64(r.prefillWaitUS()+r.evidence.held.prefillUS) / 1000
 }
 func transferMS(r *request) float64 { return float64(r.transferUS()) / 1000 }
+func movedMS(r *request) float64    { return float64(r.movedUS()) / 1000 }
 func handoffMS(r *request) float64  { return float64(r.handoffUS()) / 1000 }
 func decodeWaitMS(r *request) float64 {
 	return float64(r.decodeWaitUS()+r.evidence.held.decodeUS) / 1000

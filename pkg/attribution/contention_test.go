@@ -109,6 +109,34 @@ func TestPartsOfARecording(t *testing.T) {
 	}
 }
 
+// A transfer is apart from the waits before and after it. Without one the request waits until the replica that decodes
+// computes its prompt; where only its end is known it begins with the end of the prefill. One that begins before the
+// prefill has ended counts from there.
+func TestPartsOfATransfer(t *testing.T) {
+	for _, c := range []struct {
+		started, transferred, scheduled stream.Micros
+		wait, transfer, decode          int64
+		endedIn                         Part
+	}{
+		{450, 600, 700, 170, 150, 200, PartDecode},
+		{never, 600, 700, 100, 220, 200, PartDecode},
+		{never, never, 700, 320, 0, 200, PartDecode},
+		{450, never, 700, 320, 0, 200, PartDecode},
+		{300, 390, 700, 310, 10, 200, PartDecode},
+		{never, never, never, 520, 0, 0, PartTransferWait},
+		{450, never, never, 70, 450, 0, PartTransfer},
+		{450, 600, never, 370, 150, 0, PartTransferWait},
+	} {
+		x := times{100, 110, 120, 400, c.scheduled, never, 900, 0, &detours{prefill: &prefillTimes{enqueued: 130,
+			scheduled: 200, computed: 380, started: c.started, transferred: c.transferred}}}
+		want := partTimes{PartAdmission: 10, PartFlow: 10, PartFrontend: 10, PartQueue: 70, PartPrefill: 180,
+			PartTransferWait: c.wait, PartTransfer: c.transfer, PartDecode: c.decode}
+		if got := x.split(); got != want || x.endedIn() != c.endedIn {
+			t.Errorf("%+v: %v in %v, want %v", c, got, x.endedIn(), want)
+		}
+	}
+}
+
 // The queue at each decision equals a plain count over all requests: those sent to the replica
 // earlier, or at the same instant and before it in the stream, that have neither entered a batch
 // nor ended by then.

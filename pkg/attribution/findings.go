@@ -101,6 +101,7 @@ func (a *Analyzer) Find(sources ...LossSource) *Findings {
 	a.measureSteps()
 	a.measureRetries()
 	a.measureTransfers()
+	a.countPrefillQueues()
 	a.measureHeldBack()
 	a.matchConditions()
 	f.Patterns = a.findPatterns(f.Loss)

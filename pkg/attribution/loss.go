@@ -247,7 +247,7 @@ func (a *Analyzer) dominantPart(r *request, b *baseline) Part {
 	if state := a.names.list[r.labels.state]; state == stream.StateTimedOut || state == stream.StateUnfinished {
 		return r.largestExcess(b)
 	}
-	return r.times.lastPart()
+	return r.times.endedIn()
 }
 
 // add counts one loss.

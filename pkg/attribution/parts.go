@@ -17,6 +17,7 @@ const (
 	PartFrontend
 	PartQueue
 	PartPrefill
+	PartTransferWait
 	PartTransfer
 	PartDecode
 	PartPreempted
@@ -34,9 +35,10 @@ var parts = registry.Table[Part]{
 		Value: PartFrontend},
 	{Name: "queue", Doc: "in the replica's queue before the first batch", Value: PartQueue},
 	{Name: "prefill", Doc: "from the first batch to the first token", Value: PartPrefill},
-	{Name: "transfer",
-		Doc:   "from the end of the prefill until the replica that decodes has the KV blocks and room in a batch",
-		Value: PartTransfer},
+	{Name: "transfer_wait", Doc: "from the end of the prefill until the transfer of the KV blocks begins: the way to" +
+		" the replica that decodes, its queue and room for the blocks; and from the end of the transfer to a batch",
+		Value: PartTransferWait},
+	{Name: "transfer", Doc: "the transfer of KV blocks from a prefill replica", Value: PartTransfer},
 	{Name: "decode", Doc: "from the first token to the last", Value: PartDecode},
 	{Name: "preempted", Doc: "in the queue again after a preemption", Value: PartPreempted},
 	{Name: "limits", Doc: "no time: rejected on arrival because no replica can serve it", Value: PartLimits},
@@ -93,6 +95,9 @@ func (t *times) split() (s partTimes) {
 	output := min(t.outputUS, s[withOutput])
 	s[withOutput] -= output
 	s[PartFrontend] += output
+	waits := min(t.batchWaitUS(), s[PartDecode])
+	s[PartDecode] -= waits
+	s[PartTransferWait] += waits
 	preempted := min(t.preemptedUS, s[PartDecode])
 	s[PartDecode] -= preempted
 	s[PartPreempted] = preempted
@@ -102,13 +107,29 @@ func (t *times) split() (s partTimes) {
 	return s
 }
 
-// marks are the ends of the parts up to decode, never where a part did not end. A request whose prompt was computed by
-// a prefill replica decodes from its first batch at the other one on.
-func (t *times) marks() [PartDecode + 1]stream.Micros {
-	if p := t.prefill; p != nil {
-		return [...]stream.Micros{t.admitted, t.routed, p.enqueued, p.scheduled, p.computed, t.scheduled, t.ended}
+// batchWaitUS is the time from the end of the transfer of a request to its first batch at the replica that decodes, or
+// to its end. marks has it in decode.
+func (t *times) batchWaitUS() int64 {
+	p := t.prefill
+	if p == nil || p.transferred == never {
+		return 0
 	}
-	return [...]stream.Micros{t.admitted, t.routed, t.enqueued, t.scheduled, t.firstToken, never, t.ended}
+	return max(0, int64(min(t.leftQueue(), t.ended)-p.transferred))
+}
+
+// marks are the ends of the parts up to decode, never where a part did not end. A request whose prompt was computed by
+// a prefill replica decodes when its blocks have come. Without a transfer the replica that decodes computes the prompt
+// again, and it waits until then.
+func (t *times) marks() [PartDecode + 1]stream.Micros {
+	p := t.prefill
+	if p == nil {
+		return [...]stream.Micros{t.admitted, t.routed, t.enqueued, t.scheduled, t.firstToken, never, never, t.ended}
+	}
+	started, transferred := p.started, p.transferred
+	if transferred == never && t.scheduled != never {
+		started, transferred = t.scheduled, t.scheduled
+	}
+	return [...]stream.Micros{t.admitted, t.routed, p.enqueued, p.scheduled, p.computed, started, transferred, t.ended}
 }
 
 // lastPart is the part in which the request was when it ended.
@@ -135,6 +156,14 @@ func (t *times) lastPart() Part {
 		return PartFlow
 	}
 	return PartAdmission
+}
+
+// endedIn is the part in which the request was when it ended: split does not know a batch that never came.
+func (t *times) endedIn() Part {
+	if p := t.prefill; p != nil && p.transferred != never && t.scheduled == never {
+		return PartTransferWait
+	}
+	return t.lastPart()
 }
 
 // leftQueue is when the request left the queue of its replica, for a batch or for good.

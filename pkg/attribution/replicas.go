@@ -2,6 +2,7 @@ package attribution
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -18,6 +19,8 @@ type ReplicaRow struct {
 	// TPOTMS is the median of the completed requests, Slower by what factor an output token takes longer than at a
 	// peer with similar requests; see conditions about slow replicas.
 	TPOTMS, Slower float64
+	// Prefills: it is a prefill replica, or a pool of these, which has no TPOT.
+	Prefills bool
 
 	deployment string
 	index      stream.Index
@@ -37,31 +40,70 @@ func (r *ReplicaRow) Has(deployment string, index stream.Index) bool {
 	return r.deployment == deployment && (r.index.IsZero() || r.index == index)
 }
 
-// countReplicas returns a row for each replica and for each deployment, those with the most losses first.
+// replicaRows are rows with the place of each.
+type replicaRows struct {
+	all   []ReplicaRow
+	place map[replicaID]int
+}
+
+// row returns the row of a replica, or of a deployment, a new one if needed.
+func (x *replicaRows) row(id replicaID, name string) *ReplicaRow {
+	at, known := x.place[id]
+	if !known {
+		at = len(x.all)
+		x.place[id] = at
+		x.all = append(x.all, ReplicaRow{Name: name, deployment: id.deployment, index: id.index})
+	}
+	return &x.all[at]
+}
+
+// prefill returns the row of a prefill replica, or of the pool, of a deployment.
+func (x *replicaRows) prefill(deployment string, index stream.Index) *ReplicaRow {
+	id := replicaID{stream.PrefillPool(deployment), index}
+	name := id.deployment
+	if !index.IsZero() {
+		name = fmt.Sprintf("%s/%d", name, index)
+	}
+	r := x.row(id, name)
+	r.Prefills = true
+	return r
+}
+
+// countReplicas returns a row for each replica and for each deployment, and for prefill replicas and their pools, those
+// with the most losses first. A request with a prefill replica counts there, too.
 func (a *Analyzer) countReplicas() (replicas, deployments []ReplicaRow) {
-	place := map[string]int{}
+	r, d := replicaRows{place: map[replicaID]int{}}, replicaRows{place: map[replicaID]int{}}
+	deployed := make([]int, len(a.topology.replicas)) // the row of its deployment; its own is that of its number
 	for n, id := range a.topology.replicas {
 		slower := a.stats.speeds.slower[n]
-		replicas = append(replicas, ReplicaRow{Name: a.topology.names[n], Slower: slower, deployment: id.deployment,
-			index: id.index})
-		if _, known := place[id.deployment]; !known {
-			place[id.deployment] = len(deployments)
-			deployments = append(deployments, ReplicaRow{Name: id.deployment, deployment: id.deployment,
-				index: stream.NoIndex})
+		r.row(id, a.topology.names[n]).Slower = slower
+		all := d.row(replicaID{id.deployment, stream.NoIndex}, id.deployment)
+		all.Slower = max(all.Slower, slower)
+		deployed[n] = d.place[replicaID{id.deployment, stream.NoIndex}]
+	}
+	for i := range a.topology.Deployments {
+		if x := &a.topology.Deployments[i]; x.Prefill != nil {
+			d.prefill(x.ID, stream.NoIndex)
+			for k := range x.Prefill.Replicas {
+				r.prefill(x.ID, stream.Index(k))
+			}
 		}
-		d := &deployments[place[id.deployment]]
-		d.Slower = max(d.Slower, slower)
 	}
 	sent := int64(0)
-	for _, r := range a.requests {
-		if r.replica == missing || r.verdict.excluded {
+	for _, q := range a.requests {
+		if q.replica == missing || q.verdict.excluded {
 			continue
 		}
 		sent++
-		replicas[r.replica].add(a, r)
-		deployments[place[a.topology.replicas[r.replica].deployment]].add(a, r)
+		r.all[q.replica].add(a, q)
+		d.all[deployed[q.replica]].add(a, q)
+		if p := q.times.prefill; p != nil {
+			id := a.topology.replicas[q.replica]
+			r.prefill(id.deployment, p.replica).addPrompt(q)
+			d.prefill(id.deployment, stream.NoIndex).addPrompt(q)
+		}
 	}
-	for _, rows := range [][]ReplicaRow{replicas, deployments} {
+	for _, rows := range [][]ReplicaRow{r.all, d.all} {
 		for i := range rows {
 			x := &rows[i]
 			x.Share = float64(x.Sent) / float64(max(1, sent))
@@ -71,23 +113,41 @@ func (a *Analyzer) countReplicas() (replicas, deployments []ReplicaRow) {
 		}
 		slices.SortStableFunc(rows, func(x, y ReplicaRow) int { return cmp.Compare(y.Lost, x.Lost) })
 	}
-	return replicas, deployments
+	return r.all, d.all
 }
 
+// add counts a request at the replica that decodes.
 func (x *ReplicaRow) add(a *Analyzer, r *request) {
+	x.count(r)
+	if r.times.scheduled != never {
+		cached := r.tokens.cached
+		if p := r.times.prefill; p != nil {
+			cached = p.cached
+		}
+		x.InputTokens += int64(r.tokens.input)
+		x.CachedTokens += int64(cached)
+	}
+	if tpot := a.tpotMS(r); tpot > 0 {
+		x.tpots = append(x.tpots, tpot)
+	}
+}
+
+// addPrompt counts a request at its prefill replica.
+func (x *ReplicaRow) addPrompt(r *request) {
+	x.count(r)
+	if r.times.prefill.scheduled != never {
+		x.InputTokens += int64(r.tokens.input)
+		x.CachedTokens += int64(r.tokens.cached)
+	}
+}
+
+func (x *ReplicaRow) count(r *request) {
 	x.Sent++
 	if r.verdict.judged {
 		x.Judged++
 	}
 	if r.lost() {
 		x.Lost++
-	}
-	if r.times.scheduled != never {
-		x.InputTokens += int64(r.tokens.input)
-		x.CachedTokens += int64(r.tokens.cached)
-	}
-	if tpot := a.tpotMS(r); tpot > 0 {
-		x.tpots = append(x.tpots, tpot)
 	}
 }
 

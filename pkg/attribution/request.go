@@ -87,8 +87,12 @@ var noDetours detours
 
 // prefillTimes are those of a request at the prefill replica of a disaggregated deployment.
 type prefillTimes struct {
-	enqueued, scheduled, computed, transferred stream.Micros
-	blocks                                     int64 // that were transferred
+	enqueued, scheduled, computed, started, transferred stream.Micros
+	blocks                                              int64        // that were transferred
+	replica                                             stream.Index // of the prefill pool
+	cached                                              int32        // tokens at the replica that decodes
+	// queue is the number of requests in its queue when it was chosen, shortest the smallest of its pool.
+	queue, shortest int32
 }
 
 // stopped are the µs in the queue before the first batch in which each limit stopped the queue.
@@ -298,8 +302,8 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 		r.times.detours = &detours{preemptedUS: int64(o.PreemptedUS), retryUS: o.RetryUS}
 	}
 	if !o.PrefillReplica.IsZero() {
-		r.times.prefill = &prefillTimes{o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS, o.TransferredUS,
-			o.TransferBlocks}
+		r.times.prefill = &prefillTimes{o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS,
+			o.TransferStartedUS, o.TransferredUS, o.TransferBlocks, o.PrefillReplica, int32(o.DecodeCachedTokens), 0, 0}
 	}
 	if !o.CompletedUS.IsZero() {
 		r.times.ended = o.CompletedUS

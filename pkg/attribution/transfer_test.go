@@ -14,14 +14,17 @@ func TestWhereADisaggregatedRequestWaits(t *testing.T) {
 		prefillMS, transferMS, blocksMS, slotMS stream.Micros
 		prefill, transfer, decode               bool
 		hopMS                                   stream.Micros
+		isKnown                                 bool // when the transfer started
 	}{
-		{"prefill", 1000, 100, 0, 0, true, false, false, 0},
-		{"link", 100, 1000, 100, 0, false, true, false, 0},
-		{"blocks", 100, 1000, 900, 0, false, false, true, 0},
-		{"slots", 100, 100, 0, 1000, false, false, true, 0},
-		{"slots, then a transfer", 100, 100, 0, 900, false, false, true, 0},
-		{"hop", 100, 100, 0, 100, false, false, false, 900},
-		{"none", 300, 300, 0, 300, false, false, false, 0},
+		{"prefill", 1000, 100, 0, 0, true, false, false, 0, true},
+		{"link", 100, 1000, 100, 0, false, true, false, 0, false},
+		{"link, start known", 100, 1000, 100, 0, false, true, false, 0, true},
+		{"blocks", 100, 1000, 900, 0, false, false, true, 0, false},
+		{"blocks, start known", 100, 1000, 900, 0, false, false, true, 0, true},
+		{"slots", 100, 100, 0, 1000, false, false, true, 0, true},
+		{"slots, then a transfer", 100, 100, 0, 900, false, false, true, 0, true},
+		{"hop", 100, 100, 0, 100, false, false, false, 900, true},
+		{"none", 300, 300, 0, 300, false, false, false, 0, true},
 	} {
 		a := New(header(1))
 		o := served("r", 0, 0, 0)
@@ -30,6 +33,9 @@ func TestWhereADisaggregatedRequestWaits(t *testing.T) {
 		o.PrefilledUS = o.PrefillScheduledUS + 50_000
 		o.EnqueuedUS = o.PrefilledUS + 1000*c.hopMS
 		o.TransferredUS = o.EnqueuedUS + 1000*c.transferMS
+		if o.TransferStartedUS = never; c.isKnown {
+			o.TransferStartedUS = o.EnqueuedUS + 1000*c.blocksMS
+		}
 		o.BlockWaitUS, o.SlotWaitUS = int64(1000*c.blocksMS), int64(1000*c.slotMS)
 		o.ScheduledUS = o.TransferredUS + 1000*c.slotMS
 		o.FirstTokenUS = o.ScheduledUS + 10_000
@@ -117,7 +123,7 @@ func TestWhatHoldsRequestsBack(t *testing.T) {
 		o := served("r", 0, 0, 0)
 		o.RoutedUS = 900_000
 		o.PrefillReplica, o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS = 0, 900_000, 900_000, 950_000
-		o.EnqueuedUS, o.BlockWaitUS = 950_000, 1000*c.blocksMS
+		o.EnqueuedUS, o.BlockWaitUS, o.TransferStartedUS = 950_000, 1000*c.blocksMS, never
 		o.TransferredUS = o.EnqueuedUS + stream.Micros(1000*c.blocksMS)
 		o.ScheduledUS, o.FirstTokenUS = o.TransferredUS, o.TransferredUS+10_000
 		o.CompletedUS = o.FirstTokenUS + 5_000_000

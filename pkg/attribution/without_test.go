@@ -136,7 +136,7 @@ func TestLinksThatAreFull(t *testing.T) {
 			o := served(string(rune('A'+i)), 0, 0, 0)
 			o.PrefillReplica, o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS = 0, 0, 0, 50_000
 			o.TransferBlocks, o.TransferredUS = 20, 50_000+seconds*1_000_000/(2-i)
-			o.EnqueuedUS, o.ScheduledUS = 50_000, o.TransferredUS
+			o.EnqueuedUS, o.TransferStartedUS, o.ScheduledUS = 50_000, 50_000, o.TransferredUS
 			o.FirstTokenUS, o.CompletedUS = o.TransferredUS+10_000, o.TransferredUS+20_000
 			a.Outcome(&o, false)
 		}

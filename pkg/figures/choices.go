@@ -248,7 +248,13 @@ func partsOf(o *stream.Outcome) []part {
 	if !o.PrefillEnqueuedUS.IsZero() {
 		until("queue", o.PrefillScheduledUS)
 		until("prefill", o.PrefilledUS)
-		until("transfer", o.TransferredUS)
+	}
+	if !o.PrefilledUS.IsZero() {
+		until("transfer wait", o.TransferStartedUS)
+		if !o.TransferredUS.IsZero() || !o.TransferStartedUS.IsZero() && o.ScheduledUS.IsZero() {
+			until("transfer", cmp.Or(max(o.TransferredUS, 0), end))
+		}
+		until("transfer wait", cmp.Or(max(o.ScheduledUS, 0), end))
 	}
 	until("frontend", o.EnqueuedUS)
 	switch {

@@ -145,8 +145,8 @@ func (c *Collector) Outcome(o *stream.Outcome, met *bool) {
 func (c *Collector) addStays(o *stream.Outcome) {
 	end := endOf(o)
 	if !o.PrefillEnqueuedUS.IsZero() && !o.PrefillReplica.IsZero() {
-		c.addStay(stay{c.replica(o.Deployment, o.PrefillReplica), o.PrefillEnqueuedUS, o.PrefillScheduledUS,
-			cmp.Or(max(o.PrefilledUS, 0), end)})
+		at := c.replica(stream.PrefillPool(o.Deployment), o.PrefillReplica)
+		c.addStay(stay{at, o.PrefillEnqueuedUS, o.PrefillScheduledUS, cmp.Or(max(o.PrefilledUS, 0), end)})
 	}
 	switch {
 	case !o.EnqueuedUS.IsZero() && !o.Replica.IsZero():

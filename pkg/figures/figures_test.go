@@ -124,8 +124,8 @@ func outcome(id, state string, at stream.Micros) stream.Outcome {
 	const never = stream.Never
 	return stream.Outcome{ID: id, State: state, ArrivalUS: 1000 * at, AdmittedUS: never, RoutedUS: never,
 		EnqueuedUS: never, ScheduledUS: never, FirstTokenUS: never, CompletedUS: never, EndedUS: never,
-		PrefillEnqueuedUS: never, PrefillScheduledUS: never, PrefilledUS: never, TransferredUS: never,
-		Replica: stream.NoIndex, PrefillReplica: stream.NoIndex}
+		PrefillEnqueuedUS: never, PrefillScheduledUS: never, PrefilledUS: never,
+		TransferStartedUS: never, TransferredUS: never, Replica: stream.NoIndex, PrefillReplica: stream.NoIndex}
 }
 
 // served is a request that completes: it arrives at a time in ms, is scheduled, and gets its first and its last token.
@@ -295,10 +295,10 @@ func TestPartsOfARequest(t *testing.T) {
 	same(t, "one replica", partsOf(&o), []part{{"retries", 0, 10}, {"admission and routing", 10, 12},
 		{"frontend", 12, 15}, {"queue", 15, 30}, {"prefill", 30, 40}, {"decode", 40, 60}})
 	o.RetryUS, o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS = 0, 13_000, 15_000, 20_000
-	o.TransferredUS, o.EnqueuedUS = 24_000, 25_000
+	o.EnqueuedUS, o.TransferStartedUS, o.TransferredUS = 21_000, 22_000, 24_000
 	same(t, "two replicas", partsOf(&o), []part{{"admission and routing", 0, 2}, {"frontend", 2, 3}, {"queue", 3, 5},
-		{"prefill", 5, 10}, {"transfer", 10, 14}, {"frontend", 14, 15}, {"queue", 15, 20}, {"prefill", 20, 30},
-		{"decode", 30, 50}})
+		{"prefill", 5, 10}, {"transfer wait", 10, 12}, {"transfer", 12, 14}, {"transfer wait", 14, 20},
+		{"prefill", 20, 30}, {"decode", 30, 50}})
 	q := outcome("q", stream.StateTimedOut, 10)
 	q.EnqueuedUS, q.EndedUS = 11_000, 50_000
 	same(t, "timed out in the queue", partsOf(&q), []part{{"frontend", 0, 1}, {"queue", 1, 40}})
@@ -320,7 +320,7 @@ func TestStaysOfAttempts(t *testing.T) {
 	if rows[0].State != 0 || rows[0].TTFT >= 0 || rows[1].State == 0 {
 		t.Errorf("%+v", rows)
 	}
-	same(t, "replicas", c.replicas, []string{"main/0", "main/2", "main/1"})
+	same(t, "replicas", c.replicas, []string{"main/0", "main.prefill/2", "main/1"})
 	var sums [][2]float64
 	for i := range c.loads {
 		sums = append(sums, [2]float64{total(&c.loads[i].waiting), total(&c.loads[i].running)})
@@ -328,7 +328,7 @@ func TestStaysOfAttempts(t *testing.T) {
 	same(t, "waiting and running", sums, [][2]float64{{10_000, 30_000}, {1_000, 3_000}, {30_000, 30_000}})
 	f := c.Run("run", 1)
 	same(t, "counts", [][]int{f.Time.Arrived, f.Time.Completed}, [][]int{{1, 0, 0, 0}, {0, 0, 0, 1}})
-	same(t, "names", f.Replicas.Names, []string{"main/0", "main/1", "main/2"})
+	same(t, "names", f.Replicas.Names, []string{"main/0", "main/1", "main.prefill/2"})
 }
 
 // total is the sum of an integral.

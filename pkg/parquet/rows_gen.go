@@ -16,6 +16,7 @@ type outcomeRow struct {
 	PrefillEnqueuedUS    *stream.Micros   `parquet:"prefill_enqueued_us"`
 	PrefillScheduledUS   *stream.Micros   `parquet:"prefill_scheduled_us"`
 	PrefilledUS          *stream.Micros   `parquet:"prefilled_us"`
+	TransferStartedUS    *stream.Micros   `parquet:"transfer_started_us"`
 	TransferredUS        *stream.Micros   `parquet:"transferred_us"`
 	TransferBlocks       *int64           `parquet:"transfer_blocks,optional"`
 	EnqueuedUS           *stream.Micros   `parquet:"enqueued_us"`
@@ -73,6 +74,7 @@ func rowOfOutcome(v *stream.Outcome) outcomeRow {
 		PrefillEnqueuedUS:    present(v.PrefillEnqueuedUS),
 		PrefillScheduledUS:   present(v.PrefillScheduledUS),
 		PrefilledUS:          present(v.PrefilledUS),
+		TransferStartedUS:    present(v.TransferStartedUS),
 		TransferredUS:        present(v.TransferredUS),
 		TransferBlocks:       optional(v.TransferBlocks),
 		EnqueuedUS:           present(v.EnqueuedUS),
@@ -132,6 +134,7 @@ func (r *outcomeRow) record() stream.Outcome {
 		PrefillEnqueuedUS:    valueOr(r.PrefillEnqueuedUS, stream.Never),
 		PrefillScheduledUS:   valueOr(r.PrefillScheduledUS, stream.Never),
 		PrefilledUS:          valueOr(r.PrefilledUS, stream.Never),
+		TransferStartedUS:    valueOr(r.TransferStartedUS, stream.Never),
 		TransferredUS:        valueOr(r.TransferredUS, stream.Never),
 		TransferBlocks:       valueOf(r.TransferBlocks),
 		EnqueuedUS:           valueOr(r.EnqueuedUS, stream.Never),

@@ -226,6 +226,10 @@ func TestReplicaTables(t *testing.T) {
 			t.Errorf("%+v differs: %v", c.row, got)
 		}
 	}
+	prefill := row(211, 100, 30, 1) // does other work
+	if prefill.Prefills = true; differ([]attribution.ReplicaRow{base, prefill}) {
+		t.Error("a prefill replica differs from one that decodes")
+	}
 	r := row(100, 80, 20, 1.25)
 	r.InputTokens, r.CachedTokens, r.TPOTMS = 1000, 125, 12.5
 	base.InputTokens = 1 // none of it was cached

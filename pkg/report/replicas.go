@@ -26,11 +26,15 @@ var byDeployment = section{name: "BY DEPLOYMENT", explains: true, write: func(w 
 	}
 }}
 
-// differ reports whether some row has much more requests, losses or time per token than another.
+// differ reports whether some row has much more requests, losses or time per token than another one that does the same
+// work.
 func differ(rows []attribution.ReplicaRow) bool {
 	for i := range rows {
 		for k := range rows {
 			x, y := &rows[i], &rows[k]
+			if x.Prefills != y.Prefills {
+				continue
+			}
 			if x.Sent > 2*y.Sent+10 || x.LossRate() > y.LossRate()+0.1 || x.Slower >= 1.2 {
 				return true
 			}

@@ -79,7 +79,8 @@ func (checker) outcome(r *request) error {
 	}{
 		{"admitted_us", o.AdmittedUS}, {"routed_us", o.RoutedUS},
 		{"prefill_enqueued_us", o.PrefillEnqueuedUS}, {"prefill_scheduled_us", o.PrefillScheduledUS},
-		{"prefilled_us", o.PrefilledUS}, {"enqueued_us", o.EnqueuedUS}, {"transferred_us", o.TransferredUS},
+		{"prefilled_us", o.PrefilledUS}, {"enqueued_us", o.EnqueuedUS},
+		{"transfer_started_us", o.TransferStartedUS}, {"transferred_us", o.TransferredUS},
 		{"scheduled_us", o.ScheduledUS}, {"first_token_us", o.FirstTokenUS}, {"completed_us", o.CompletedUS},
 	} {
 		if t.at == stream.Never {

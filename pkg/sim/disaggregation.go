@@ -225,7 +225,7 @@ func (s *simulation) startPull(slot int32, p *pool) {
 	r.handoff.stage, r.handoff.transfer = transferring, slot
 	x.fromPrefill, x.heldSeq, x.pullSeq, x.pulls = r.handoff.replica, r.handoff.seq, r.engineSeq, true
 	if r.recordsTransfer() {
-		r.out.TransferBlocks = int64(x.Blocks)
+		r.out.TransferBlocks, r.out.TransferStartedUS = int64(x.Blocks), stream.Micros(s.now)
 	}
 	to := &s.replicas[x.replica]
 	bytes := float64(x.Blocks) * float64(s.deployments[to.deployment].blockBytes)

@@ -102,17 +102,18 @@ arrive id=b at=1 in=164 out=1 prompt=p:84`)
 // handoffFields are what only outcomes with a prefill replica have.
 type handoffFields struct {
 	Replica, Blocks, Cached int
-	Times                   [4]int64
+	Times                   [5]int64
 }
 
 func handoffOf(o *reference.Outcome) handoffFields {
 	return handoffFields{o.PrefillReplica, o.TransferBlocks, o.DecodeCached,
-		[4]int64{o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS, o.TransferredUS}}
+		[5]int64{o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS, o.TransferStartedUS, o.TransferredUS}}
 }
 
 func readHandoff(o *stream.Outcome) handoffFields {
 	return handoffFields{int(o.PrefillReplica), int(o.TransferBlocks), int(o.DecodeCachedTokens),
-		[4]int64{int64(o.PrefillEnqueuedUS), int64(o.PrefillScheduledUS), int64(o.PrefilledUS), int64(o.TransferredUS)}}
+		[5]int64{int64(o.PrefillEnqueuedUS), int64(o.PrefillScheduledUS), int64(o.PrefilledUS),
+			int64(o.TransferStartedUS), int64(o.TransferredUS)}}
 }
 
 // setPools sets the prefill pool of the reference and the links from it.

@@ -145,6 +145,7 @@ var objectOutcome = describe[Outcome]("outcome", "The result of one request. Tim
 	Field{Name: "prefill_enqueued_us", Doc: "When the request entered the queue of the prefill replica.", Max: maxExact},
 	Field{Name: "prefill_scheduled_us", Doc: "When the request first entered a batch of the prefill replica.", Max: maxExact},
 	Field{Name: "prefilled_us", Doc: "When the prefill replica had computed the prompt.", Max: maxExact},
+	Field{Name: "transfer_started_us", Doc: "When the transfer of the KV blocks of the prompt from the prefill replica began.", Max: maxExact},
 	Field{Name: "transferred_us", Doc: "When the KV blocks of the prompt had arrived from the prefill replica.", Max: maxExact},
 	Field{Name: "transfer_blocks", Doc: "KV blocks that came from the prefill replica.", Min: 1, Max: maxExact},
 	Field{Name: "enqueued_us", Doc: "When the request entered the replica's queue.", Max: maxExact},
@@ -772,6 +773,9 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 	if !v.PrefilledUS.IsZero() {
 		b = appendInt(b, `,"prefilled_us":`, int64(v.PrefilledUS))
 	}
+	if !v.TransferStartedUS.IsZero() {
+		b = appendInt(b, `,"transfer_started_us":`, int64(v.TransferStartedUS))
+	}
 	if !v.TransferredUS.IsZero() {
 		b = appendInt(b, `,"transferred_us":`, int64(v.TransferredUS))
 	}
@@ -884,7 +888,7 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 }
 
 func (v *Outcome) decode(s *scanner) {
-	*v = Outcome{Kind: "outcome", AdmittedUS: Never, RoutedUS: Never, PrefillReplica: NoIndex, PrefillEnqueuedUS: Never, PrefillScheduledUS: Never, PrefilledUS: Never, TransferredUS: Never, EnqueuedUS: Never, ScheduledUS: Never, FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, Replica: NoIndex, ITLUS: v.ITLUS[:0], ITLMaxUS: Never}
+	*v = Outcome{Kind: "outcome", AdmittedUS: Never, RoutedUS: Never, PrefillReplica: NoIndex, PrefillEnqueuedUS: Never, PrefillScheduledUS: Never, PrefilledUS: Never, TransferStartedUS: Never, TransferredUS: Never, EnqueuedUS: Never, ScheduledUS: Never, FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, Replica: NoIndex, ITLUS: v.ITLUS[:0], ITLMaxUS: Never}
 	it := fieldIterator{object: objectOutcome}
 	if s.atKey(`{"kind":`) {
 		f := it.begin(0)
@@ -933,153 +937,157 @@ func (v *Outcome) decode(s *scanner) {
 		f := it.begin(10)
 		v.PrefilledUS = Micros(s.integer(f))
 	}
-	if s.atKey(`,"transferred_us":`) {
+	if s.atKey(`,"transfer_started_us":`) {
 		f := it.begin(11)
+		v.TransferStartedUS = Micros(s.integer(f))
+	}
+	if s.atKey(`,"transferred_us":`) {
+		f := it.begin(12)
 		v.TransferredUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"transfer_blocks":`) {
-		f := it.begin(12)
+		f := it.begin(13)
 		v.TransferBlocks = s.integer(f)
 	}
 	if s.atKey(`,"enqueued_us":`) {
-		f := it.begin(13)
+		f := it.begin(14)
 		v.EnqueuedUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"scheduled_us":`) {
-		f := it.begin(14)
+		f := it.begin(15)
 		v.ScheduledUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"slot_wait_us":`) {
-		f := it.begin(15)
+		f := it.begin(16)
 		v.SlotWaitUS = s.integer(f)
 	}
 	if s.atKey(`,"budget_wait_us":`) {
-		f := it.begin(16)
+		f := it.begin(17)
 		v.BudgetWaitUS = s.integer(f)
 	}
 	if s.atKey(`,"block_wait_us":`) {
-		f := it.begin(17)
+		f := it.begin(18)
 		v.BlockWaitUS = s.integer(f)
 	}
 	if s.atKey(`,"adapter_wait_us":`) {
-		f := it.begin(18)
+		f := it.begin(19)
 		v.AdapterWaitUS = s.integer(f)
 	}
 	if s.atKey(`,"first_token_us":`) {
-		f := it.begin(19)
+		f := it.begin(20)
 		v.FirstTokenUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"completed_us":`) {
-		f := it.begin(20)
+		f := it.begin(21)
 		v.CompletedUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"ended_us":`) {
-		f := it.begin(21)
+		f := it.begin(22)
 		v.EndedUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"deployment":`) {
-		f := it.begin(22)
+		f := it.begin(23)
 		v.Deployment = s.internedString(f)
 	}
 	if s.atKey(`,"replica":`) {
-		f := it.begin(23)
+		f := it.begin(24)
 		v.Replica = Index(s.integer(f))
 	}
 	if s.atKey(`,"tenant":`) {
-		f := it.begin(24)
+		f := it.begin(25)
 		v.Tenant = s.internedString(f)
 	}
 	if s.atKey(`,"slo_class":`) {
-		f := it.begin(25)
+		f := it.begin(26)
 		v.SLOClass = s.internedString(f)
 	}
 	if s.atKey(`,"model":`) {
-		f := it.begin(26)
+		f := it.begin(27)
 		v.Model = s.internedString(f)
 	}
 	if s.atKey(`,"adapter":`) {
-		f := it.begin(27)
+		f := it.begin(28)
 		v.Adapter = s.internedString(f)
 	}
 	if s.atKey(`,"priority":`) {
-		f := it.begin(28)
+		f := it.begin(29)
 		v.Priority = s.float(f)
 	}
 	if s.atKey(`,"session":`) {
-		f := it.begin(29)
+		f := it.begin(30)
 		v.Session = s.internedString(f)
 	}
 	if s.atKey(`,"step":`) {
-		f := it.begin(30)
+		f := it.begin(31)
 		v.Step = s.internedString(f)
 	}
 	if s.atKey(`,"iteration":`) {
-		f := it.begin(31)
+		f := it.begin(32)
 		v.Iteration = s.integer(f)
 	}
 	if s.atKey(`,"decision":`) {
-		f := it.begin(32)
+		f := it.begin(33)
 		v.Decision = s.uniqueString(f)
 	}
 	if s.atKey(`,"input_tokens":`) {
-		f := it.begin(33)
+		f := it.begin(34)
 		v.InputTokens = s.integer(f)
 	}
 	if s.atKey(`,"output_tokens":`) {
-		f := it.begin(34)
+		f := it.begin(35)
 		v.OutputTokens = s.integer(f)
 	}
 	if s.atKey(`,"generated_tokens":`) {
-		f := it.begin(35)
+		f := it.begin(36)
 		v.GeneratedTokens = s.integer(f)
 	}
 	if s.atKey(`,"cached_tokens":`) {
-		f := it.begin(36)
+		f := it.begin(37)
 		v.CachedTokens = s.integer(f)
 	}
 	if s.atKey(`,"decode_cached_tokens":`) {
-		f := it.begin(37)
+		f := it.begin(38)
 		v.DecodeCachedTokens = s.integer(f)
 	}
 	if s.atKey(`,"loaded_tokens":`) {
-		it.begin(38)
+		it.begin(39)
 		v.LoadedTokens = new(LoadedTokens)
 		v.LoadedTokens.decode(s)
 	}
 	if s.atKey(`,"expected_cached_tokens":`) {
-		f := it.begin(39)
+		f := it.begin(40)
 		v.ExpectedCachedTokens = s.integer(f)
 	}
 	if s.atKey(`,"preemptions":`) {
-		f := it.begin(40)
+		f := it.begin(41)
 		v.Preemptions = s.integer(f)
 	}
 	if s.atKey(`,"preempted_us":`) {
-		f := it.begin(41)
+		f := it.begin(42)
 		v.PreemptedUS = s.integer(f)
 	}
 	if s.atKey(`,"redirects":`) {
-		f := it.begin(42)
+		f := it.begin(43)
 		v.Redirects = s.integer(f)
 	}
 	if s.atKey(`,"retry_of":`) {
-		f := it.begin(43)
+		f := it.begin(44)
 		v.RetryOf = s.uniqueString(f)
 	}
 	if s.atKey(`,"retry_us":`) {
-		f := it.begin(44)
+		f := it.begin(45)
 		v.RetryUS = s.integer(f)
 	}
 	if s.atKey(`,"retried":`) {
-		f := it.begin(45)
+		f := it.begin(46)
 		v.Retried = s.boolean(f)
 	}
 	if s.atKey(`,"delays":`) {
-		f := it.begin(46)
+		f := it.begin(47)
 		v.Delays = s.integer(f)
 	}
 	if s.atKey(`,"itl_us":`) {
-		f := it.begin(47)
+		f := it.begin(48)
 		for n := 0; s.nextElement(f, n); n++ {
 			v.ITLUS = append(v.ITLUS, s.pair())
 			if s.err != nil {
@@ -1088,11 +1096,11 @@ func (v *Outcome) decode(s *scanner) {
 		}
 	}
 	if s.atKey(`,"itl_max_us":`) {
-		f := it.begin(48)
+		f := it.begin(49)
 		v.ITLMaxUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"slo_met":`) {
-		f := it.begin(49)
+		f := it.begin(50)
 		v.SLOMet = BoolPtr(s.boolean(f))
 	}
 	for s.nextField(&it) {
@@ -1122,89 +1130,91 @@ func (v *Outcome) decode(s *scanner) {
 			v.PrefillScheduledUS = Micros(s.integer(f))
 		case 10: // prefilled_us
 			v.PrefilledUS = Micros(s.integer(f))
-		case 11: // transferred_us
+		case 11: // transfer_started_us
+			v.TransferStartedUS = Micros(s.integer(f))
+		case 12: // transferred_us
 			v.TransferredUS = Micros(s.integer(f))
-		case 12: // transfer_blocks
+		case 13: // transfer_blocks
 			v.TransferBlocks = s.integer(f)
-		case 13: // enqueued_us
+		case 14: // enqueued_us
 			v.EnqueuedUS = Micros(s.integer(f))
-		case 14: // scheduled_us
+		case 15: // scheduled_us
 			v.ScheduledUS = Micros(s.integer(f))
-		case 15: // slot_wait_us
+		case 16: // slot_wait_us
 			v.SlotWaitUS = s.integer(f)
-		case 16: // budget_wait_us
+		case 17: // budget_wait_us
 			v.BudgetWaitUS = s.integer(f)
-		case 17: // block_wait_us
+		case 18: // block_wait_us
 			v.BlockWaitUS = s.integer(f)
-		case 18: // adapter_wait_us
+		case 19: // adapter_wait_us
 			v.AdapterWaitUS = s.integer(f)
-		case 19: // first_token_us
+		case 20: // first_token_us
 			v.FirstTokenUS = Micros(s.integer(f))
-		case 20: // completed_us
+		case 21: // completed_us
 			v.CompletedUS = Micros(s.integer(f))
-		case 21: // ended_us
+		case 22: // ended_us
 			v.EndedUS = Micros(s.integer(f))
-		case 22: // deployment
+		case 23: // deployment
 			v.Deployment = s.internedString(f)
-		case 23: // replica
+		case 24: // replica
 			v.Replica = Index(s.integer(f))
-		case 24: // tenant
+		case 25: // tenant
 			v.Tenant = s.internedString(f)
-		case 25: // slo_class
+		case 26: // slo_class
 			v.SLOClass = s.internedString(f)
-		case 26: // model
+		case 27: // model
 			v.Model = s.internedString(f)
-		case 27: // adapter
+		case 28: // adapter
 			v.Adapter = s.internedString(f)
-		case 28: // priority
+		case 29: // priority
 			v.Priority = s.float(f)
-		case 29: // session
+		case 30: // session
 			v.Session = s.internedString(f)
-		case 30: // step
+		case 31: // step
 			v.Step = s.internedString(f)
-		case 31: // iteration
+		case 32: // iteration
 			v.Iteration = s.integer(f)
-		case 32: // decision
+		case 33: // decision
 			v.Decision = s.uniqueString(f)
-		case 33: // input_tokens
+		case 34: // input_tokens
 			v.InputTokens = s.integer(f)
-		case 34: // output_tokens
+		case 35: // output_tokens
 			v.OutputTokens = s.integer(f)
-		case 35: // generated_tokens
+		case 36: // generated_tokens
 			v.GeneratedTokens = s.integer(f)
-		case 36: // cached_tokens
+		case 37: // cached_tokens
 			v.CachedTokens = s.integer(f)
-		case 37: // decode_cached_tokens
+		case 38: // decode_cached_tokens
 			v.DecodeCachedTokens = s.integer(f)
-		case 38: // loaded_tokens
+		case 39: // loaded_tokens
 			v.LoadedTokens = new(LoadedTokens)
 			v.LoadedTokens.decode(s)
-		case 39: // expected_cached_tokens
+		case 40: // expected_cached_tokens
 			v.ExpectedCachedTokens = s.integer(f)
-		case 40: // preemptions
+		case 41: // preemptions
 			v.Preemptions = s.integer(f)
-		case 41: // preempted_us
+		case 42: // preempted_us
 			v.PreemptedUS = s.integer(f)
-		case 42: // redirects
+		case 43: // redirects
 			v.Redirects = s.integer(f)
-		case 43: // retry_of
+		case 44: // retry_of
 			v.RetryOf = s.uniqueString(f)
-		case 44: // retry_us
+		case 45: // retry_us
 			v.RetryUS = s.integer(f)
-		case 45: // retried
+		case 46: // retried
 			v.Retried = s.boolean(f)
-		case 46: // delays
+		case 47: // delays
 			v.Delays = s.integer(f)
-		case 47: // itl_us
+		case 48: // itl_us
 			for n := 0; s.nextElement(f, n); n++ {
 				v.ITLUS = append(v.ITLUS, s.pair())
 				if s.err != nil {
 					s.inElement(f, n)
 				}
 			}
-		case 48: // itl_max_us
+		case 49: // itl_max_us
 			v.ITLMaxUS = Micros(s.integer(f))
-		case 49: // slo_met
+		case 50: // slo_met
 			v.SLOMet = BoolPtr(s.boolean(f))
 		}
 	}

@@ -31,8 +31,9 @@ func oracleRequest(line []byte) (Request, bool) {
 func oracleOutcome(line []byte) (Outcome, bool) {
 	o := Outcome{
 		AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never, PrefillReplica: NoIndex,
-		PrefillEnqueuedUS: Never, PrefillScheduledUS: Never, PrefilledUS: Never, TransferredUS: Never,
-		FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, ITLMaxUS: Never, Replica: NoIndex,
+		PrefillEnqueuedUS: Never, PrefillScheduledUS: Never, PrefilledUS: Never, TransferStartedUS: Never,
+		TransferredUS: Never,
+		FirstTokenUS:  Never, CompletedUS: Never, EndedUS: Never, ITLMaxUS: Never, Replica: NoIndex,
 	}
 	if !oracleObject(line, objectOutcome) || json.Unmarshal(line, &o) != nil || o.ID == "" {
 		return o, false

@@ -61,6 +61,8 @@ type Outcome struct {
 	PrefillScheduledUS Micros `json:"prefill_scheduled_us,omitzero"`
 	// When the prefill replica had computed the prompt.
 	PrefilledUS Micros `json:"prefilled_us,omitzero"`
+	// When the transfer of the KV blocks of the prompt from the prefill replica began.
+	TransferStartedUS Micros `json:"transfer_started_us,omitzero"`
 	// When the KV blocks of the prompt had arrived from the prefill replica.
 	TransferredUS Micros `json:"transferred_us,omitzero"`
 	// KV blocks that came from the prefill replica.
@@ -148,8 +150,12 @@ type Outcome struct {
 // ClearPrefill makes all that only requests with a prefill replica have absent.
 func (o *Outcome) ClearPrefill() {
 	o.PrefillReplica, o.PrefillEnqueuedUS, o.PrefillScheduledUS = NoIndex, Never, Never
-	o.PrefilledUS, o.TransferredUS, o.TransferBlocks, o.DecodeCachedTokens = Never, Never, 0, 0
+	o.PrefilledUS, o.TransferStartedUS, o.TransferredUS = Never, Never, Never
+	o.TransferBlocks, o.DecodeCachedTokens = 0, 0
 }
+
+// PrefillPool is the deployment that records name for the prefill replicas of a disaggregated one.
+func PrefillPool(deployment string) string { return deployment + ".prefill" }
 
 // QueueStartUS is when the request entered the replica's queue, earlier by the time in the queue of a prefill replica:
 // the time from then until it was scheduled is its time in queues.

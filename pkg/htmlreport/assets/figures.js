@@ -13,7 +13,7 @@ const latencyDocs = {
   e2e: "time from arrival to the last token", queue: "time before the first batch",
 };
 
-const parts = ["retries", "admission and routing", "frontend", "queue", "prefill", "transfer", "decode"];
+const parts = ["retries", "admission and routing", "frontend", "queue", "prefill", "transfer wait", "transfer", "decode"];
 
 const config = {
   background: null,
@@ -268,7 +268,7 @@ function waterfall(data, run) {
 
 const partColors = {
   retries: "var(--c3)", "admission and routing": "var(--c7)", frontend: "var(--c4)", queue: "var(--c1)", prefill: "var(--c0)",
-  transfer: "var(--c5)", decode: "var(--c2)",
+  "transfer wait": "var(--c6)", transfer: "var(--c5)", decode: "var(--c2)",
 };
 
 // changes: differences from the first run with their confidence intervals.

@@ -313,7 +313,7 @@ func (r *replica) pull(q *request, hits hit) bool {
 	q.host.hit, q.host.loaded, q.host.reached, q.host.loadEnd = hits.tokens/r.config.BlockSize, 0, false, math.MaxInt64
 	q.pulled, q.host.pulls = true, true
 	if q.recordsTransfer() {
-		q.outcome.TransferBlocks = t.Blocks
+		q.outcome.TransferBlocks, q.outcome.TransferStartedUS = t.Blocks, t.StartedUS
 	}
 	r.host.transfers = append(r.host.transfers, t)
 	r.asked = append(r.asked, t)

@@ -224,10 +224,11 @@ type Outcome struct {
 	ExpectedCached int
 	Preemptions    int
 	// Those with a prefill replica have its number, or Never, these times, and the hits on the decode replica.
-	PrefillReplica                                                    int
-	PrefillEnqueuedUS, PrefillScheduledUS, PrefilledUS, TransferredUS int64
-	TransferBlocks, DecodeCached                                      int
-	Redirects                                                         int
+	PrefillReplica                                     int
+	PrefillEnqueuedUS, PrefillScheduledUS, PrefilledUS int64
+	TransferStartedUS, TransferredUS                   int64
+	TransferBlocks, DecodeCached                       int
+	Redirects                                          int
 	// Retried: the client sends it again. RetryOf is the first attempt, RetryUS the time since it arrived.
 	Retried bool
 	RetryOf string

@@ -205,7 +205,7 @@ func newRequest(r Request, tokens sequence) *request {
 			AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never,
 			FirstTokenUS: Never, CompletedUS: Never, Replica: Never,
 			PrefillReplica: Never, PrefillEnqueuedUS: Never, PrefillScheduledUS: Never, PrefilledUS: Never,
-			TransferredUS: Never,
+			TransferStartedUS: Never, TransferredUS: Never,
 		},
 	}
 }
