@@ -58,18 +58,24 @@ type Backpressure struct {
 	MaxWaiting int `yaml:"max_waiting" json:"max_waiting"`
 }
 
-// Decider says which requests are computed by the prefill pool: all (always), none (never), or those of at least
+// Decider says which requests are computed by the prefill pool: all (always), none (never), those of at least
 // PromptTokens of which at least NonCachedTokens are not expected in the cache of the decode replica (prefix-based;
-// none if NonCachedTokens is 0).
+// none if NonCachedTokens is 0), or all but those of which fewer than NewTokens, and less than the share NewRatio, are
+// not expected there (conditional).
 type Decider struct {
-	Type            string `yaml:"type" json:"type"`
-	NonCachedTokens int64  `yaml:"non_cached_tokens" json:"non_cached_tokens"`
-	PromptTokens    int64  `yaml:"prompt_tokens" json:"prompt_tokens"`
+	Type            string  `yaml:"type" json:"type"`
+	NonCachedTokens int64   `yaml:"non_cached_tokens" json:"non_cached_tokens"`
+	PromptTokens    int64   `yaml:"prompt_tokens" json:"prompt_tokens"`
+	NewTokens       int64   `yaml:"new_tokens" json:"new_tokens,omitempty"`
+	NewRatio        float64 `yaml:"new_ratio" json:"new_ratio,omitempty"`
 }
 
-// The values of Decider.Type, and llm-d's names for them (disagg-profile-handler).
+// The values of Decider.Type, and llm-d's names for them (disagg-profile-handler). DeciderConditional is Dynamo's
+// conditional disaggregation (lib/kv-router/src/conditional_disagg.rs).
 const (
-	DeciderPrefix = "prefix-based"
+	DeciderPrefix      = "prefix-based"
+	DeciderConditional = "conditional"
+
 	deciderAlways = "always"
 	deciderNever  = "never"
 )
@@ -80,6 +86,7 @@ var deciderAliases = map[string]string{"prefix-based-pd-decider": DeciderPrefix,
 const (
 	granularityRequest = "request"
 	decodeFirst        = "decode-first"
+	PrefillFirst       = "prefill-first"
 	expiryFail         = "fail"
 	expiryRecompute    = "recompute"
 )
@@ -98,10 +105,20 @@ func (b *Backpressure) UnmarshalYAML(decode func(any) error) error {
 	return decode((*plain)(b))
 }
 
+// The defaults of Dynamo (DEFAULT_CONDITIONAL_DISAGG_EFF_ISL_THRESHOLD and …_RATIO_THRESHOLD).
+const (
+	dynamoNewTokens = 2048
+	dynamoNewRatio  = 0.7
+)
+
 // UnmarshalYAML decodes a decider over the defaults.
 func (d *Decider) UnmarshalYAML(decode func(any) error) error {
 	type plain Decider
 	*d = defaultDecider
+	if err := decode((*plain)(d)); err != nil || d.Type != DeciderConditional {
+		return err
+	}
+	d.NewTokens, d.NewRatio = dynamoNewTokens, dynamoNewRatio
 	return decode((*plain)(d))
 }
 
@@ -141,6 +158,8 @@ func (d *Decider) Disaggregates(input, cached int64) bool {
 		return true
 	case deciderNever:
 		return false
+	case DeciderConditional:
+		return input-cached >= d.NewTokens || float64(input-cached) >= float64(d.NewRatio*float64(input))
 	}
 	return d.NonCachedTokens > 0 && input >= d.PromptTokens && input-cached >= d.NonCachedTokens
 }
@@ -149,7 +168,12 @@ func (d *Decider) Disaggregates(input, cached int64) bool {
 func (d *Decider) Ever() bool { return d.Type == deciderAlways || d.ReadsCaches() }
 
 // ReadsCaches reports whether the decision depends on the cached tokens.
-func (d *Decider) ReadsCaches() bool { return d.Type == DeciderPrefix && d.NonCachedTokens > 0 }
+func (d *Decider) ReadsCaches() bool {
+	return d.Type == DeciderPrefix && d.NonCachedTokens > 0 || d.Type == DeciderConditional
+}
+
+// PrefillFirst reports whether the prefill replica of a request is chosen before its decode replica.
+func (d *Deployment) PrefillFirst() bool { return d.StageOrder == PrefillFirst }
 
 // Pools returns the deployments, and behind them the prefill pools of those that are disaggregated, in the same order.
 func (c *Config) Pools() (all []*Deployment) {
@@ -226,10 +250,16 @@ func (c *Config) completePools() {
 		}
 		if d.Decider == nil {
 			decider := defaultDecider
+			if d.PrefillFirst() {
+				decider.Type, decider.NewTokens, decider.NewRatio = DeciderConditional, dynamoNewTokens, dynamoNewRatio
+			}
 			d.Decider = &decider
 		}
 		if name, isAlias := deciderAliases[d.Decider.Type]; isAlias {
 			d.Decider.Type = name
+		}
+		if d.Decider.Type != DeciderConditional { // they have no effect
+			d.Decider.NewTokens, d.Decider.NewRatio = 0, 0
 		}
 		d.StageOrder = cmp.Or(d.StageOrder, decodeFirst)
 	}
@@ -251,11 +281,15 @@ func (d *Deployment) validatePool(path string, errorf strictyaml.Errorf) error {
 		return nil
 	}
 	between := strictyaml.Between[int64](errorf, path+".")
-	switch t, deciders := d.Transfer, []string{DeciderPrefix, deciderAlways, deciderNever}; {
+	switch t, deciders := d.Transfer, []string{DeciderPrefix, DeciderConditional, deciderAlways, deciderNever}; {
 	case !d.Disaggregates():
 		return errorf(path+".architecture", "must be %s, or not set, is %q", Disaggregated, d.Architecture)
-	case d.StageOrder != decodeFirst:
-		return errorf(path+".stage_order", "must be %s, is %q", decodeFirst, d.StageOrder)
+	case d.StageOrder != decodeFirst && d.StageOrder != PrefillFirst:
+		return errorf(path+".stage_order", "must be %s or %s, is %q", decodeFirst, PrefillFirst, d.StageOrder)
+	case d.PrefillFirst() && d.Backpressure != nil:
+		return errorf(path+".backpressure", "is not supported with stage_order: %s", PrefillFirst)
+	case d.PrefillFirst() && (d.MaxReplicas > 0 || d.Prefill.MaxReplicas > 0):
+		return errorf(path+".stage_order", "auto-scaling is not supported with %s", PrefillFirst)
 	case t.Granularity != granularityRequest:
 		return errorf(path+".transfer.granularity", "must be %s, is %q", granularityRequest, t.Granularity)
 	case t.OnExpiry != expiryFail && t.OnExpiry != expiryRecompute:
@@ -272,6 +306,8 @@ func (d *Deployment) validatePool(path string, errorf strictyaml.Errorf) error {
 		checkGBPerS(path+".transfer.in_gb_per_s", d.Transfer.InGBPerS, errorf),
 		between("decider.non_cached_tokens", d.Decider.NonCachedTokens, 0, maxCacheTokens),
 		between("decider.prompt_tokens", d.Decider.PromptTokens, 0, maxCacheTokens),
+		between("decider.new_tokens", d.Decider.NewTokens, 0, maxCacheTokens),
+		strictyaml.Between[float64](errorf, path)(".decider.new_ratio", d.Decider.NewRatio, 0, 1),
 		strictyaml.Between[int](errorf, path)(".prefill.replicas", d.Prefill.Replicas, 1, maxReplicas),
 		d.Prefill.Latency.validate(path+".prefill.latency", errorf))
 }
@@ -310,6 +346,11 @@ func (c *Config) validatePools(errorf strictyaml.Errorf) error {
 			return errorf(at+".prefill.engine",
 				"must have KV blocks as large as those of the decode pool, %d bytes, has %d",
 				d.Computed.KVBlockBytes, d.Prefill.Computed.KVBlockBytes)
+		case d.PrefillFirst() && c.servedTwice(d.Model):
+			return errorf(at+".stage_order", "%s is not supported where several deployments serve the model %q",
+				PrefillFirst, d.Model)
+		case d.PrefillFirst() && c.Fails():
+			return errorf(at+".stage_order", "%s is not supported with failures", PrefillFirst)
 		case d.Backpressure != nil && c.servedTwice(d.Model):
 			return errorf(at+".backpressure", "is not supported where several deployments serve the model %q", d.Model)
 		}

@@ -75,6 +75,22 @@ func TestPoolTiers(t *testing.T) {
 	}
 }
 
+// TestPrefillFirst: the default decider of prefill-first is Dynamo's. One that is stated stays.
+func TestPrefillFirst(t *testing.T) {
+	const first = ", stage_order: prefill-first"
+	for text, want := range map[string]Decider{
+		first:                                    {DeciderConditional, 256, 0, 2048, 0.7},
+		first + ", decider: {type: always}":      {deciderAlways, 256, 0, 0, 0},
+		", decider: {type: conditional}":         {DeciderConditional, 256, 0, 2048, 0.7},
+		", decider: {type: never, new_ratio: 1}": {deciderNever, 256, 0, 0, 0},
+		", decider: {type: conditional, new_tokens: 0, new_ratio: 0}": {DeciderConditional, 256, 0, 0, 0},
+	} {
+		if d, _, err := parseDeployment(pools + text); err != nil || *d.Decider != want {
+			t.Errorf("%s: %+v, %v", text, d, err)
+		}
+	}
+}
+
 func TestPoolErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"model: meta-llama/Llama-3.1-8B, gpu: H100, prefill: {replicas: 2}",
@@ -84,7 +100,11 @@ func TestPoolErrors(t *testing.T) {
 		{pools + ", transfer: {in_gb_per_s: 0}", "transfer.in_gb_per_s: must be above 0"},
 		{pools + ", transfer: {latency_us: 1.5}", "must be an integer, is 1.5"},
 		{pools + ", transfer: {granularity: chunk}", "transfer.granularity: must be request, is \"chunk\""},
-		{pools + ", stage_order: prefill-first", "stage_order: must be decode-first"},
+		{pools + ", stage_order: both", "stage_order: must be decode-first or prefill-first, is \"both\""},
+		{pools + ", stage_order: prefill-first, backpressure: {}", "backpressure: is not supported with stage_order"},
+		{pools + ", stage_order: prefill-first, max_replicas: 2", "stage_order: auto-scaling"},
+		{pools + ", stage_order: prefill-first, prefill: {max_replicas: 2}", "stage_order: auto-scaling"},
+		{pools + ", decider: {type: conditional, new_ratio: 1.5}", "decider.new_ratio: must be between 0 and 1"},
 		{pools + ", prefill: {replicas: 0}", "prefill.replicas"},
 		{pools + ", prefill: {model: x}", "unknown field \"model\""},
 		{pools + ", prefill: {engine: {block_size: 32}}",
@@ -109,6 +129,7 @@ func TestPoolErrors(t *testing.T) {
 // TestDecider: the given number of tokens is not expected in the cache.
 func TestDecider(t *testing.T) {
 	prefix := Decider{Type: DeciderPrefix, NonCachedTokens: 100, PromptTokens: 300}
+	dynamo := Decider{Type: DeciderConditional, NewTokens: 2048, NewRatio: 0.7}
 	for _, c := range []struct {
 		decider       Decider
 		input, cached int64
@@ -117,6 +138,7 @@ func TestDecider(t *testing.T) {
 		{prefix, 400, 300, true}, {prefix, 400, 301, false}, {prefix, 299, 0, false}, {prefix, 300, 200, true},
 		{Decider{Type: DeciderPrefix}, 1000, 0, false}, {Decider{Type: deciderAlways}, 1, 0, true},
 		{Decider{Type: deciderNever}, 1000, 0, false},
+		{dynamo, 10000, 7952, true}, {dynamo, 10000, 7953, false}, {dynamo, 100, 30, true}, {dynamo, 100, 31, false},
 	} {
 		if have := c.decider.Disaggregates(c.input, c.cached); have != c.want {
 			t.Errorf("%+v of %d tokens, %d cached: %v", c.decider, c.input, c.cached, have)

@@ -98,6 +98,13 @@ func poolsText(d tree, of string) string {
 		}
 		text += ")"
 	}
+	if decider["type"] == "conditional" {
+		text += fmt.Sprintf(" (decode pool below %v tokens not cached and %v of the prompt)", decider["new_tokens"],
+			decider["new_ratio"])
+	}
+	if order := d["stage_order"]; order == "prefill-first" {
+		text += ", prefill replica chosen first"
+	}
 	text += fmt.Sprintf(", links %v GB/s out and %v in, %v us", link["out_gb_per_s"], link["in_gb_per_s"],
 		link["latency_us"])
 	if link.isOn("hop_us") {

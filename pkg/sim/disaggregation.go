@@ -11,6 +11,7 @@ import (
 	"blis/pkg/engine"
 	"blis/pkg/link"
 	"blis/pkg/metrics"
+	"blis/pkg/policy"
 	"blis/pkg/stream"
 )
 
@@ -49,6 +50,8 @@ type pool struct {
 	leaseUS    des.Time
 	recomputes bool
 	maxWaiting int32 // at which backpressure closes a replica; 0: never
+	// prefillFirst: the prefill replica is chosen before the decode replica.
+	prefillFirst bool
 }
 
 // poolLink are the links between two pools. next is the time of the first of its pending events.
@@ -68,7 +71,7 @@ func (s *simulation) connectPools(c *cluster.Config) {
 		}
 		t, links := d.Transfer, &s.transfers.links
 		s.deployments[i].pool = &pool{*d.Decider, prefill, len(*links), t.HopUS, t.LeaseUS(), t.Recomputes(),
-			int32(d.MaxWaiting())}
+			int32(d.MaxWaiting()), d.PrefillFirst()}
 		*links = append(*links, poolLink{next: math.MaxInt64,
 			fair: link.NewFair(t.LatencyUS, t.OutGBPerS, t.InGBPerS, d.Prefill.Replicas, d.Replicas)})
 		s.deployments[prefill].prefills = true
@@ -117,36 +120,60 @@ func (s *simulation) disaggregatesWith(d *deployment, r *request, expected int64
 
 // sendToPrefill chooses the prefill replica of a request that was routed to a replica of d.
 func (s *simulation) sendToPrefill(slot int32, d *deployment) error {
-	r, p := s.request(slot), &s.deployments[d.pool.prefill]
-	needs := s.router.needs.prefill
+	v, choice, err := s.choosePrefill(slot, d)
+	if err != nil {
+		return err
+	}
+	chosen := v.Replicas[choice.Candidate]
+	s.awaitPrefill(s.request(slot), &chosen)
+	if err := s.decidePrefill(slot, v, choice); err != nil {
+		return err
+	}
+	return s.leaveForPrefill(slot, d, &chosen)
+}
+
+// choosePrefill chooses a prefill replica of d for a request.
+func (s *simulation) choosePrefill(slot int32, d *deployment) (*policy.View, policy.Choice, error) {
+	r, needs := s.request(slot), s.router.needs.prefill
 	v := s.router.views.viewOf(s, r, needs, s.router.views.prefillCandidates(s, r, d, needs))
 	choice, err := s.router.chooser.choosePrefill(s, slot, v)
 	if err != nil {
-		return err
+		return v, choice, err
 	}
 	if s.decisions.overridden() {
 		choice.Candidate = s.decisions.override.candidate
 	}
-	chosen := v.Replicas[choice.Candidate]
+	s.router.prefixes.recordRouting(s, r, &v.Replicas[choice.Candidate], needs)
+	return v, choice, nil
+}
+
+// awaitPrefill counts a request that goes to a prefill replica before its decode replica.
+func (s *simulation) awaitPrefill(r *request, chosen *policy.Replica) {
 	target := &s.replicas[chosen.Index]
-	s.router.prefixes.recordRouting(s, r, &chosen, needs)
 	target.requests++
 	r.handoff = handoff{stage: prefilling, replica: chosen.Index, seq: missing, leaseEnd: never}
 	s.await(r)
 	if r.isFirstWay() {
 		r.out.PrefillReplica = target.index
 	}
+}
+
+// decidePrefill notifies observers of the choice of a prefill replica.
+func (s *simulation) decidePrefill(slot int32, v *policy.View, choice policy.Choice) error {
 	decision := s.decisions.next(stream.StagePrefillRouting)
 	decision.view, decision.choice = v, choice
-	if err := s.observers.notify(s, onDecision, slot); err != nil {
-		return err
-	}
-	s.router.countSent(s, r, &chosen)
+	return s.observers.notify(s, onDecision, slot)
+}
+
+// leaveForPrefill sends a request to its prefill replica in d.
+func (s *simulation) leaveForPrefill(slot int32, d *deployment, chosen *policy.Replica) error {
+	r := s.request(slot)
+	s.router.countSent(s, r, chosen)
 	s.router.flow.recordSend(chosen.Index)
 	if s.failures != nil && !s.accepts(chosen.Index) {
 		return s.refuseSent(slot, chosen.Index)
 	}
-	return s.schedule(p.model.Queueing(r.out.InputTokens), enqueue, slot)
+	return s.schedule(s.deployments[d.pool.prefill].model.Queueing(r.out.InputTokens), enqueue, slot)
 }
 
 // isFirstWay reports whether a request has not been in the queue of a decode replica. Outcomes have the prefill replica

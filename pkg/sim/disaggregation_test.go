@@ -34,6 +34,11 @@ func TestReferenceOnDisaggregationTiers(t *testing.T) {
 	compareSeeds(t, 3000, 200, reference.RandomDisaggregationHosts)
 }
 
+// TestReferenceOnPrefillFirst is TestReferenceOnDisaggregation with prefill replicas that are chosen first.
+func TestReferenceOnPrefillFirst(t *testing.T) {
+	compareSeeds(t, 1500, 200, reference.RandomPrefillFirst)
+}
+
 // TestRedirectedPromptIsReported has a decode replica that drains and sends a request back to routing. Its prompt,
 // which names nothing, is in the cache of the prefill replica, and the router reads that in a snapshot.
 func TestRedirectedPromptIsReported(t *testing.T) {
@@ -142,8 +147,15 @@ func setPools(d *cluster.Deployment, c *reference.Config) {
 	}
 	d.Decider = &cluster.Decider{Type: x.Decider, NonCachedTokens: int64(x.NonCached),
 		PromptTokens: int64(x.PromptTokens)}
-	if x.Decider == "prefix" {
+	switch x.Decider {
+	case "prefix":
 		d.Decider.Type = cluster.DeciderPrefix
+	case "conditional":
+		d.Decider = &cluster.Decider{Type: cluster.DeciderConditional, NewTokens: int64(x.NonCached),
+			NewRatio: x.NewRatio}
+	}
+	if x.PrefillFirst {
+		d.StageOrder = cluster.PrefillFirst
 	}
 }
 

@@ -85,6 +85,22 @@ var brokenHandoffs = []rule{
 		"_, p.PrefillRouting = r, p.Routing"},
 }
 
+// brokenPrefillFirst are rules of prefill replicas that are chosen first.
+var brokenPrefillFirst = []rule{
+	{"the decode replica is chosen without prefixes", "sim/prefill_first.go",
+		"views.noPrefixes = true", "views.noPrefixes = false"},
+	{"other choices know prefixes", "sim/prefill_first.go", "\ts.router.views.noPrefixes = false\n", ""},
+	{"the decider asks which decode replica prefixes prefer", "sim/prefill_first.go",
+		"s.disaggregatesWith(d, r, expected) {", "s.disaggregatesWith(d, r, 0*expected) {"},
+	{"unless it needs no cache", "sim/prefill_first.go",
+		"if !d.pool.decider.ReadsCaches() && s.dis", "if s.dis"},
+	{"expected tokens are those of the prefill replica", "sim/prefill_first.go",
+		"\tr.out.ExpectedCachedTokens = expected\n", "\t_ = expected\n"},
+	{"many new tokens are computed elsewhere", "cluster/pools.go", "input-cached >= d.NewTokens || ", ""},
+	{"so are prompts of which much is new", "cluster/pools.go",
+		" || float64(input-cached) >= float64(d.NewRatio*float64(input))", ""},
+}
+
 // brokenPoolTiers are rules of tiers at prefill and decode replicas.
 var brokenPoolTiers = []rule{
 	{"a request to be pulled waits for transfers at the tier", "engine/load.go", "\tcase busy:\n",

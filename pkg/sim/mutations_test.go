@@ -362,6 +362,7 @@ func TestMutations(t *testing.T) {
 		{brokenGrowth, []string{"^TestQuietStores$"}},
 		{brokenRetries, []string{"^TestStories$", "^TestReferenceOnRetries$"}},
 		{brokenHandoffs, []string{"^TestStories$", "^TestReferenceOnDisaggregation$"}},
+		{brokenPrefillFirst, []string{"^TestStories$", "^TestReferenceOnPrefillFirst$"}},
 		{brokenPoolFailures, []string{"^TestStories$", "^TestReferenceOnDisaggregationFailures$"}},
 		{brokenPoolScaling, []string{"^(TestStories|TestRedirectedPromptIsReported)$",
 			"^TestReferenceOnDisaggregationFleets$"}},

@@ -189,6 +189,11 @@ func (o *Options) prepare(c *cluster.Config) ([]replicaSpec, error) {
 	if o.JitterSeed != nil && !jitters {
 		o.warn("--jitter-seed has no effect: no deployment has latency.jitter")
 	}
+	if at := slices.IndexFunc(c.Deployments, func(d cluster.Deployment) bool { return d.PrefillFirst() }); at >= 0 &&
+		(o.Counterfactual.enabled() || o.Clairvoyant != "") {
+		return nil, fmt.Errorf("--counterfactual and --clairvoyant are not supported with stage_order: %s "+
+			"(deployment %q)", cluster.PrefillFirst, c.Deployments[at].ID)
+	}
 	if o.Counterfactual.enabled() && c.HasTiers() {
 		o.warn("the estimates of --counterfactual do not know loads from kv_tiers; --counterfactual exact:N does")
 	}

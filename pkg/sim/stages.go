@@ -181,7 +181,11 @@ func (s *simulation) send(slot int32) error {
 		return s.failUnreached(slot)
 	}
 	needs := s.router.needs.routing
-	v := s.router.views.viewOf(s, r, needs, s.frontEnds(s.openAmong(s.router.views.reachable(s, r, needs))))
+	candidates := s.frontEnds(s.openAmong(s.router.views.reachable(s, r, needs)))
+	if p := s.deployments[s.replicas[candidates[0].Index].deployment].pool; p != nil && p.prefillFirst {
+		return s.sendPrefillFirst(slot)
+	}
+	v := s.router.views.viewOf(s, r, needs, candidates)
 	choice, err := s.router.chooser.choose(s, slot, v)
 	if err != nil {
 		return err
@@ -190,22 +194,10 @@ func (s *simulation) send(slot int32) error {
 		choice.Candidate = s.decisions.override.candidate
 	}
 	chosen := v.Replicas[choice.Candidate]
-	target := &s.replicas[chosen.Index]
-	d := &s.deployments[target.deployment]
-	s.router.prefixes.recordRouting(s, r, &chosen, s.router.needs.routing)
-	target.requests++
-	s.countChoice(target)
-	r.replica = chosen.Index
-	if r.out.Redirects == 0 {
-		r.out.RoutedUS = stream.Micros(s.now)
-	}
-	r.out.Deployment, r.out.Replica = d.id, target.index
-	decision := s.decisions.next(stream.StageRouting)
-	decision.view, decision.choice = v, choice
-	if err := s.observers.notify(s, onDecision, slot); err != nil {
+	if err := s.recordRoute(slot, v, choice); err != nil {
 		return err
 	}
-	s.router.countSent(s, r, &chosen) // after the policy's view was recorded
+	d := &s.deployments[s.replicas[chosen.Index].deployment]
 	refused := s.failures != nil && !s.accepts(chosen.Index)
 	disaggregates := !refused && s.disaggregates(d, r)
 	if !disaggregates { // else it is sent to a prefill replica first
@@ -224,6 +216,27 @@ func (s *simulation) send(slot int32) error {
 		return s.sendToPrefill(slot, d)
 	}
 	return s.schedule(d.model.Queueing(r.out.InputTokens), enqueue, slot)
+}
+
+// recordRoute records that the routing policy has chosen the replica of a request.
+func (s *simulation) recordRoute(slot int32, v *policy.View, choice policy.Choice) error {
+	r, chosen := s.request(slot), v.Replicas[choice.Candidate]
+	target := &s.replicas[chosen.Index]
+	s.router.prefixes.recordRouting(s, r, &chosen, s.router.needs.routing)
+	target.requests++
+	s.countChoice(target)
+	r.replica = chosen.Index
+	if r.out.Redirects == 0 {
+		r.out.RoutedUS = stream.Micros(s.now)
+	}
+	r.out.Deployment, r.out.Replica = s.deployments[target.deployment].id, target.index
+	decision := s.decisions.next(stream.StageRouting)
+	decision.view, decision.choice = v, choice
+	if err := s.observers.notify(s, onDecision, slot); err != nil {
+		return err
+	}
+	s.router.countSent(s, r, &chosen) // after the policy's view was recorded
+	return nil
 }
 
 // enqueue hands a request to its replica.

@@ -16,6 +16,8 @@ type views struct {
 	candidates []policy.Replica
 	gate       []policy.Replica
 	prefill    []policy.Replica
+	// noPrefixes: policies find nothing of a prompt in any cache.
+	noPrefixes bool
 }
 
 // view returns the policies' view of a request and its candidates, filled in as needs says.
@@ -46,11 +48,15 @@ func (w *views) viewOf(s *simulation, q *request, needs policy.Needs, candidates
 		v.Cluster.Rate = r.traffic.offered.perSecond(1, s.now)
 		v.Cluster.Throughput = r.traffic.completed.perSecond(1, s.now)
 	}
+	prompt := q.out.InputTokens
+	if w.noPrefixes {
+		prompt = 0
+	}
 	if needs&policy.NeedShadow != 0 {
-		v.Matched = r.prefixes.match(s, q.path, q.out.InputTokens, v.Replicas)
+		v.Matched = r.prefixes.match(s, q.path, prompt, v.Replicas)
 	}
 	if needs&policy.NeedBlockIndex != 0 {
-		r.prefixes.blocks.Match(q.path, int(q.out.InputTokens), v.Replicas)
+		r.prefixes.blocks.Match(q.path, int(prompt), v.Replicas)
 	}
 	if needs&policy.NeedActiveBlocks != 0 {
 		r.active.Match(q.path, int(q.out.InputTokens), v.Replicas)
@@ -59,7 +65,7 @@ func (w *views) viewOf(s *simulation, q *request, needs policy.Needs, candidates
 		s.telemetry.matchAdapters(s, q.adapter, v.Replicas)
 	}
 	if needs&policy.NeedCache != 0 {
-		matchCaches(s, q.path, int(q.out.InputTokens), v.Replicas)
+		matchCaches(s, q.path, int(prompt), v.Replicas)
 	}
 	if needs&policy.NeedEstimate != 0 {
 		estimatePrefill(s, q.out.InputTokens, v.Replicas)

@@ -126,7 +126,7 @@ func (r *router) longestPrefix(q *request) int {
 	for i := range r.indexes {
 		share := 0.0
 		if len(hashes) > 0 {
-			share = float64(r.indexes[i].matched(hashes)) / float64(len(hashes))
+			share = float64(r.known(i, hashes)) / float64(len(hashes))
 		}
 		shares = append(shares, share)
 		total += r.inflight[i]

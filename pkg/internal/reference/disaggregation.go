@@ -14,10 +14,14 @@ type Disaggregation struct {
 	// Pool is the cluster of prefill replicas: their number, engines and step times, and the router that chooses one.
 	// They are numbered behind those that decode.
 	Pool Config
-	// Decider is always, never, or prefix: prompts of at least PromptTokens of which at least NonCached are not
-	// expected in the cache; none if NonCached is 0.
+	// Decider is always, never, prefix, or conditional. prefix: prompts of at least PromptTokens of which at least
+	// NonCached are not expected in the cache; none if NonCached is 0. conditional: all but prompts of which fewer than
+	// NonCached tokens, and less than the share NewRatio, are not expected there.
 	Decider                 string
 	NonCached, PromptTokens int
+	NewRatio                float64
+	// PrefillFirst: the prefill replica is chosen first, and the other one without prefixes.
+	PrefillFirst bool
 	// A transfer has a latency, in which it needs no bandwidth, and then BlockBytes for each block. OutGBPerS is the
 	// bandwidth from a prefill replica, InGBPerS that to another one.
 	LatencyUS           int64
@@ -43,7 +47,16 @@ func (d *Disaggregation) prefills(q *request, expected int) bool {
 	if d.Decider == "always" || d.never() {
 		return d.Decider == "always"
 	}
-	return q.visible() >= d.PromptTokens && q.visible()-expected >= d.NonCached
+	fresh := q.visible() - expected
+	if d.Decider == "conditional" {
+		return fresh >= d.NonCached || float64(fresh) >= float64(d.NewRatio*float64(q.visible()))
+	}
+	return q.visible() >= d.PromptTokens && fresh >= d.NonCached
+}
+
+// readsCaches reports whether it depends on what is expected in caches.
+func (d *Disaggregation) readsCaches() bool {
+	return d.Decider == "conditional" || d.Decider == "prefix" && !d.never()
 }
 
 // needsIndexes reports whether any choice depends on what the router expects in caches.
@@ -53,7 +66,7 @@ func (c *Config) needsIndexes() bool {
 			slices.ContainsFunc(c.Scorers, func(s Scorer) bool { return s.Name == "prefix-affinity" })
 	}
 	d := c.Disaggregation
-	return uses(c) || d != nil && (uses(&d.Pool) || d.Decider == "prefix" && !d.never())
+	return uses(c) || d != nil && (uses(&d.Pool) || d.readsCaches())
 }
 
 // disaggregation is the state of the prefill replicas and of the links.
@@ -165,6 +178,37 @@ func (s *simulation) sendToPrefill(q *request, now int64) {
 	q.stage, q.until = stagePrefillDelay, now+s.config.Disaggregation.Pool.queueDelay(q.Input)
 	if s.config.Failures != nil && !s.accepts(chosen) {
 		s.refuseSent(q, chosen, now)
+	}
+}
+
+// sendPrefillFirst sends a request to a prefill replica, chosen first, and chooses the other one as if no cache had
+// anything of the prompt. Where the other one that prefixes prefer is to compute the prompt, the request goes there.
+func (s *simulation) sendPrefillFirst(q *request, now int64) {
+	d, replicas := s.config.Disaggregation, s.decodeReplicas()
+	goes := d.Decider == "always"
+	if d.readsCaches() {
+		at, expected := s.router.prefer(q, replicas)
+		if s.router.hasIndexes() {
+			expected = min(s.router.indexes[at].matched(s.router.hashes(q))*s.router.config.BlockSize, s.router.most(q))
+		}
+		goes = d.prefills(q, expected)
+		if !goes || d.Pool.tooLong(q.visible(), 1) != "" {
+			q.outcome.Replica, q.outcome.ExpectedCached = at, expected
+			s.router.inflight[at]++
+			s.router.remember(q, at)
+			if !s.rejected(q) {
+				q.stage, q.until = stageDelay, now+s.config.queueDelay(q.Input)
+			}
+			return
+		}
+	}
+	s.sendToPrefill(q, now)
+	s.router.blind = true
+	q.outcome.Replica, _ = s.router.choose(q, replicas)
+	s.router.blind = false
+	if s.rejected(q) {
+		s.count(q.twin.outcome.Replica, -1)
+		q.twin, q.outcome.PrefillReplica = nil, Never
 	}
 }
 
@@ -392,11 +436,14 @@ func (d *Disaggregation) set(key, value string) (err error) {
 	case "decider":
 		var rest string
 		d.Decider, rest, _ = strings.Cut(value, ":")
-		if err = oneOf(d.Decider, "always", "never", "prefix"); err == nil && rest != "" {
+		if err = oneOf(d.Decider, "always", "never", "prefix", "conditional"); err == nil && rest != "" {
 			var x []float64
 			x, err = numbers(strings.ReplaceAll(rest, ":", ","))
 			if len(x) == 2 {
 				d.NonCached, d.PromptTokens = int(x[0]), int(x[1])
+				if d.Decider == "conditional" {
+					d.PromptTokens, d.NewRatio = 0, x[1]
+				}
 			}
 		}
 	case "link":
@@ -413,6 +460,8 @@ func (d *Disaggregation) set(key, value string) (err error) {
 		d.Recompute, err = value == "recompute", oneOf(value, "fail", "recompute")
 	case "max_waiting":
 		d.MaxWaiting, err = strconv.Atoi(value)
+	case "first":
+		d.PrefillFirst, err = value == "prefill", oneOf(value, "prefill", "decode")
 	default:
 		err = d.Pool.set(key, value)
 	}

@@ -55,6 +55,23 @@ func RandomDisaggregation(seed uint64) (Config, []Request) {
 	return c, requests
 }
 
+// RandomPrefillFirst is RandomDisaggregation with prefill replicas that are chosen first.
+func RandomPrefillFirst(seed uint64) (Config, []Request) {
+	c, requests := RandomDisaggregation(seed)
+	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0x66697273))}
+	x := c.Disaggregation
+	x.PrefillFirst, x.MaxWaiting = true, 0
+	if d.percent(60) {
+		longest := 1
+		for _, r := range requests {
+			longest = max(longest, r.Input)
+		}
+		x.Decider, x.NonCached, x.PromptTokens = "conditional", d.between(0, longest), 0
+		x.NewRatio = pick(d, 0.3, 0.7, 1)
+	}
+	return c, requests
+}
+
 // setFlow draws flow control whose detector counts no tokens and whose limit does not count its uses.
 func (d *generator) setFlow(c *Config, requests []Request, step int64) {
 	f := &Flow{Saturation: pick(d, 0.1, 0.2, 0.4, 0.6, 1, 2), Bands: d.percent(60), Detector: d.detector(c),

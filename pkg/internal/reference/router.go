@@ -35,11 +35,23 @@ type router struct {
 	settled bool
 	// requests are all of the workload.
 	requests []*request
+	// blind: it knows of no prefixes.
+	blind bool
 }
 
 // choose picks the replica of a request and returns the tokens that the router expects to be cached
 // there. It counts the request as in flight.
 func (r *router) choose(q *request, replicas []*replica) (chosen, expected int) {
+	chosen, expected = r.prefer(q, replicas)
+	r.inflight[chosen]++
+	if r.hasIndexes() {
+		return chosen, r.remember(q, chosen)
+	}
+	return chosen, expected
+}
+
+// prefer returns the replica that the policy picks, and what it expects to be cached there.
+func (r *router) prefer(q *request, replicas []*replica) (chosen, expected int) {
 	if r.config.SnapshotUS == 0 && r.among == nil {
 		r.readReports(replicas, r.now)
 	}
@@ -76,11 +88,15 @@ func (r *router) choose(q *request, replicas []*replica) (chosen, expected int) 
 		}
 		chosen = r.pick(scores)
 	}
-	r.inflight[chosen]++
-	if r.hasIndexes() {
-		return chosen, r.remember(q, chosen)
-	}
 	return chosen, min(expected, r.most(q))
+}
+
+// known is the number of leading blocks of a prompt in the index of replica i.
+func (r *router) known(i int, hashes []string) int {
+	if r.blind {
+		return 0
+	}
+	return r.indexes[i].matched(hashes)
 }
 
 // remember notes the prompt of a request that goes to a replica, and returns the tokens that were expected there.
@@ -102,7 +118,7 @@ func (r *router) score(q *request, replicas []*replica, i int) float64 {
 		switch s.Name {
 		case "prefix-affinity":
 			if hashes := r.hashes(q); len(hashes) > 0 {
-				score = float64(r.indexes[i].matched(hashes)) / float64(len(hashes))
+				score = float64(r.known(i, hashes)) / float64(len(hashes))
 			}
 		case "queue-depth":
 			score = queueDepthScore(r.queued, i)

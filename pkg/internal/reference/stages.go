@@ -75,6 +75,10 @@ func (s *simulation) send(q *request, now int64) {
 		q.outcome.RoutedUS = now
 	}
 	s.router.now, s.router.position, s.router.requests = now, s.rank(q), s.requests
+	if d := s.config.Disaggregation; d != nil && d.PrefillFirst && !d.never() {
+		s.sendPrefillFirst(q, now)
+		return
+	}
 	if s.choosesRank() {
 		q.outcome.Replica, q.outcome.ExpectedCached = s.chooseServing(&s.router, q, s.frontEnds())
 		s.moveOn(q.outcome.Replica)
