@@ -380,18 +380,21 @@ func (r *request) decodeWaitUS() int64 {
 }
 
 // measureLoads finds for how long the link of its replica loaded blocks from a tier while each request waited. A load
-// ends when its request enters a batch; the link runs one at a time.
+// ends when its request enters a batch; the link runs one at a time. What the storage gave to the tier before
+// counts, too.
 func (a *Analyzer) measureLoads(n int32, started []*request) {
 	d := a.topology.deploymentOf(n)
 	if len(d.KVTiers) == 0 {
 		return
 	}
-	load, bytes := d.KVTiers[0].Load, float64(d.Computed.KVBlockBytes)/float64(max(1, d.Engine.BlockSize))
+	bytes := float64(d.Computed.KVBlockBytes) / float64(max(1, d.Engine.BlockSize))
 	entered := newProgress(nil)
 	total := 0.0
 	for _, r := range started {
-		if r.loaded > 0 {
-			total += load.LatencyUS + float64(float64(r.loaded)*bytes/(1e3*max(1e-9, load.GBPerS)))
+		for i, tokens := range []int32{r.loaded, r.promoted}[:min(2, len(d.KVTiers))] {
+			if load := d.KVTiers[i].Load; tokens > 0 {
+				total += load.LatencyUS + float64(float64(tokens)*bytes/(1e3*max(1e-9, load.GBPerS)))
+			}
 		}
 		entered.at, entered.tokens = append(entered.at, r.times.scheduled), append(entered.tokens, total)
 	}

@@ -28,6 +28,7 @@ type request struct {
 type incidents struct {
 	preemptions, delays int32
 	redirects, loaded   int32 // loaded are prompt tokens from tiers
+	promoted            int32 // those of them from storage
 	afterTimeout        bool  // it repeats an attempt that timed out
 	stopped             stopped
 	admission           admission
@@ -325,7 +326,7 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 		a.timedOut[strings.Clone(cmp.Or(o.RetryOf, o.ID))] = o.State == stream.StateTimedOut
 	}
 	if o.LoadedTokens != nil {
-		x.loaded = int32(o.LoadedTokens.CPU)
+		x.loaded, x.promoted = int32(o.LoadedTokens.Total()), int32(o.LoadedTokens.Storage)
 	}
 	r.setIncidents(x)
 	a.stats.hasStops = a.stats.hasStops || x.stopped != stopped{}

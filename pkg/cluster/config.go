@@ -143,9 +143,10 @@ type Computed struct {
 	WeightBytes      int64 `json:"weight_bytes,omitempty"`
 	KVBytesPerToken  int64 `json:"kv_bytes_per_token,omitempty"`
 	// KVBlockBytes is the size of a KV block in all layers, 0 if blocks do not move. KVTierBlocks is the number of
-	// blocks in the tier of a replica; 0 without kv_tiers.
-	KVBlockBytes int64 `json:"kv_block_bytes,omitempty"`
-	KVTierBlocks int   `json:"kv_tier_blocks,omitempty"`
+	// blocks in the tier of a replica, KVStorageBlocks that in its storage; 0 without.
+	KVBlockBytes    int64 `json:"kv_block_bytes,omitempty"`
+	KVTierBlocks    int   `json:"kv_tier_blocks,omitempty"`
+	KVStorageBlocks int   `json:"kv_storage_blocks,omitempty"`
 	// FLOPs of one token in all layers: in the attention projections, in the MLPs,
 	// and for each token that it attends to.
 	AttentionFLOPs     int64 `json:"attention_flops_per_token,omitempty"`

@@ -155,7 +155,10 @@ func (c *Config) validateFailures(errorf strictyaml.Errorf) error {
 		return nil
 	}
 	pools := c.Pools()
-	for _, d := range pools {
+	for i, d := range pools {
+		if len(d.KVTiers) > 1 { // such a deployment has one pool
+			return errorf(deploymentPath(i)+".kv_tiers[1]", "is not supported where replicas fail")
+		}
 		if _, err := c.RestartPlan(d); err != nil {
 			if invalid, ok := errors.AsType[*scale.Error](err); ok && !c.Scales(d) {
 				return errorf(failuresPath+".restart."+invalid.Path, "%s", invalid.Msg)

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"blis/pkg/registry"
@@ -11,11 +12,14 @@ import (
 
 // KVTier is a memory of a replica to which KV blocks are offloaded. Its size is GiB or Blocks.
 type KVTier struct {
-	// Tier is cpu, the memory of the host.
+	// Tier is cpu, the memory of the host, or, below that, storage.
 	Tier   string  `yaml:"tier" json:"tier"`
 	GiB    float64 `yaml:"gib" json:"gib,omitempty"`
 	Blocks int     `yaml:"blocks" json:"blocks,omitempty"`
-	// Load is the link to the GPUs of the replica, Store the one from them. Each runs one transfer at a time.
+	// Shared: a storage and its links are one for all replicas of the deployment.
+	Shared bool `yaml:"shared" json:"shared,omitempty"`
+	// Load is the link to the tier above, the GPUs of the replica for cpu, Store the one from it. Each runs one
+	// transfer at a time.
 	Load  KVLink `yaml:"load" json:"load"`
 	Store KVLink `yaml:"store" json:"store"`
 }
@@ -38,13 +42,20 @@ type KVOffload struct {
 	Eviction string `yaml:"eviction" json:"eviction"`
 	// MinLoadBlocks is the least number of blocks that a request loads.
 	MinLoadBlocks int `yaml:"min_load_blocks" json:"min_load_blocks"`
+	// Storage says when blocks are copied to the storage: write-through, when they have been stored in the memory of
+	// the host; or on-eviction, when that evicts them. It is empty without a storage.
+	Storage string `yaml:"storage" json:"storage,omitempty"`
 }
 
-// The values of KVTier.Tier, KVOffload.Policy.
+// The values of KVTier.Tier, KVOffload.Policy and KVOffload.Storage.
 const (
-	TierCPU   = "cpu"
-	eager     = "eager"
-	threshold = "threshold"
+	TierCPU     = "cpu"
+	TierStorage = "storage"
+	eager       = "eager"
+	threshold   = "threshold"
+
+	writeThrough = "write-through"
+	OnEviction   = "on-eviction"
 )
 
 // UnmarshalYAML decodes the rules over the defaults.
@@ -87,12 +98,16 @@ func (c *resolver) tiers(d *Deployment, at string) error {
 		o := defaultOffload
 		d.KVOffload = &o
 	}
+	if d.KVOffload.Storage == "" && len(d.KVTiers) > 1 {
+		d.KVOffload.Storage = writeThrough
+	}
 	if err := d.KVOffload.validate(at+".kv_offload", c.errorf); err != nil {
 		return err
 	}
 	switch {
-	case len(d.KVTiers) > 1:
-		return c.errorf(at+".kv_tiers[1]", "is not supported: a deployment can have one tier, %s", TierCPU)
+	case len(d.KVTiers) > 2:
+		return c.errorf(at+".kv_tiers[2]", "is not supported: a deployment can have two tiers, %s and %s", TierCPU,
+			TierStorage)
 	case len(d.Computed.KVGroups) > 0:
 		return c.errorf(at+".kv_tiers", "are not supported for a model with several KV cache groups or with windows")
 	case !d.Engine.EnablePrefixCaching:
@@ -102,15 +117,35 @@ func (c *resolver) tiers(d *Deployment, at string) error {
 		return err
 	}
 	k := d.Computed
-	t, path := &d.KVTiers[0], at+".kv_tiers[0]"
-	if err := t.validate(path, c.errorf); err != nil {
-		return err
+	for i, blocks := range []*int{&k.KVTierBlocks, &k.KVStorageBlocks}[:len(d.KVTiers)] {
+		t, path := &d.KVTiers[i], fmt.Sprintf("%s.kv_tiers[%d]", at, i)
+		if err := t.validate(path, []string{TierCPU, TierStorage}[i], c.errorf); err != nil {
+			return err
+		}
+		if *blocks = t.Blocks; t.GiB > 0 {
+			*blocks = int(min(t.GiB*(1<<30)/float64(k.KVBlockBytes), maxCacheTokens))
+		}
+		if *blocks == 0 {
+			return c.errorf(path+".gib", "is %g, less than a block of %d bytes", t.GiB, k.KVBlockBytes)
+		}
 	}
-	if k.KVTierBlocks = t.Blocks; t.GiB > 0 {
-		k.KVTierBlocks = int(min(t.GiB*(1<<30)/float64(k.KVBlockBytes), maxCacheTokens))
-	}
-	if k.KVTierBlocks == 0 {
-		return c.errorf(path+".gib", "is %g, less than a block of %d bytes", t.GiB, k.KVBlockBytes)
+	return c.storage(d, at)
+}
+
+// storage checks the storage of d, if it has one.
+func (c *resolver) storage(d *Deployment, at string) error {
+	path := at + ".kv_tiers[1]"
+	switch {
+	case len(d.KVTiers) < 2 && d.KVOffload.Storage != "":
+		return c.errorf(at+".kv_offload.storage", "needs a tier %s in kv_tiers", TierStorage)
+	case len(d.KVTiers) < 2:
+		return nil
+	case d.Architecture != "":
+		return c.errorf(path, "is not supported: replicas of a disaggregated deployment can have one tier, %s", TierCPU)
+	case d.Engine.Ranks() > 1:
+		return c.errorf(path, "is not supported with engine.data_parallel_size above 1")
+	case d.MaxReplicas > 0:
+		return c.errorf(path, "is not supported for a deployment that scales (max_replicas)")
 	}
 	return nil
 }
@@ -135,10 +170,12 @@ func (c *resolver) blockBytes(d *Deployment, at, purpose string) error {
 // maxTierGiB is the largest memory of a replica.
 const maxTierGiB = 1 << 20
 
-func (t *KVTier) validate(path string, errorf strictyaml.Errorf) error {
+func (t *KVTier) validate(path, tier string, errorf strictyaml.Errorf) error {
 	switch {
-	case t.Tier != TierCPU:
-		return errorf(path+".tier", "must be %s, is %q", TierCPU, t.Tier)
+	case t.Tier != tier:
+		return errorf(path+".tier", "must be %s, is %q", tier, t.Tier)
+	case t.Shared && tier != TierStorage:
+		return errorf(path+".shared", "needs tier: %s", TierStorage)
 	case (t.GiB != 0) == (t.Blocks != 0):
 		return errorf(path+".gib", "must be set, or blocks, and not both")
 	}
@@ -171,6 +208,8 @@ func (o *KVOffload) validate(path string, errorf strictyaml.Errorf) error {
 		return errorf(path+".threshold", "needs policy: %s", threshold)
 	case o.Policy == threshold && !(o.Threshold > 0 && o.Threshold <= 1):
 		return errorf(path+".threshold", "must be above 0 and at most 1, is %g", o.Threshold)
+	case o.Storage != "" && o.Storage != writeThrough && o.Storage != OnEviction:
+		return errorf(path+".storage", "must be %s or %s, is %q", writeThrough, OnEviction, o.Storage)
 	case !slices.Contains(tier.Evictions, o.Eviction):
 		return errorf(path+".eviction", "%v", registry.Unknown("eviction policy", o.Eviction, tier.Evictions))
 	}

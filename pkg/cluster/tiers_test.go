@@ -8,6 +8,7 @@ import (
 const (
 	tierLinks = "load: {latency_us: 50, gb_per_s: 25}, store: {gb_per_s: 20}"
 	oneTier   = "kv_tiers: [{tier: cpu, gib: 1, " + tierLinks + "}]"
+	twoTiers  = "kv_tiers: [{tier: cpu, gib: 1, " + tierLinks + "}, {tier: storage, gib: 9, " + tierLinks + "}]"
 )
 
 func TestTierBlocks(t *testing.T) {
@@ -50,7 +51,23 @@ func TestTierErrors(t *testing.T) {
 		{llama + "kv_tiers: [{tier: cpu, gib: 1, load: {latency_us: -1, gb_per_s: 1}, store: {gb_per_s: 1}}]",
 			"kv_tiers[0].load.latency_us"},
 		{llama + "kv_tiers: [{tier: cpu, gib: 1, " + tierLinks + "}, {tier: cpu, gib: 1, " + tierLinks + "}]",
-			"kv_tiers[1]: is not supported"},
+			"kv_tiers[1].tier: must be storage, is \"cpu\""},
+		{llama + "kv_tiers: [{tier: cpu, gib: 1, shared: true, " + tierLinks + "}]",
+			"kv_tiers[0].shared: needs tier: storage"},
+		{llama + "kv_tiers: [{tier: storage, gib: 1, " + tierLinks + "}]",
+			"kv_tiers[0].tier: must be cpu, is \"storage\""},
+		{llama + "kv_offload: {storage: on-eviction}, " + oneTier,
+			"kv_offload.storage: needs a tier storage in kv_tiers"},
+		{llama + "kv_offload: {storage: never}, " + twoTiers,
+			"kv_offload.storage: must be write-through or on-eviction, is \"never\""},
+		{llama + strings.Replace(twoTiers, "gib: 9", "gib: 1e-6", 1), "kv_tiers[1].gib: is 1e-06, less than a block"},
+		{llama + strings.TrimSuffix(twoTiers, "]") + ", {tier: storage, gib: 1, " + tierLinks + "}]",
+			"kv_tiers[2]: is not supported: a deployment can have two tiers, cpu and storage"},
+		{llama + "architecture: disaggregated, prefill: {replicas: 1}, " + twoTiers,
+			"kv_tiers[1]: is not supported: replicas of a disaggregated deployment can have one tier, cpu"},
+		{llama + "engine: {data_parallel_size: 2}, " + twoTiers,
+			"kv_tiers[1]: is not supported with engine.data_parallel_size above 1"},
+		{llama + "max_replicas: 3, " + twoTiers, "kv_tiers[1]: is not supported for a deployment that scales"},
 		{llama + "kv_offload: {policy: lazy}, kv_tiers: [{tier: cpu, gib: 1, " + tierLinks + "}]",
 			"kv_offload.policy: must be eager or threshold, is \"lazy\""},
 		{llama + "kv_offload: {threshold: 0.5}, " + oneTier, "kv_offload.threshold: needs policy: threshold"},
@@ -71,6 +88,26 @@ func TestTierErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s:\n%v\nwant %s", c.text, err, c.want)
 		}
+	}
+}
+
+// TestStorage: a storage has its own size, and write-through is the default.
+func TestStorage(t *testing.T) {
+	d, _, err := parseDeployment("model: meta-llama/Llama-3.1-8B, gpu: H100, " + twoTiers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := d.Computed; k.KVTierBlocks != 512 || k.KVStorageBlocks != 9*512 || d.KVOffload.Storage != "write-through" {
+		t.Errorf("%d and %d blocks, %s", k.KVTierBlocks, k.KVStorageBlocks, d.KVOffload.Storage)
+	}
+}
+
+// TestStorageWhereReplicasFail: that is refused.
+func TestStorageWhereReplicasFail(t *testing.T) {
+	_, _, err := parseDeployment("model: meta-llama/Llama-3.1-8B, gpu: H100, "+twoTiers,
+		"failures={events: [{at: 1s, kind: down, replica: 0}]}")
+	if err == nil || !strings.Contains(err.Error(), "kv_tiers[1]: is not supported where replicas fail") {
+		t.Error(err)
 	}
 }
 

@@ -46,6 +46,9 @@ func (e *Engine) Check() error {
 		if err := e.offload.store.Check(); err != nil {
 			return err
 		}
+		if err := e.checkBelow(); err != nil {
+			return err
+		}
 	}
 	// A recount looks at all runs of blocks. The more there are, the fewer steps recount, so that a step
 	// of a large cache does not cost much more.

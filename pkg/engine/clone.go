@@ -48,7 +48,7 @@ func (b *batch) clone() *batch {
 	return &c
 }
 
-// clone returns an independent copy on a clone of the tree.
+// clone returns an independent copy on a clone of the tree, which has the same storage.
 func (o *offload) clone(tree *kv.Tree) *offload {
 	if o == nil {
 		return nil
@@ -65,7 +65,8 @@ func (o *offload) clone(tree *kv.Tree) *offload {
 	}
 	d.loading, d.storing, d.started = slices.Clone(o.loading), slices.Clone(o.storing), slices.Clone(o.started)
 	d.pulling = slices.Clone(o.pulling)
-	for _, list := range [][]underWay{d.loading, d.storing} {
+	d.below.promoting, d.below.copying = slices.Clone(o.below.promoting), slices.Clone(o.below.copying)
+	for _, list := range [][]underWay{d.loading, d.storing, d.below.promoting, d.below.copying} {
 		for i := range list {
 			list[i].extents = slices.Clone(list[i].extents)
 		}
@@ -81,6 +82,6 @@ func (o *offload) clone(tree *kv.Tree) *offload {
 		x := &d.left[i]
 		x.User, x.path, x.marked = x.User.Clone(), slices.Clone(x.path), slices.Clone(x.marked)
 	}
-	d.offers, d.skipped = nil, nil
+	d.offers, d.skipped, d.below.promoted = nil, nil, nil
 	return &d
 }

@@ -286,9 +286,10 @@ type Entry struct {
 
 // Admission is a request that enters a batch for the first time.
 type Admission struct {
-	Tag    int32
-	Loaded int32 // tokens loaded from the tier
-	Cached int   // prompt tokens found in the prefix cache
+	Tag         int32
+	Loaded      int32 // tokens loaded from the tier
+	FromStorage int32 // those of them that came from the storage below
+	Cached      int   // prompt tokens found in the prefix cache
 }
 
 // StepResult is what becomes visible at the end of a step.

@@ -67,8 +67,10 @@ func (e *Engine) admitLoaded(b *batch, budget *int) (blocked int32) {
 		first := !q.admitted
 		e.enter(b, q, s, tokens, n, int(u.hit*o.blockSize))
 		if first && !q.pulled {
-			b.Admitted[len(b.Admitted)-1].Loaded = u.loaded * o.blockSize
-			o.stats.HitTokens += int64(u.loaded * o.blockSize)
+			a := &b.Admitted[len(b.Admitted)-1]
+			a.Loaded, a.FromStorage = u.loaded*o.blockSize, u.fromStorage*o.blockSize
+			o.stats.HitTokens += int64(a.Loaded - a.FromStorage)
+			o.below.stats.HitTokens += int64(a.FromStorage)
 		}
 	}
 	return none
@@ -100,7 +102,7 @@ func (e *Engine) tryLoad(s int32, cached, tokens int) attempt {
 	var n int32
 	var busy bool
 	if o.store != nil {
-		n, busy = o.store.Lookup(e.cache.Path(q.kv), o.blockSize, hit, int32(tokens)/o.blockSize)
+		n, busy = e.lookup(s, hit, int32(tokens)/o.blockSize)
 	}
 	switch {
 	case busy:
@@ -132,6 +134,7 @@ func (e *Engine) load(s, hit, n int32) bool {
 		return false
 	}
 	list := o.store.Load(&u.User, e.cache.Path(q.kv), o.blockSize, hit, hit+n)
+	u.fromStorage = u.Promoted(hit, hit+n)
 	t := o.loads.Ask(e.now, float64(float64(n)*o.cfg.BlockBytes))
 	x := Transfer{Transfer: t, Load: true, Tag: q.tag, Blocks: n}
 	u.offered = hit + n
@@ -189,7 +192,11 @@ func (e *Engine) reservedBlocks() (n int) {
 func (e *Engine) EndTransfers(now des.Time) (left []int32) {
 	o := e.offload
 	e.own.known = false
-	e.endStores(now)
+	e.endBelow(now)
+	if len(o.storing) > 0 {
+		e.copyStored(now)
+		o.storing = o.endTransfers(o.storing, now)
+	}
 	o.loading = o.endTransfers(o.loading, now)
 	if e.inFlight {
 		return nil
@@ -199,16 +206,16 @@ func (e *Engine) EndTransfers(now des.Time) (left []int32) {
 	return e.result.Aborted
 }
 
-// endStores ends the stores that are done at now.
+// endStores ends the stores that are done at now, unless EndTransfers does.
 func (e *Engine) endStores(now des.Time) {
-	if o := e.offload; o != nil && len(o.storing) > 0 && o.storing[0].Ended <= now {
+	if o := e.offload; o != nil && o.cfg.Storage == nil && len(o.storing) > 0 && o.storing[0].Ended <= now {
 		o.storing = o.endTransfers(o.storing, now)
 	}
 }
 
-// NextStore returns when the next store ends, and whether one is under way.
+// NextStore returns when the next store ends that is not among Transfers, and whether one is under way.
 func (e *Engine) NextStore() (des.Time, bool) {
-	if e.offload == nil || len(e.offload.storing) == 0 {
+	if e.offload == nil || !e.offload.cfg.QuietStores || len(e.offload.storing) == 0 {
 		return 0, false
 	}
 	return e.offload.storing[0].Ended, true

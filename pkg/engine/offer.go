@@ -102,6 +102,7 @@ func (e *Engine) known(q *sequence) int64 {
 func (e *Engine) offerBlocks(b *batch, x offer) {
 	o, q, u := e.offload, &e.seqs[x.seq], &e.offload.uses[x.seq]
 	missing, ok := o.store.Offer(&u.User, e.cache.Path(q.kv), o.blockSize, u.offered, x.hi)
+	e.copyEvicted(q.tag, false)
 	switch i := slices.Index(o.refused, x.seq); {
 	case !ok && i < 0:
 		o.refused = append(o.refused, x.seq)
@@ -138,6 +139,7 @@ func (e *Engine) offerLeft(b *batch) {
 			continue
 		}
 		missing, ok := o.store.Offer(&x.User, x.path, o.blockSize, x.lo, x.hi)
+		e.copyEvicted(x.tag, true)
 		if !ok || len(missing) == 0 {
 			continue
 		}

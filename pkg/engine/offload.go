@@ -15,6 +15,10 @@ import (
 // there is no tier.
 type OffloadConfig struct {
 	Store *tier.Store
+	// Storage is a tier below that of Store, nil if there is none (see storage.go). OnEviction: blocks go there when
+	// the tier above evicts them, else when they have been stored in that.
+	Storage    *Storage
+	OnEviction bool
 	// Pools: blocks move between replicas (see pull.go).
 	Pools bool
 	// BlockBytes is the size of a block.
@@ -32,14 +36,16 @@ type OffloadConfig struct {
 	ByArrival bool
 }
 
-// Transfer is a transfer between the cache and the tier, or to the cache from that of another replica.
+// Transfer is a transfer between the cache and the tier, between the tier and the storage below, or to the cache from
+// that of another replica.
 type Transfer struct {
 	link.Transfer
-	Load   bool
-	Pull   bool  // from another replica
-	Left   bool  // the request has left
-	Tag    int32 // of the request
-	Blocks int32
+	Load    bool
+	Storage bool  // between the tier and the storage
+	Pull    bool  // from another replica
+	Left    bool  // the request has left
+	Tag     int32 // of the request
+	Blocks  int32
 }
 
 // offload is the state of a replica with a tier.
@@ -53,6 +59,7 @@ type offload struct {
 	// started are those since the last call of Transfers.
 	loading, storing, pulling []underWay
 	started                   []Transfer
+	below                     below
 	held                      int // sequences in this state
 	// fills has, for each phase of the cache's clock, the decoding sequences that fill a block then. refused are the
 	// sequences whose last offer was refused.
@@ -101,6 +108,8 @@ type use struct {
 	loadEnd     des.Time
 	hit, loaded int32
 	reached     bool
+	// fromStorage are those of the loaded blocks that the storage gave to the tier for it.
+	fromStorage int32
 	// arrival orders the requests as they came, leaving as they began to leave. ended: it has left the tier.
 	arrival, leaving int64
 	ended            bool
@@ -144,6 +153,9 @@ func newOffload(cfg *OffloadConfig, cache *kv.Cache) *offload {
 	if cfg.Store != nil {
 		cache.KeepFences()
 	}
+	if cfg.Storage != nil && cfg.OnEviction {
+		cfg.Store.KeepEvicted()
+	}
 	return &offload{cfg: cfg, store: cfg.Store, loads: link.NewFIFO(cfg.Loads), stores: link.NewFIFO(cfg.Stores),
 		blockSize: int32(cache.BlockSize()), fills: make([][]int32, cache.BlockSize()),
 		growths: newGrowths(cache.BlockSize())}
@@ -158,7 +170,9 @@ func (o *offload) use(s int32) *use {
 }
 
 // busy reports whether a transfer is under way, or will be.
-func (o *offload) busy() bool { return len(o.loading)+len(o.pulling)+len(o.storing)+o.held > 0 }
+func (o *offload) busy() bool {
+	return len(o.loading)+len(o.pulling)+len(o.storing)+len(o.below.promoting)+len(o.below.copying)+o.held > 0
+}
 
 // Transfers returns the transfers that were asked for since the last call. They are valid until the next one.
 func (e *Engine) Transfers() []Transfer {
@@ -252,9 +266,10 @@ func (e *Engine) startWithTier(now des.Time) {
 }
 
 // coasts reports whether no request loads, and none has left since a batch was formed last. Other replicas could send
-// requests to one of a pool at any end of a step.
+// requests to one of a pool at any end of a step, and use the link of a storage.
 func (o *offload) coasts() bool {
-	return o == nil || !o.cfg.Pools && len(o.loading)+len(o.left)+len(o.orphans)+len(o.late) == 0
+	return o == nil || !o.cfg.Pools && o.cfg.Storage == nil &&
+		len(o.loading)+len(o.left)+len(o.orphans)+len(o.late) == 0
 }
 
 // askAll asks for the stores of b, whose step ends at end.

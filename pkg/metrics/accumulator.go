@@ -102,6 +102,8 @@ type ReplicaTotals struct {
 	UpUS, BusyUS int64
 	// Tier is nil if the replica has none.
 	Tier *TierTotals
+	// Storage are those of its storage, nil if it has none.
+	Storage *TierTotals
 	// PerGPUHour is the price of one of its GPUs; 0 is none.
 	PerGPUHour float64
 	// Pool is the one of a disaggregated deployment that it belongs to.

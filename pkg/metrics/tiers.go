@@ -3,6 +3,9 @@ package metrics
 // KVTiers reports the tiers below the KV caches, of all replicas that have them.
 type KVTiers struct {
 	CPU KVTier `json:"cpu"`
+	// Storage is absent if no replica has any. Its transfers are those to and from the memory of the host: it loads
+	// blocks when they are promoted.
+	Storage *KVTier `json:"storage,omitempty"`
 }
 
 // KVTier reports a tier. HitTokens are the prompt and generated tokens that requests loaded when they first entered a
@@ -35,16 +38,28 @@ type TierTotals struct {
 	PeakBlocks, Blocks                                                  int64
 	LoadUS, StoreUS                                                     int64
 	Loads, LoadWaitUS, LongestWaitUS                                    int64
+	// Links is the number of links in each direction. It is 0, as the counts of blocks that are not in transfers, where
+	// another replica has them.
+	Links int64
 }
 
 // tiers returns the report of the replicas' tiers, nil if there are none.
 func tiers(replicas []ReplicaTotals) *KVTiers {
+	cpu := tierOf(replicas, func(r *ReplicaTotals) *TierTotals { return r.Tier })
+	if cpu == nil {
+		return nil
+	}
+	return &KVTiers{*cpu, tierOf(replicas, func(r *ReplicaTotals) *TierTotals { return r.Storage })}
+}
+
+// tierOf returns the report of one tier, nil if no replica has it.
+func tierOf(replicas []ReplicaTotals, of func(*ReplicaTotals) *TierTotals) *KVTier {
 	var c KVTier
 	var peak float64
 	var queried, up, loadUS, storeUS, loads, waitUS, longest int64
 	for i := range replicas {
 		r := &replicas[i]
-		t := r.Tier
+		t := of(r)
 		if t == nil {
 			continue
 		}
@@ -53,10 +68,10 @@ func tiers(replicas []ReplicaTotals) *KVTiers {
 		c.LoadedBlocks += t.LoadedBlocks
 		c.EvictedBlocks += t.EvictedBlocks
 		c.RefusedBlocks += t.RefusedBlocks
-		peak = max(peak, float64(t.PeakBlocks)/float64(t.Blocks))
+		peak = max(peak, float64(t.PeakBlocks)/float64(max(1, t.Blocks)))
 		c.UtilMax = &peak
 		queried += r.QueriedTokens
-		up += r.UpUS
+		up += t.Links * r.UpUS
 		loadUS, storeUS = loadUS+t.LoadUS, storeUS+t.StoreUS
 		loads, waitUS, longest = loads+t.Loads, waitUS+t.LoadWaitUS, max(longest, t.LongestWaitUS)
 	}
@@ -67,5 +82,5 @@ func tiers(replicas []ReplicaTotals) *KVTiers {
 	if loads > 0 {
 		c.LoadWaitMS = &Wait{Mean: float64(waitUS) / float64(loads) / 1000, Max: float64(longest) / 1000}
 	}
-	return &KVTiers{c}
+	return &c
 }

@@ -179,18 +179,21 @@ func (r *outcomeRow) record() stream.Outcome {
 
 // loadedTokensRow is a row, or a part of one, for a stream.LoadedTokens.
 type loadedTokensRow struct {
-	CPU int64 `parquet:"cpu"`
+	CPU     int64  `parquet:"cpu"`
+	Storage *int64 `parquet:"storage,optional"`
 }
 
 func rowOfLoadedTokens(v *stream.LoadedTokens) loadedTokensRow {
 	return loadedTokensRow{
-		CPU: v.CPU,
+		CPU:     v.CPU,
+		Storage: optional(v.Storage),
 	}
 }
 
 func (r *loadedTokensRow) record() stream.LoadedTokens {
 	return stream.LoadedTokens{
-		CPU: r.CPU,
+		CPU:     r.CPU,
+		Storage: valueOf(r.Storage),
 	}
 }
 

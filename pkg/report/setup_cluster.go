@@ -130,9 +130,15 @@ func tiersText(d tree, of string) string {
 		if t.isOn("gib") {
 			size = fmt.Sprintf("%v GiB", t["gib"])
 		}
-		return fmt.Sprintf("%v %s a replica, loads %v GB/s", t["tier"], size, t.at("load")["gb_per_s"])
+		if !t.isOn("shared") {
+			size += " a replica"
+		}
+		return fmt.Sprintf("%v %s, loads %v GB/s", t["tier"], size, t.at("load")["gb_per_s"])
 	})
 	text += fmt.Sprintf(", offload %v", rules["policy"])
+	if rules.isOn("storage") {
+		text += fmt.Sprintf(" and %v", rules["storage"])
+	}
 	if rules.isOn("threshold") {
 		text += fmt.Sprintf(" %v", rules["threshold"])
 	}

@@ -44,10 +44,14 @@ func (s *simulation) fork(o observer) *simulation {
 	for i := range f.servers {
 		f.servers[i].batches, f.servers[i].own = nil, nil
 	}
+	storages := f.transfers.cloneStorages(f.tree)
 	for i := range f.replicas {
 		r := &f.replicas[i]
 		r.jitter, r.result = r.jitter.clone(), nil
 		r.engine = r.engine.Clone(r.engine.Cache().Clone(f.tree), f.stepModel(int32(i)), f.preemptionScorer(int32(i)))
+		if x := r.engine.Storage(); x != nil {
+			r.engine.UseStorage(storages[x])
+		}
 	}
 	f.telemetry = s.telemetry.clone(f.replicas)
 	for i := range f.replicas {

@@ -79,6 +79,13 @@ func forkPools(seed uint64, tiers bool) string {
 	return text
 }
 
+// forkStorage returns the settings of a tier with a storage below.
+func forkStorage(seed uint64) string {
+	const link = "load: {latency_us: 5, gb_per_s: 0.2}, store: {latency_us: 5, gb_per_s: 0.2}"
+	return fmt.Sprintf(", kv_tiers: [{tier: cpu, blocks: 12, %s}, {tier: storage, blocks: 40, shared: %v, %s}], "+
+		"kv_offload: {storage: %s}", link, seed%2 == 0, link, []string{"write-through", "on-eviction"}[seed/18%2])
+}
+
 // forkAdapters gives the requests of some seeds adapters, and returns the settings of their engine and, for half of
 // these, of their control plane.
 func forkAdapters(seed uint64, requests []reference.Request) (engine, plane string) {
@@ -123,7 +130,10 @@ func forkCase(t *testing.T, seed uint64) (*cluster.Config, workload, []stream.SL
 	adapters, affine := forkAdapters(seed, requests)
 	served, ranks := forkRanks(seed, e.EnableChunkedPrefill)
 	plane = cmp.Or(affine, plane)
-	if pools != "" && plane == statefulPlane { // prefill routing has no variables
+	if seed%9 == 0 && e.EnablePrefixCaching {
+		served, ranks, pools = "", "", forkStorage(seed)
+	}
+	if seed%3 == 2 && pools != "" && plane == statefulPlane { // prefill routing has no variables
 		plane = strings.Replace(plane, "  scheduler:", "  prefill_routing: {type: power-of-two}\n  scheduler:", 1)
 	}
 	text := fmt.Sprintf(`version: 1

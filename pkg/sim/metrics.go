@@ -77,10 +77,7 @@ func (d *demand) add(o *stream.Outcome) {
 	if d.n%d.stride != 0 {
 		return
 	}
-	cached := o.CachedTokens
-	if o.LoadedTokens != nil { // they are not computed, either
-		cached = min(cached+o.LoadedTokens.CPU, o.InputTokens)
-	}
+	cached := min(o.CachedTokens+o.LoadedTokens.Total(), o.InputTokens) // loaded ones are not computed, either
 	d.calls = append(d.calls, capacity.Call{Model: o.Model, Input: o.InputTokens, Output: o.OutputTokens,
 		Cached: cached})
 	if len(d.calls) == maxCalls {
@@ -120,7 +117,8 @@ func summary(s *simulation, p *plugins) (*metrics.Record, error) {
 			Preemptions: e.Preemptions, PeakQueue: int64(e.PeakWaiting), PeakBatch: int64(e.PeakRunning),
 			BlockUS: e.BlockUS, PeakBlocks: int64(e.PeakBlocks), Blocks: int64(r.engine.Cache().Total()),
 			UpUS: s.upUS(i), BusyUS: e.BusyUS, PerGPUHour: d.perGPUHour, Tier: tierTotals(r.engine),
-			Pool: s.poolOf(r.deployment), Ranks: r.ranks.RankTotals, Energy: s.energyTotals(i)})
+			Storage: s.storageTotals(i),
+			Pool:    s.poolOf(r.deployment), Ranks: r.ranks.RankTotals, Energy: s.energyTotals(i)})
 	}
 	if s.energy != nil {
 		all.CountEnergy(s.energy.CarbonGPerKWh)

@@ -358,6 +358,8 @@ func TestMutations(t *testing.T) {
 		{brokenTenantLimits, []string{"^TestReferenceOnTenantLimits$"}},
 		{brokenPools, []string{"^TestReferenceOnPools$"}},
 		{brokenTiers, []string{"^TestStories$", "^TestReferenceOnTiers$", "^TestQuietStores$"}},
+		{brokenStorages, []string{"^TestStories$", "^TestReferenceOnStorages$", "^TestQuietStoresOfStorages$"}},
+		{brokenStorageForks, []string{"^TestForkContinuesIdentically$"}},
 		{brokenTierFleets, []string{"^TestStories$", "^TestReferenceOnTiersOfFleets$", "^TestQuietStoresOfFleets$"}},
 		{brokenGrowth, []string{"^TestQuietStores$"}},
 		{brokenRetries, []string{"^TestStories$", "^TestReferenceOnRetries$"}},

@@ -33,6 +33,14 @@ func TestQuietStoresOfPools(t *testing.T) {
 	}
 }
 
+// TestQuietStoresOfStorages is TestQuietStores with a storage below the tiers.
+func TestQuietStoresOfStorages(t *testing.T) {
+	for _, seed := range seeds(1000, 100) {
+		c, requests := reference.RandomStorages(seed)
+		compareQuiet(t, seed, c, requests)
+	}
+}
+
 // compareQuiet compares a run with all records of transfers with those without.
 func compareQuiet(t *testing.T, seed uint64, c reference.Config, requests []reference.Request) {
 	t.Helper()

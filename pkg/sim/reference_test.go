@@ -285,7 +285,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 				w.CompletedUS},
 			Replica: w.Replica, Redirects: w.Redirects, Handoff: handoffOf(&w), Generated: w.Generated,
 			Retry:  retryFields{w.RetryOf, w.RetryUS, w.Retried},
-			Cached: w.Cached, Loaded: w.Loaded, Expected: w.ExpectedCached,
+			Cached: w.Cached, Loaded: w.Loaded, FromStorage: w.FromStorage, Expected: w.ExpectedCached,
 			Preemptions: w.Preemptions, Waited: w.PreemptedUS, Stopped: [4]int64(w.StoppedUS[1:]),
 			Gaps: gapsOf(w.SeenUS)})
 		last := &plain[len(plain)-1]
@@ -386,7 +386,7 @@ type outcomeFields struct {
 	Times                                    [7]int64
 	Replica, Redirects                       int
 	Generated, Cached, Expected, Preemptions int
-	Loaded                                   int
+	Loaded, FromStorage                      int
 	Handoff                                  handoffFields
 	Waited                                   int64 // after preemptions
 	Stopped                                  [4]int64
@@ -446,7 +446,8 @@ func readRun(t *testing.T, run []byte, replicas, decode int, numbers fleetNumber
 				Generated: int(o.GeneratedTokens), Cached: int(o.CachedTokens),
 				Expected: int(o.ExpectedCachedTokens), Preemptions: int(o.Preemptions), Waited: o.PreemptedUS,
 				Stopped: [4]int64{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS, o.AdapterWaitUS},
-				Longest: int64(o.ITLMaxUS), Gaps: o.ITLUS, Loaded: loadedTokens(&o), Handoff: readHandoff(&o)}
+				Longest: int64(o.ITLMaxUS), Gaps: o.ITLUS, Loaded: loadedTokens(&o),
+				FromStorage: promotedTokens(&o), Handoff: readHandoff(&o)}
 		case stream.KindTransfer:
 			var x stream.Transfer
 			if err := r.Decode(&x); err != nil {

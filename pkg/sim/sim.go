@@ -325,7 +325,8 @@ func (s *simulation) newReplica(d *cluster.Deployment, i, k int, spec *replicaSp
 		if s.transfers == nil { // only records show when stores end
 			s.transfers = &transfers{left: map[int32]string{}, quiet: !cfg.KeepBatches}
 		}
-		cfg.Offload.QuietStores = s.transfers.quiet
+		cfg.Offload.Storage = s.storageOf(d, i)
+		cfg.Offload.QuietStores = s.transfers.quiet && cfg.Offload.Storage == nil
 	}
 	if cfg.LoRA != nil {
 		cfg.LoRA.ByArrival = !s.router.needs.fcfs

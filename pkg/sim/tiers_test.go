@@ -8,6 +8,7 @@ import (
 
 	"blis/pkg/cluster"
 	"blis/pkg/internal/reference"
+	"blis/pkg/metrics"
 	"blis/pkg/stream"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -25,6 +26,11 @@ func TestReferenceOnTiersOfFleets(t *testing.T) {
 	compareSeeds(t, 3000, 200, reference.RandomHostFleets, 3488)
 }
 
+// TestReferenceOnStorages is TestReferenceOnTiers with a storage below the tiers.
+func TestReferenceOnStorages(t *testing.T) {
+	compareSeeds(t, 3000, 200, reference.RandomStorages)
+}
+
 // setTier sets the tier of the reference's configuration.
 func setTier(d *cluster.Deployment, c *reference.Config) {
 	h := c.Host
@@ -38,17 +44,30 @@ func setTier(d *cluster.Deployment, c *reference.Config) {
 		d.KVOffload.Policy, d.KVOffload.Threshold = "threshold", h.Threshold
 	}
 	d.Computed.KVBlockBytes, d.Computed.KVTierBlocks = int64(h.BlockBytes), h.Blocks
+	if x := h.Storage; x != nil {
+		d.KVTiers = append(d.KVTiers, cluster.KVTier{Tier: cluster.TierStorage, Blocks: x.Blocks, Shared: x.Shared,
+			Load: cluster.KVLink(x.Load), Store: cluster.KVLink(x.Store)})
+		d.KVOffload.Storage, d.Computed.KVStorageBlocks = "write-through", x.Blocks
+		if x.OnEviction {
+			d.KVOffload.Storage = cluster.OnEviction
+		}
+	}
 }
 
 func loadedTokens(o *stream.Outcome) int {
+	return int(o.LoadedTokens.Total())
+}
+
+func promotedTokens(o *stream.Outcome) int {
 	if o.LoadedTokens == nil {
 		return 0
 	}
-	return int(o.LoadedTokens.CPU)
+	return int(o.LoadedTokens.Storage)
 }
 
 func transferOf(x *stream.Transfer) reference.Transfer {
 	return reference.Transfer{Load: x.Type != stream.TransferStore, Pull: x.Type == stream.TransferPD,
+		Storage: x.From == stream.MemoryStorage || x.To == stream.MemoryStorage,
 		Request: x.Request, Blocks: int(x.Blocks),
 		AskedUS: int64(x.AskedUS), StartedUS: int64(x.StartedUS), EndedUS: int64(x.EndedUS),
 		Failed: x.Incomplete}
@@ -60,23 +79,38 @@ func (got *runFields) tierTotals(want reference.Result) string {
 	if tiers == nil {
 		return ""
 	}
-	var stored, loaded int64
+	h := want.Host
+	cpu := movedBlocks(want, false)
+	cpu.EvictedBlocks, cpu.RefusedBlocks = int64(h.Evicted), int64(h.Refused)
+	if diff := diffTier(cpu, &tiers.CPU); diff != "" || tiers.Storage == nil {
+		return diff
+	}
+	below := movedBlocks(want, true)
+	below.EvictedBlocks, below.RefusedBlocks = int64(h.Below.Evicted), int64(h.Below.Refused)
+	return diffTier(below, tiers.Storage)
+}
+
+// movedBlocks sums the blocks of transfers to and from the storage, or above it.
+func movedBlocks(want reference.Result, storage bool) (sum metrics.KVTier) {
 	for _, list := range want.Transfers {
 		for _, x := range list {
 			switch {
-			case x.Failed || x.Pull:
+			case x.Failed || x.Pull || x.Storage != storage:
 			case x.Load:
-				loaded += int64(x.Blocks)
+				sum.LoadedBlocks += int64(x.Blocks)
 			default:
-				stored += int64(x.Blocks)
+				sum.StoredBlocks += int64(x.Blocks)
 			}
 		}
 	}
-	h, t := want.Host, tiers.CPU
-	if t.StoredBlocks != stored || t.LoadedBlocks != loaded || t.EvictedBlocks != int64(h.Evicted) ||
-		t.RefusedBlocks != int64(h.Refused) {
-		return fmt.Sprintf("%d blocks stored, %d loaded, %d evicted and %d refused; the metrics are %+v", stored,
-			loaded, h.Evicted, h.Refused, t)
+	return sum
+}
+
+func diffTier(want metrics.KVTier, t *metrics.KVTier) string {
+	if t.StoredBlocks != want.StoredBlocks || t.LoadedBlocks != want.LoadedBlocks ||
+		t.EvictedBlocks != want.EvictedBlocks || t.RefusedBlocks != want.RefusedBlocks {
+		return fmt.Sprintf("%d blocks stored, %d loaded, %d evicted and %d refused; the metrics are %+v",
+			want.StoredBlocks, want.LoadedBlocks, want.EvictedBlocks, want.RefusedBlocks, t)
 	}
 	return ""
 }
@@ -87,7 +121,8 @@ func diffTransfers(want, got [][]reference.Transfer) string {
 		for _, list := range [][]reference.Transfer{want[i], got[i]} {
 			slices.SortFunc(list, func(a, b reference.Transfer) int {
 				return cmp.Or(cmp.Compare(a.EndedUS, b.EndedUS), cmp.Compare(a.StartedUS, b.StartedUS),
-					cmp.Compare(a.Blocks, b.Blocks), cmp.Compare(a.Request, b.Request))
+					cmp.Compare(a.Blocks, b.Blocks), cmp.Compare(a.Request, b.Request),
+					cmp.Compare(kindOf(a), kindOf(b)))
 			})
 		}
 		if diff := gocmp.Diff(want[i], got[i], cmpopts.EquateEmpty()); diff != "" {
@@ -96,3 +131,6 @@ func diffTransfers(want, got [][]reference.Transfer) string {
 	}
 	return ""
 }
+
+// kindOf orders transfers that are equal otherwise.
+func kindOf(t reference.Transfer) string { return fmt.Sprint(t.Storage, t.Load, t.Pull) }

@@ -39,8 +39,10 @@ type transfers struct {
 	expired int64
 	left    map[int32]string // the ids of requests that are final or have left their prefill replica, by tag
 	links   []poolLink       // between the pools of disaggregated deployments
-	// quiet: stores between a cache and a tier are not among them.
+	// quiet: stores between a cache and a tier are not among them, unless the replica has a storage.
 	quiet bool
+	// storages are those below the tiers.
+	storages []*engine.Storage
 }
 
 // offloadConfig converts the tier of a deployment or its connection to other pools, nil if it has neither.
@@ -52,7 +54,8 @@ func offloadConfig(d *cluster.Deployment, tree *kv.Tree, byArrival bool) *engine
 		return nil
 	}
 	t := &d.KVTiers[0]
-	return &engine.OffloadConfig{Store: tier.NewStore(tree, d.Computed.KVTierBlocks, d.KVOffload.Eviction),
+	return &engine.OffloadConfig{OnEviction: d.KVOffload.Storage == cluster.OnEviction,
+		Store:      tier.NewStore(tree, d.Computed.KVTierBlocks, d.KVOffload.Eviction),
 		BlockBytes: float64(d.Computed.KVBlockBytes), MinLoadBlocks: d.KVOffload.MinLoadBlocks,
 		Threshold: d.KVOffload.UsedShare(), Pools: d.Disaggregates(),
 		Loads: link.Speed(t.Load), Stores: link.Speed(t.Store), ByArrival: byArrival}
@@ -62,18 +65,40 @@ func offloadConfig(d *cluster.Deployment, tree *kv.Tree, byArrival bool) *engine
 // link says.
 func (all *transfers) schedule(s *simulation, i int32) {
 	for _, t := range s.replicas[i].engine.Transfers() {
-		id := all.left[t.Tag]
-		if !t.Left {
-			id = s.request(t.Tag).out.ID
-		}
+		id := all.requestOf(s, i, &t)
 		x := transfer{Transfer: t, replica: i, request: id, fromPrefill: missing}
 		slot := all.add(&x)
 		if t.Pull {
 			s.startPull(slot, s.deployments[s.replicas[i].deployment].pool)
 			continue
 		}
-		s.events.queue.Push(des.NewEvent(t.Ended, transferEnd, x.number, slot))
+		s.events.queue.Push(des.NewEvent(t.Ended, transferEnd, all.order(i, x.number), slot))
 	}
+}
+
+// order is the place of transfer number n of replica i among those that end at one instant. Copies to one storage are
+// asked for in the order of the replicas.
+func (all *transfers) order(i int32, n int64) int64 {
+	if len(all.storages) == 0 {
+		return n
+	}
+	return int64(i)<<40 | n
+}
+
+// requestOf returns the id of the request of a transfer that replica i has just asked for. That of a copy of what has
+// just been stored has none, since it may have left.
+func (all *transfers) requestOf(s *simulation, i int32, t *engine.Transfer) string {
+	if t.Tag < 0 {
+		for k := range all.slots {
+			if x := &all.slots[k]; x.replica == i && !x.Load && !x.Storage && !x.wakes && x.Ended == t.Asked {
+				return x.request
+			}
+		}
+	}
+	if t.Left {
+		return all.left[t.Tag]
+	}
+	return s.request(t.Tag).out.ID
 }
 
 // add numbers a transfer and returns its slot.
@@ -92,7 +117,7 @@ func (all *transfers) add(x *transfer) int32 {
 
 // wake schedules the end of the next store of replica i, whose requests all wait, unless each end is scheduled.
 func (all *transfers) wake(s *simulation, i int32) {
-	if at, ok := s.replicas[i].engine.NextStore(); ok && all.quiet {
+	if at, ok := s.replicas[i].engine.NextStore(); ok {
 		x := transfer{replica: i, fromPrefill: missing, wakes: true}
 		slot := all.add(&x)
 		s.events.queue.Push(des.NewEvent(at, transferEnd, x.number, slot))
@@ -115,12 +140,26 @@ func (s *simulation) endTransfer(slot int32) error {
 	if s.transfers.slots[slot].Load { // the end of a store changes nothing that the router sees
 		s.router.flow.schedule(s)
 	}
-	s.wake(i)
+	s.transfers.schedule(s, i)
+	s.wakeAll(i, &s.transfers.slots[slot].Transfer)
 	s.transfers.spare = append(s.transfers.spare, slot)
 	if err := s.observers.notify(s, onTransfer, slot); err != nil {
 		return err
 	}
 	return s.fleet.settle(s, i)
+}
+
+// wakeAll wakes replica i, whose transfer t has ended, and the replicas that may find what is now in their storage.
+func (s *simulation) wakeAll(i int32, t *engine.Transfer) {
+	s.wake(i)
+	d := &s.deployments[s.replicas[i].deployment]
+	if x := s.replicas[i].engine.Storage(); x != nil && t.Storage && !t.Load {
+		for k := d.first; k < d.end; k++ {
+			if s.replicas[k].engine.Storage() == x && int32(k) != i {
+				s.wake(int32(k))
+			}
+		}
+	}
 }
 
 // fail ends the transfers of replica i, which is down or gone, at this instant. Those that were to be asked for later
@@ -164,7 +203,8 @@ func (all *transfers) start(s *simulation, i int32, started bool) error {
 			r := s.request(a.Tag)
 			if a.Loaded > 0 && r.out.PrefillScheduledUS.IsZero() &&
 				(r.handoff.stage != prefilling || r.isFirstWay()) {
-				r.out.LoadedTokens = &stream.LoadedTokens{CPU: int64(a.Loaded)}
+				r.out.LoadedTokens = &stream.LoadedTokens{CPU: int64(a.Loaded - a.FromStorage),
+					Storage: int64(a.FromStorage)}
 			}
 		}
 	}
@@ -184,7 +224,8 @@ func (all *transfers) clone() *transfers {
 		return nil
 	}
 	c := &transfers{slots: slices.Clone(all.slots), spare: slices.Clone(all.spare), count: all.count,
-		expired: all.expired, left: maps.Clone(all.left), links: slices.Clone(all.links), quiet: all.quiet}
+		expired: all.expired, left: maps.Clone(all.left), links: slices.Clone(all.links), quiet: all.quiet,
+		storages: slices.Clone(all.storages)}
 	for i := range c.links {
 		c.links[i].fair = c.links[i].fair.Clone()
 	}
@@ -217,6 +258,31 @@ func tierTotals(e *engine.Engine) *metrics.TierTotals {
 	if t == nil {
 		return nil
 	}
+	totals := totalsOf(t)
+	totals.Links = 1
+	return totals
+}
+
+// storageTotals returns the totals of replica i's storage, nil if it has none. Of one that several replicas share the
+// first has the counts of its blocks and links.
+func (s *simulation) storageTotals(i int) *metrics.TierTotals {
+	e := s.replicas[i].engine
+	x := e.Storage()
+	if x == nil {
+		return nil
+	}
+	use := e.StorageUse()
+	d := &s.deployments[s.replicas[i].deployment]
+	if i > d.first && s.replicas[d.first].engine.Storage() == x {
+		return totalsOf(&use)
+	}
+	use.Stats = x.Stats()
+	totals := totalsOf(&use)
+	totals.Links = 1
+	return totals
+}
+
+func totalsOf(t *engine.TierStats) *metrics.TierTotals {
 	return &metrics.TierTotals{HitTokens: t.HitTokens, StoredBlocks: t.Stored, LoadedBlocks: t.Loaded,
 		EvictedBlocks: t.Evicted, RefusedBlocks: t.Refused, PeakBlocks: int64(t.Peak), Blocks: int64(t.Blocks),
 		LoadUS: t.LoadUS, StoreUS: t.StoreUS, Loads: t.Loads, LoadWaitUS: t.WaitUS, LongestWaitUS: t.LongestWaitUS}
@@ -235,6 +301,10 @@ func (o *traceWriter) transfer(s *simulation, t *transfer) error {
 	switch {
 	case t.fromPrefill != missing:
 		x.Type, x.To, x.PrefillReplica = stream.TransferPD, stream.MemoryGPU, s.replicas[t.fromPrefill].index
+	case t.Load && t.Storage:
+		x.Type, x.From, x.To = stream.TransferPromote, stream.MemoryStorage, stream.MemoryCPU
+	case t.Storage:
+		x.From, x.To = stream.MemoryCPU, stream.MemoryStorage
 	case t.Load:
 		x.Type, x.From, x.To = stream.TransferLoad, stream.MemoryCPU, stream.MemoryGPU
 	}

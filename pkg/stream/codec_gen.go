@@ -218,7 +218,7 @@ var objectPreemption = describe[Preemption]("preemption", "A request that lost i
 var objectTransfer = describe[Transfer]("transfer", "A movement of KV blocks between memories, written at trace level full when it ends.",
 	Field{Name: "kind", Doc: "Always transfer.", Required: true, OneOf: []string{"transfer"}},
 	Field{Name: "id", Doc: "Id of the transfer.", Required: true},
-	Field{Name: "type", Doc: "What moves: store is from the GPU to a tier, load from a tier to the GPU, pd from a prefill replica.", Required: true, OneOf: transferTypes},
+	Field{Name: "type", Doc: "What moves: store is to a tier, load from a tier to the GPU, promote from storage to the memory of the host, pd from a prefill replica.", Required: true, OneOf: transferTypes},
 	Field{Name: "deployment", Doc: "Deployment of the replica.", Required: true},
 	Field{Name: "replica", Doc: "Index of the replica in its deployment, from 0.", Required: true, Max: maxIndex},
 	Field{Name: "prefill_replica", Doc: "Index of the prefill replica that the blocks come from; only of type pd.", Max: maxIndex},
@@ -469,6 +469,7 @@ var objectCounts = describe[Counts]("counts", "The number of requests that ended
 
 var objectLoadedTokens = describe[LoadedTokens]("loaded_tokens", "LoadedTokens are the tokens that a request loaded, by tier.",
 	Field{Name: "cpu", Doc: "From the memory of the host.", Required: true, Max: maxTokens},
+	Field{Name: "storage", Doc: "From storage, by the memory of the host.", Max: maxTokens},
 )
 
 var objectSegment = describe[Segment]("segment", "A run of prompt tokens with an identity: prompts that begin with the same segments begin with the same tokens.",
@@ -1965,6 +1966,9 @@ func (v *Candidate) decode(s *scanner) {
 
 func appendLoadedTokens(b []byte, v *LoadedTokens, cache *numberCache) []byte {
 	b = appendInt(b, `{"cpu":`, v.CPU)
+	if v.Storage != 0 {
+		b = appendInt(b, `,"storage":`, v.Storage)
+	}
 	return append(b, '}')
 }
 
@@ -1975,10 +1979,16 @@ func (v *LoadedTokens) decode(s *scanner) {
 		f := it.begin(0)
 		v.CPU = s.integer(f)
 	}
+	if s.atKey(`,"storage":`) {
+		f := it.begin(1)
+		v.Storage = s.integer(f)
+	}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
 		case 0: // cpu
 			v.CPU = s.integer(f)
+		case 1: // storage
+			v.Storage = s.integer(f)
 		}
 	}
 }

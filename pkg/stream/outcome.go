@@ -172,6 +172,16 @@ func (o *Outcome) QueueStartUS() Micros {
 type LoadedTokens struct {
 	// From the memory of the host.
 	CPU int64 `json:"cpu" wire:"max=maxTokens"`
+	// From storage, by the memory of the host.
+	Storage int64 `json:"storage,omitempty" wire:"max=maxTokens"`
+}
+
+// Total is the number of loaded tokens. t may be nil.
+func (t *LoadedTokens) Total() int64 {
+	if t == nil {
+		return 0
+	}
+	return t.CPU + t.Storage
 }
 
 var yes, no = true, false

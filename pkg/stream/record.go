@@ -159,7 +159,8 @@ type Transfer struct {
 	Kind string `json:"kind"`
 	// Id of the transfer.
 	ID string `json:"id" wire:"unique"`
-	// What moves: store is from the GPU to a tier, load from a tier to the GPU, pd from a prefill replica.
+	// What moves: store is to a tier, load from a tier to the GPU, promote from storage to the memory of the host, pd
+	// from a prefill replica.
 	Type string `json:"type" wire:"oneof=transferTypes"`
 	// Deployment of the replica.
 	Deployment string `json:"deployment"`
@@ -189,16 +190,18 @@ type Transfer struct {
 
 // Types of transfers and the memories between which they move blocks.
 const (
-	TransferStore = "store"
-	TransferLoad  = "load"
-	TransferPD    = "pd"
-	MemoryGPU     = "gpu"
-	MemoryCPU     = "cpu"
+	TransferStore   = "store"
+	TransferLoad    = "load"
+	TransferPromote = "promote"
+	TransferPD      = "pd"
+	MemoryGPU       = "gpu"
+	MemoryCPU       = "cpu"
+	MemoryStorage   = "storage"
 )
 
 var (
-	transferTypes = []string{TransferStore, TransferLoad, TransferPD}
-	memories      = []string{MemoryGPU, MemoryCPU}
+	transferTypes = []string{TransferStore, TransferLoad, TransferPromote, TransferPD}
+	memories      = []string{MemoryGPU, MemoryCPU, MemoryStorage}
 )
 
 // Step is one engine iteration of one replica, written at trace level full when it ends.

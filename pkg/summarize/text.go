@@ -185,6 +185,9 @@ func cacheText(m *metrics.Raw) string {
 	}
 	if t := m.KV.Tiers; t != nil {
 		parts = append(parts, percent("%s loaded from the memory of the host", t.CPU.HitRatio))
+		if t.Storage != nil {
+			parts = append(parts, percent("%s from storage", t.Storage.HitRatio))
+		}
 	}
 	if d := m.SpecDecode; d != nil {
 		parts = append(parts, percent("%s of drafts accepted", &d.AcceptanceRate)+

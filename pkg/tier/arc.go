@@ -69,6 +69,7 @@ func (a *adaptive) evict(s *Store, n int32) {
 	take := func(list, most int32) {
 		n -= s.take(list, min(n, most), func(x Extent, forward bool) {
 			a.ghosts.insert(x, ready, a.ghosts.rankIn(list, s.nextNumber(), forward))
+			s.noteEvicted(x, forward)
 		})
 	}
 	take(once, s.lists[once].blocks-int32(a.target)+1)

@@ -23,6 +23,16 @@ func (s *Store) Check() error {
 	return err
 }
 
+// Reads counts the copies of blocks to other tiers.
+func (s *Store) Reads() (n int64) {
+	for i := range s.nodes.slots {
+		for r := s.nodes.slots[i].first; r != none; r = s.runs[r].following {
+			n += int64(s.runs[r].Hi-s.runs[r].Lo) * int64(s.runs[r].state/reader)
+		}
+	}
+	return n
+}
+
 // recount counts the blocks and those of them that are ready.
 func (s *table) recount() (blocks, idle int32, err error) {
 	for i := range s.lists {

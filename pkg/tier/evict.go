@@ -101,7 +101,7 @@ func (s *Store) rankOf(u *User, list int32) int32 {
 
 func (e *byKey) evict(s *Store, n int32) {
 	for _, list := range e.ascending {
-		if n -= s.take(list, n, func(Extent, bool) {}); n == 0 {
+		if n -= s.take(list, n, s.noteEvicted); n == 0 {
 			return
 		}
 	}
@@ -136,7 +136,7 @@ func (e *byKey) finish(s *Store, u *User, path kv.Path, blockSize int32) {
 		s.scratch = list
 		for _, x := range list {
 			s.know(x.Node)
-			forgets := s.lru && s.tree.Unreachable(x.Node)
+			forgets := s.forgets && s.tree.Unreachable(x.Node)
 			s.each(x, func(r int32) {
 				if from := s.runs[r].rank; forgets && s.runs[r].state == ready {
 					s.release(r, &s.ranks[u.rank].unreachable)

@@ -71,7 +71,7 @@ func (s *Store) extend(r, lo, hi, rank int32) bool {
 
 // Ready notes that a block is stored that Added has counted.
 func (s *Store) Ready(x Extent) {
-	s.ready(x)
+	s.ready(x, func(state) state { return ready })
 }
 
 // know stops the growth in a node and returns its first run, or none.

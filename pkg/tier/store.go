@@ -23,13 +23,15 @@ func Blocks(list []Extent) (n int32) {
 	return n
 }
 
-type state uint8
+// state is what happens to a block, plus reader for each transfer that copies it to another tier.
+type state uint32
 
 const (
 	ready state = iota
 	storing
 	loading
 	offered // ready, and not to be evicted for its own offer
+	reader
 )
 
 // Store is the blocks of a tier.
@@ -44,6 +46,11 @@ type Store struct {
 	stats       Stats
 	policy      string
 	lru         bool
+	// forgets: blocks that no prompt can have any more are only counted.
+	forgets bool
+	// keepsEvicted: evicted are the blocks evicted since they were dropped last.
+	keepsEvicted bool
+	evicted      []Evicted
 }
 
 // Stats count blocks: used now and at most, evicted, and refused for lack of room.
@@ -61,7 +68,8 @@ func (s *Store) Stats() Stats {
 
 // NewStore returns an empty tier with this many blocks, which evicts by the policy of a name in Evictions.
 func NewStore(tree *kv.Tree, blocks int, policy string) *Store {
-	s := &Store{table: newTable(tree), total: int32(blocks), policy: policy, lru: policy == Evictions[0]}
+	s := &Store{table: newTable(tree), total: int32(blocks), policy: policy, lru: policy == Evictions[0],
+		forgets: policy == Evictions[0]}
 	s.eviction = newEviction(s, policy)
 	return s
 }
@@ -97,7 +105,7 @@ func (s *Store) Lookup(path kv.Path, blockSize, lo, hi int32) (n int32, busy boo
 			if q.Lo > at {
 				break
 			}
-			busy = busy || q.state != ready
+			busy = busy || q.state%reader != ready
 			at = min(q.Hi, x.Hi)
 		}
 		if at < x.Hi {
@@ -113,10 +121,9 @@ func (s *Store) Load(u *User, path kv.Path, blockSize, lo, hi int32) []Extent {
 	s.numberOf(u)
 	for _, x := range list {
 		s.know(x.Node)
-		s.each(x, func(r int32) { s.runs[r].state = loading })
+		s.each(x, func(r int32) { s.occupy(r, loading) })
 		s.use(u, x)
 	}
-	s.idle -= Blocks(list)
 	return list
 }
 
@@ -230,8 +237,8 @@ func (s *Store) spareExtents() (list []Extent) {
 	return list
 }
 
-// compare returns which blocks of a list the store lacks, and how many others are idle or being loaded. Idle ones are
-// not evicted for an offer of the list.
+// compare returns which blocks of a list the store lacks, and how many others are idle, or being loaded or copied. Idle
+// ones are not evicted for an offer of the list.
 func (s *Store) compare(list []Extent) (missing []Extent, idle, inLoads int32) {
 	lacks := func(x Extent) {
 		if missing == nil {
@@ -249,10 +256,10 @@ func (s *Store) compare(list []Extent) (missing []Extent, idle, inLoads int32) {
 			if q.Lo > at {
 				lacks(Extent{x.Node, at, q.Lo})
 			}
-			switch n := min(q.Hi, x.Hi) - max(q.Lo, at); q.state {
-			case ready:
+			switch n := min(q.Hi, x.Hi) - max(q.Lo, at); {
+			case q.state == ready:
 				idle += n
-			case loading:
+			case q.state != storing:
 				inLoads += n
 			}
 			at = min(q.Hi, x.Hi)
@@ -297,23 +304,28 @@ func (s *Store) Release(path kv.Path) {
 // Stored ends a store of Offer, or a load. The store owns the list then.
 func (s *Store) Stored(list []Extent) {
 	for _, x := range list {
-		s.ready(x)
+		s.idle += s.ready(x, func(before state) state { return before - before%reader })
 	}
-	s.idle += Blocks(list)
 	s.spareLists = append(s.spareLists, list[:0])
 }
 
-// ready makes the blocks of x ready.
-func (s *Store) ready(x Extent) {
-	forgets := s.lru && s.tree.Unreachable(x.Node)
+// ready ends a transfer of the blocks of x, whose states become what after says. It returns how many of them are
+// idle then.
+func (s *Store) ready(x Extent, after func(before state) state) (idle int32) {
+	forgets := s.forgets && s.tree.Unreachable(x.Node)
 	s.each(x, func(r int32) {
-		s.runs[r].state = ready
-		if k := s.runs[r].rank; forgets && !s.ranks[k].owned {
+		y := &s.runs[r]
+		if y.state = after(y.state); y.state != ready {
+			return
+		}
+		idle += y.Hi - y.Lo
+		if k := y.rank; forgets && !s.ranks[k].owned {
 			s.release(r, &s.ranks[k].unreachable)
 			s.dropRank(k)
 		}
 	})
 	s.merge(x)
+	return idle
 }
 
 // Clear removes all blocks. No transfer may be under way and no user may use the store afterwards.
@@ -322,6 +334,7 @@ func (s *Store) Clear() {
 	s.table.clear()
 	s.eviction = newEviction(s, s.policy)
 	s.used, s.idle = 0, 0
+	s.DropEvicted()
 }
 
 // Leave ends the use by u, whose request goes on elsewhere.
@@ -340,5 +353,6 @@ func (s *Store) Finish(u *User, path kv.Path, blockSize int32) {
 func (s *Store) Clone(tree *kv.Tree) *Store {
 	d := *s
 	d.table, d.scratch, d.spareLists, d.eviction = s.table.clone(tree), nil, nil, s.eviction.clone(tree)
+	d.evicted = nil // they are dropped before the batch is formed
 	return &d
 }

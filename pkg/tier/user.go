@@ -9,6 +9,7 @@ type User struct {
 	number   int64        // of its rank; 0: none yet
 	rank     int32        // the rank with this number that it used last, if that still exists; for lru it does
 	seen     ranges       // the blocks that it stored, loaded or offered
+	promoted ranges       // those that came from a tier below for it
 	adaptive *adaptiveUse // for arc
 }
 
@@ -18,7 +19,7 @@ type adaptiveUse struct{ inserted, reused, missing ranges }
 
 // Clone returns an independent copy of u.
 func (u User) Clone() User {
-	u.seen = u.seen.clone()
+	u.seen, u.promoted = u.seen.clone(), u.promoted.clone()
 	if a := u.adaptive; a != nil {
 		u.adaptive = &adaptiveUse{a.inserted.clone(), a.reused.clone(), a.missing.clone()}
 	}

@@ -14,7 +14,7 @@ func (r *replica) form(now int64) *batch {
 	r.threshold = r.currentThreshold()
 	r.fresh, r.cache.taken, r.skippedNow = nil, nil, nil
 	if r.host != nil {
-		r.host.formed = now
+		r.host.formed, r.host.now = now, now
 	}
 	r.scheduleRunning(b, now)
 	switch {

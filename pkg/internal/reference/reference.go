@@ -221,6 +221,7 @@ type Outcome struct {
 	Generated      int
 	Cached         int
 	Loaded         int // from the host
+	FromStorage    int // of those
 	ExpectedCached int
 	Preemptions    int
 	// Those with a prefill replica have its number, or Never, these times, and the hits on the decode replica.

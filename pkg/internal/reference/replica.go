@@ -18,6 +18,9 @@ type replica struct {
 	tooLarge *request
 	// changed: a request came while the replica was idle, or a step began or ended, at this instant.
 	changed bool
+	// woken: it forms a batch at this instant, if it has work and none is in progress. Only a replica with a storage
+	// needs it: a second lookup may promote blocks that the first one did not.
+	woken bool
 	// hitTokens counts prompt tokens found in the cache when requests are first scheduled, firstTokens and laterTokens
 	// the µs that clients wait for them. meanStepUS is a moving average.
 	hitTokens, firstTokens, laterTokens []measurement

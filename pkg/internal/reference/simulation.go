@@ -164,6 +164,7 @@ func newSimulation(c Config, requests []Request) *simulation {
 		s.router.indexed = c.needsIndexes()
 		s.addPrefillReplicas()
 	}
+	s.shareStorage()
 	s.addScaler(c.Scaling, false)
 	if d := c.Disaggregation; d != nil {
 		s.addScaler(d.Pool.Scaling, true)
@@ -215,6 +216,9 @@ func newReplica(c *Config) *replica {
 		life: life{state: "ready", killAt: Never, warmFrom: Never, health: health{known: true}}}
 	if c.Host != nil {
 		r.host = &host{Host: *c.Host}
+		if c.Host.Storage != nil {
+			r.host.storage = &storage{Storage: *c.Host.Storage}
+		}
 	}
 	return r
 }
@@ -299,7 +303,9 @@ func (s *simulation) startSteps(now int64) (changed bool) {
 				s.startRanks(s.servers[i/s.config.Ranks.Size], now)
 			}
 		case r.step != nil:
+		case r.hasWork() && !r.woken && r.host != nil && r.host.storage != nil:
 		case r.hasWork():
+			r.woken = false
 			r.start(now)
 			pulls := s.startPulls(i, now)
 			r.changed = r.changed || r.step != nil || pulls // else its requests wait for transfers
@@ -336,7 +342,7 @@ func (s *simulation) dispatch(now int64) bool {
 				}
 			}
 			s.bury(i, now)
-			s.flow.due, r.changed = true, true
+			s.flow.due, r.changed, r.woken = true, true, true
 			return true
 		}
 	}
@@ -347,9 +353,9 @@ func (s *simulation) dispatch(now int64) bool {
 		if r.host == nil {
 			continue
 		}
-		if k := slices.IndexFunc(r.host.transfers, func(t *transfer) bool { return t.EndedUS == now }); k >= 0 {
-			t := r.host.transfers[k]
+		if t := r.host.ends(now); t != nil {
 			s.flow.due = s.flow.due || t.Load
+			s.wakeFor(t, r)
 			for _, q := range r.endTransfer(t, now) {
 				if !q.ghost {
 					s.count(q.outcome.Replica, -1)

@@ -132,7 +132,7 @@ func (s *simulation) enqueue(q *request, now int64) {
 		r.notBefore = max(r.notBefore, q.outcome.SeenUS[n-1]+1)
 	}
 	r.insert(q)
-	r.changed = r.step == nil
+	r.changed, r.woken = r.step == nil, true
 }
 
 // abort ends a request, at its deadline or with its replica. During a step it keeps its blocks until the step ends.
@@ -168,6 +168,7 @@ func (s *simulation) abort(q *request, now int64, state, reason string) {
 
 // abortAt ends a request at its replica, or on the way there, and reports whether it has left it.
 func (s *simulation) abortAt(r *replica, q *request, now int64) bool {
+	r.woken = r.woken || q.stage >= stageQueued
 	switch {
 	case q.stage == stageLoading:
 		s.flow.due = true

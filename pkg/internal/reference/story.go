@@ -28,6 +28,8 @@ import (
 // reserve=off (reserve_full_sequence), watermark=0, window=0, alpha=0,0,0,
 // beta=… (three or four numbers, required), admission=0 and
 // host=blocks:bytes of a block:min_load_blocks (default none), load=µs:gb_per_s, store=µs:gb_per_s,
+// storage=blocks[:shared], storage_load=µs:gb_per_s, storage_store=µs:gb_per_s,
+// storage_mode=write-through or on-eviction (a storage below the host),
 // routing_latency=0 (µs), routing=round-robin, scorers=prefix-affinity:3,queue-depth:2
 // (default none), shadow=31250 and horizon=… (µs, default none). Those of scale are in story_scaling.go, those of
 // failures and fail in story_failures.go. Of arrive,
@@ -247,7 +249,7 @@ func (c *Config) set(key, value string) (err error) {
 		c.ShadowBlocks, err = strconv.Atoi(value)
 	case "horizon":
 		c.HorizonUS, err = strconv.ParseInt(value, 10, 64)
-	case "host", "load", "store", "eviction", "offers":
+	case "storage", "storage_load", "storage_store", "storage_mode", "host", "load", "store", "eviction", "offers":
 		err = c.setHost(key, value)
 	default:
 		err = fmt.Errorf("unknown key")
@@ -406,7 +408,8 @@ func (o Outcome) text() string {
 		name string
 		n    int
 	}{
-		{"generated", o.Generated}, {"cached", o.Cached}, {"loaded", o.Loaded}, {"blocks", o.TransferBlocks},
+		{"generated", o.Generated}, {"cached", o.Cached}, {"loaded", o.Loaded}, {"promoted", o.FromStorage},
+		{"blocks", o.TransferBlocks},
 		{"cached again", o.DecodeCached}, {"expected", o.ExpectedCached},
 		{"preempted", o.Preemptions},
 		{"redirected", o.Redirects},

@@ -18,14 +18,17 @@ type Host struct {
 	// Threshold is the share of the cache that must be in use for offers.
 	Threshold   float64
 	Load, Store Link
+	// Storage is below it, nil if there is none.
+	Storage *Storage
 }
 
 // Link is how fast a link is: latency, and 10⁹ bytes a second.
 type Link struct{ LatencyUS, GBPerS float64 }
 
-// Transfer is one that ended within the run. Pull: it is a load from another replica.
+// Transfer is one that ended within the run. Pull: it is a load from another replica. Storage: it is between the
+// storage and the memory of the host; as a load it is a promotion.
 type Transfer struct {
-	Load, Pull                  bool
+	Load, Pull, Storage         bool
 	Request                     string
 	Blocks                      int
 	AskedUS, StartedUS, EndedUS int64
@@ -34,8 +37,13 @@ type Transfer struct {
 
 func (t Transfer) text(replica int) string {
 	kind := "store"
-	if t.Load {
+	switch {
+	case t.Load && t.Storage:
+		kind = "promote"
+	case t.Load:
 		kind = "load"
+	case t.Storage:
+		kind = "copy"
 	}
 	end := "ended"
 	if t.Failed {
@@ -50,9 +58,12 @@ func (c *Config) setHost(key, value string) error {
 	if c.Host == nil {
 		c.Host = &Host{MinLoad: 1, Eviction: "lru"}
 	}
-	if key == "eviction" {
+	switch {
+	case key == "eviction":
 		c.Host.Eviction = value
 		return nil
+	case strings.HasPrefix(key, "storage"):
+		return c.Host.setStorage(key, value)
 	}
 	x, err := numbers(strings.ReplaceAll(value, ":", ","))
 	switch {
@@ -94,6 +105,7 @@ type HostCounts struct {
 	Failed, Moved int
 	// Grown and Shrunk count adaptations of the target of arc.
 	Grown, Shrunk int
+	Below         StorageCounts
 }
 
 func (h *HostCounts) add(b HostCounts) {
@@ -116,6 +128,7 @@ func (h *HostCounts) add(b HostCounts) {
 	h.Shrunk += b.Shrunk
 	h.Failed += b.Failed
 	h.Moved += b.Moved
+	h.Below.add(b.Below)
 }
 
 // host is the memory of a replica's host.
@@ -129,10 +142,16 @@ type host struct {
 	free [2]int64
 	// wait is when the stores end for which the next step waits.
 	wait int64
-	// formed is when a batch was formed last.
-	formed int64
-	counts HostCounts
-	done   []Transfer
+	// storage is below it, nil if there is none. evicted are the blocks evicted by the last
+	// call of makeRoom.
+	storage *storage
+	evicted []hostBlock
+	// later are those evicted by the promotions of the lookup in progress.
+	later []hostBlock
+	// formed is when a batch was formed last, now the time of what happens.
+	formed, now int64
+	counts      HostCounts
+	done        []Transfer
 	// numbers counts the requests that began to leave. left have left since a batch was formed last, late are aborted
 	// and have blocks until the next step ends.
 	numbers int
@@ -156,7 +175,9 @@ type hostBlock struct {
 	// index is its place in sequences.
 	index int
 	state string // ready, storing or loading
-	rank  int
+	// copies counts the transfers that copy it to the storage.
+	copies int
+	rank   int
 	// count is how many requests have used it, priority that of the last one.
 	count    int
 	priority float64
@@ -177,6 +198,9 @@ type hostUse struct {
 	// inserted are the blocks that it stored, reused those that others had stored, missed those that it offered and
 	// the host lacked.
 	inserted, reused, missed []string
+	// promoted are the blocks that came from the storage for it, fromStorage those of them that a load brings.
+	promoted    []string
+	fromStorage int
 	// number is its place among those that leave, 0 if it does not leave.
 	number int
 	// offered is the number of blocks that are not offered again in this admission.
@@ -252,6 +276,7 @@ func (r *replica) offer(b *batch) {
 			continue
 		}
 		t, ok := r.host.offer(&x)
+		r.host.copyEvicted(q)
 		q.host = x.use
 		if ok {
 			q.host.offered = max(q.host.offered, full)
@@ -293,9 +318,7 @@ func (h *host) offer(x *leaver) (t *transfer, ok bool) {
 	}
 	for i := x.offered; i < x.full; i++ {
 		if slices.Contains(missing, x.hashes[i]) {
-			h.blocks = append(h.blocks, hostBlock{x.hashes[i], i, "storing", x.use.rank, 1, x.request.Priority})
-			h.insertARC(x.hashes[i])
-			x.use.inserted = append(x.use.inserted, x.hashes[i])
+			h.insert(&x.use, x.hashes[i], i, x.request.Priority)
 		}
 	}
 	if len(missing) == 0 {
@@ -304,6 +327,14 @@ func (h *host) offer(x *leaver) (t *transfer, ok bool) {
 	t = &transfer{request: x.request, hashes: missing, blocks: blocks}
 	t.Blocks = len(missing)
 	return t, true
+}
+
+// insert adds a block to be stored.
+func (h *host) insert(u *hostUse, hash string, index int, priority float64) {
+	h.blocks = append(h.blocks, hostBlock{hash: hash, index: index, state: "storing", rank: u.rank, count: 1,
+		priority: priority})
+	h.insertARC(hash)
+	u.inserted = append(u.inserted, hash)
 }
 
 // offerLeft offers what requests that have left have not offered, and renews the ranks of their blocks. The batch waits
@@ -320,6 +351,7 @@ func (r *replica) offerLeft(b *batch, now int64) {
 			continue
 		}
 		t, _ := h.offer(&h.left[i])
+		h.copyEvicted(h.left[i].request)
 		if t == nil {
 			continue
 		}
@@ -353,7 +385,7 @@ func (r *replica) offerLeft(b *batch, now int64) {
 // offerIdle is offerLeft if there is no batch to form.
 func (r *replica) offerIdle(now int64) {
 	var b batch
-	r.cache.taken = nil
+	r.cache.taken, r.host.now = nil, now
 	r.offerLeft(&b, now)
 	r.askStores(&b, now)
 }
@@ -377,18 +409,23 @@ func (h *host) number(q *request) {
 // makeRoom evicts blocks until n more fit, but none of those offered. If that is impossible it evicts none.
 func (h *host) makeRoom(n int, offered []string) bool {
 	var idle []hostBlock
+	h.evicted = nil
 	for _, b := range h.blocks {
-		if b.state == "ready" && !slices.Contains(offered, b.hash) {
+		if b.state == "ready" && b.copies == 0 && !slices.Contains(offered, b.hash) {
 			idle = append(idle, b)
 		}
 	}
 	lack := n - (h.Blocks - len(h.blocks))
+	if lack > 0 && slices.ContainsFunc(h.blocks, func(b hostBlock) bool { return b.state == "ready" && b.copies > 0 }) {
+		h.counts.Below.Pinned++
+	}
 	if lack > len(idle) {
 		return false
 	}
 	for range max(0, lack) {
 		b := h.victim(idle)
 		h.counts.Evicted++
+		h.evicted = append(h.evicted, b)
 		isIt := func(x hostBlock) bool { return x.hash == b.hash }
 		h.blocks, idle = slices.DeleteFunc(h.blocks, isIt), slices.DeleteFunc(idle, isIt)
 	}

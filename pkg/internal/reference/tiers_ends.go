@@ -97,7 +97,7 @@ func (r *replica) leaving() []*request {
 // freeOrphans frees the blocks of aborted requests whose loads have ended, and returns them.
 func (r *replica) freeOrphans(now int64) (freed []*request) {
 	for _, q := range slices.Clone(r.orphans) {
-		loading := func(t *transfer) bool { return t.Load && t.request == q && t.EndedUS > now }
+		loading := func(t *transfer) bool { return t.Load && !t.Storage && t.request == q && t.EndedUS > now }
 		if !slices.ContainsFunc(r.host.transfers, loading) {
 			r.orphans = slices.DeleteFunc(r.orphans, func(x *request) bool { return x == q })
 			r.free(q)
@@ -111,9 +111,8 @@ func (r *replica) freeOrphans(now int64) (freed []*request) {
 func (r *replica) endTransfer(t *transfer, now int64) (left []*request) {
 	r.host.transfers = slices.DeleteFunc(r.host.transfers, func(x *transfer) bool { return x == t })
 	r.host.done = append(r.host.done, t.Transfer)
-	for _, hash := range t.hashes {
-		r.host.find(hash).state = "ready"
-	}
+	r.host.now = now
+	r.host.endMove(t)
 	if r.step == nil {
 		left = r.freeOrphans(now)
 	}
@@ -149,7 +148,7 @@ func (r *replica) free(q *request) {
 // underWay returns the transfers of a request that have not ended.
 func (h *host) underWay(q *request, load bool) (list []*transfer) {
 	for _, t := range h.transfers {
-		if t.request == q && t.Load == load {
+		if t.request == q && t.Load == load && !t.Storage {
 			list = append(list, t)
 		}
 	}

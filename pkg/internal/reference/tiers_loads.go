@@ -70,10 +70,11 @@ func (r *replica) run(b *batch, q *request, hits hit, n int, now int64) {
 	r.allocate(q, hits, n)
 	if q.outcome.ScheduledUS == Never {
 		q.outcome.ScheduledUS = now
-		q.outcome.Cached, q.outcome.Loaded = q.computed, 0
+		q.outcome.Cached, q.outcome.Loaded, q.outcome.FromStorage = q.computed, 0, 0
 		if q.host.reached {
 			q.outcome.Cached = q.host.hit * r.config.BlockSize
 			q.outcome.Loaded = q.host.loaded * r.config.BlockSize
+			q.outcome.FromStorage = q.host.fromStorage * r.config.BlockSize
 		}
 	}
 	q.endPreemption(now)
@@ -112,15 +113,24 @@ func (r *replica) admitLoaded(b *batch, q *request, now int64) bool {
 // lookupHost returns how many blocks behind the hits the host has, and whether one of them is in a transfer.
 func (r *replica) lookupHost(q *request, hits hit) (found int, busy bool) {
 	size := r.config.BlockSize
+	var run, promoted []string
 	for i := hits.tokens / size; i < q.length()/size; i++ {
-		b := r.host.find(q.hash((i + 1) * size))
-		if b == nil {
-			break
+		hash := q.hash((i + 1) * size)
+		b := r.host.find(hash)
+		switch {
+		case b != nil:
+			busy = busy || b.state != "ready"
+		case r.host.promote(q, hash, i, run):
+			promoted = append(promoted, hash)
+		default:
+			r.host.askPromotion(q, promoted)
+			return found, busy || len(promoted) > 0
 		}
-		busy = busy || b.state != "ready"
+		run = append(run, hash)
 		found++
 	}
-	return found, busy
+	r.host.askPromotion(q, promoted)
+	return found, busy || len(promoted) > 0
 }
 
 // load starts a load, or returns false if there is no room for it.
@@ -132,7 +142,7 @@ func (r *replica) load(q *request, hits hit, found int, now int64) bool {
 	}
 	r.take(q, hits, all)
 	q.host.hit, q.host.loaded, q.host.reached, q.host.pulls = hits.tokens/size, found, false, false
-	q.host.offered = q.host.hit + found
+	q.host.offered, q.host.fromStorage = q.host.hit+found, 0
 	t := &transfer{request: q}
 	t.Load, t.Blocks = true, found
 	for i := q.host.hit; i < q.host.offered; i++ {
@@ -140,6 +150,9 @@ func (r *replica) load(q *request, hits hit, found int, now int64) bool {
 		b := r.host.find(hash)
 		b.state = "loading"
 		t.hashes = append(t.hashes, hash)
+		if slices.Contains(q.host.promoted, hash) {
+			q.host.fromStorage++
+		}
 	}
 	r.host.record(&q.host, q.Priority, t.hashes)
 	r.host.ask(t, now)

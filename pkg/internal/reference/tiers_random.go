@@ -15,6 +15,42 @@ func RandomHosts(seed uint64) (Config, []Request) {
 	return c, requests
 }
 
+// RandomStorages is RandomHosts with a storage below the memory of the hosts, of each replica or shared by all.
+func RandomStorages(seed uint64) (Config, []Request) {
+	c, requests := RandomHosts(seed)
+	d := &generator{Rand: rand.New(rand.NewPCG(seed, 0x73746f72))}
+	step := max(1, int(c.stepTime(batchOf(min(c.MaxNumBatchedTokens, 30), 2, 30))))
+	needed := 1
+	for i := range requests {
+		r := &requests[i]
+		if i > 0 && d.percent(40) { // more prompts that were there before
+			r.Prompt = requests[d.IntN(i)].Prompt
+		}
+		r.Input = max(r.Input, prefixOf(r.Prompt))
+		needed = max(needed, (r.Input+r.Output-2)/c.BlockSize+1)
+	}
+	c.NumBlocks = max(c.NumBlocks, 1+needed)
+	c.Host.Blocks = pick(d, c.Host.Blocks, d.between(1, needed), d.between(needed, 3*needed),
+		d.between(needed, 3*needed))
+	if c.NumBlocks > 2*needed && d.percent(70) {
+		c.NumBlocks = 1 + needed
+	}
+	c.Host.Storage = &Storage{
+		Blocks: pick(d, d.between(1, needed), d.between(1, 3*needed), 20*needed, 100*needed),
+		Shared: d.percent(50), OnEviction: d.percent(40), Load: d.link(pick(d, step, 1+step/4)),
+		Store: d.link(pick(d, step, 1+step/4)),
+	}
+	return c, requests
+}
+
+// prefixOf is the number of tokens of a prompt's segments.
+func prefixOf(prompt []Segment) (tokens int) {
+	for _, s := range prompt {
+		tokens += s.Tokens
+	}
+	return tokens
+}
+
 // RandomHostFleets is RandomHosts with an auto-scaler, replicas that fail, or both.
 func RandomHostFleets(seed uint64) (Config, []Request) {
 	draw := RandomFailures

@@ -10,7 +10,7 @@ import (
 func TestRandomHostsReachEverything(t *testing.T) {
 	seen := countCases(RandomHosts)
 	t.Log(seen)
-	for i := range reflect.TypeFor[HostCounts]().NumField() {
+	for i := range reflect.TypeFor[HostCounts]().NumField() - 1 { // the last one is for storages
 		name := reflect.TypeFor[HostCounts]().Field(i).Name
 		if fleet := slices.Contains([]string{"Failed", "Moved"}, name); seen[name] < 4 && !fleet {
 			t.Errorf("%s in %d cases", name, seen[name])
@@ -52,7 +52,7 @@ func countCases(draw func(uint64) (Config, []Request)) map[string]int {
 		r := Run(c, requests)
 		counts := reflect.ValueOf(r.Host)
 		for i := range counts.NumField() {
-			if counts.Field(i).Int() > 0 {
+			if x := counts.Field(i); x.CanInt() && x.Int() > 0 {
 				seen[counts.Type().Field(i).Name]++
 			}
 		}
@@ -61,4 +61,33 @@ func countCases(draw func(uint64) (Config, []Request)) map[string]int {
 		}
 	}
 	return seen
+}
+
+// TestRandomStoragesReachEverything is TestRandomHostsReachEverything with a storage below the memory of the hosts.
+func TestRandomStoragesReachEverything(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(400) {
+		c, requests := RandomStorages(seed)
+		r := Run(c, requests)
+		counts := reflect.ValueOf(r.Host.Below)
+		for i := range counts.NumField() {
+			if counts.Field(i).Int() > 0 {
+				seen[counts.Type().Field(i).Name]++
+			}
+		}
+		if slices.ContainsFunc(r.Outcomes, func(o Outcome) bool { return o.FromStorage > 0 }) {
+			seen["Loaded"]++
+		}
+		both := func(o Outcome) bool { return o.FromStorage > 0 && o.FromStorage < o.Loaded }
+		if slices.ContainsFunc(r.Outcomes, both) {
+			seen["LoadedFromBoth"]++
+		}
+	}
+	t.Log(seen)
+	for _, name := range []string{"Refused", "Evicted", "Promoted", "NoRoom", "Fetched", "Pinned", "Known", "Mixed",
+		"Loaded", "LoadedFromBoth"} {
+		if seen[name] < 4 {
+			t.Errorf("%s in %d cases", name, seen[name])
+		}
+	}
 }
