@@ -89,8 +89,9 @@ const (
 
 // conditions are all that are tried; the earlier one wins a tie.
 var conditions = []*Condition{
-	&unservable, &serverLimit, &frontEnd, &controlLatency, &flowControl, &replicaLost, &scaledIn, &coldStart,
-	&retryLoad, &deadlineTooShort, &horizonReached, &prefillPoolIdle, &prefillPoolFull, &slowHandoff, &leaseTooShort,
+	&unservable, &serverLimit, &grammarCompiled, &frontEnd, &controlLatency, &flowControl, &replicaLost, &scaledIn,
+	&coldStart, &retryLoad, &deadlineTooShort, &horizonReached, &prefillPoolIdle, &prefillPoolFull, &slowHandoff,
+	&leaseTooShort,
 	&slowTransfer, &decodePoolFull, &slowTier,
 	&warmingReplica, &scaledInEarly, &scaledLate, &slowReplica, &eagerSteps, &targetOutOfReach,
 	&decodeTime, &slowPrefill,

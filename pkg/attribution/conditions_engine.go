@@ -228,6 +228,23 @@ var loadPeak = Condition{Name: "load_peak", Component: workloadComponent, rank: 
 // inWave reports whether requests arrived much faster than in the whole run for some time before r.
 func (r *request) inWave() bool { return r.evidence.wave >= waveFactor }
 
+var grammarCompiled = Condition{Name: "grammar_compile", Component: engineComponent, rank: rankMechanism,
+	parts: setOf(PartQueue),
+	Doc:   "waited at least 100 ms, and at least half of its time in the queue, for its grammar to be compiled",
+	cause: func(p *Pattern) string {
+		wait := func(r *request) float64 { return float64(r.stopped.grammar) / 1000 }
+		return fmt.Sprintf("waited %s of %s ms in the queue for its grammar to be compiled (means)", p.mean(wait),
+			p.mean(func(r *request) float64 { return float64(r.times.leftQueue()-r.times.enqueued) / 1000 }))
+	},
+	Hint: "use the same few grammars again, compile them before the load comes, or use simpler ones or a backend that" +
+		" compiles faster",
+	isAbsolute: true,
+	took:       func(_ *Analyzer, r *request) taken { return taken{before: float64(r.stopped.grammar)} },
+	holds: func(_ *Analyzer, r *request) bool {
+		return r.stopped.grammar >= longWaitUS &&
+			2*r.stopped.grammar >= int64(r.times.leftQueue()-r.times.enqueued)
+	}}
+
 // slotsFull reports whether nearly all batch slots were taken while r waited: as the engine saw it, in most of the
 // time, or by the outcomes of others.
 func (a *Analyzer) slotsFull(r *request) bool {

@@ -18,6 +18,7 @@ type Engine struct {
 	// SpeculativeConfig is speculative decoding, nil for none.
 	SpeculativeConfig *SpeculativeConfig `yaml:"speculative_config" json:"speculative_config,omitempty"`
 	LoRA              `yaml:",inline"`
+	StructuredOutput  `yaml:",inline"`
 	// MoE configures models with experts.
 	MoE *MoE `yaml:"moe" json:"moe,omitempty"`
 }

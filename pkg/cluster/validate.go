@@ -109,6 +109,9 @@ func (e *Engine) validate(path string, errorf strictyaml.Errorf) error {
 	if err := e.LoRA.validate(path, errorf); err != nil {
 		return err
 	}
+	if err := e.StructuredOutput.validate(path, errorf); err != nil {
+		return err
+	}
 	if err := e.SpeculativeConfig.validate(path+".speculative_config", e, errorf); err != nil {
 		return err
 	}

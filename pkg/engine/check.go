@@ -41,6 +41,9 @@ func (e *Engine) Check() error {
 	if err := e.checkAdapters(); err != nil {
 		return err
 	}
+	if err := e.checkGrammars(); err != nil {
+		return err
+	}
 	if e.offload != nil && e.offload.store != nil {
 		e.StopGrowth()
 		if err := e.offload.store.Check(); err != nil {

@@ -29,7 +29,8 @@ func (e *Engine) Clone(cache *kv.Cache, model latency.Model, victim func(int32, 
 	if d.offload != nil {
 		d.cfg.Offload = d.offload.cfg
 	}
-	d.spec, d.lora = e.spec.clone(), e.lora.clone()
+	d.spec, d.lora, d.grammars = e.spec.clone(), e.lora.clone(), e.grammars.clone()
+	d.skipping.skipped, d.early = nil, nil
 	d.stopGrowthOnDemand()
 	d.own, d.result = ownLoad{}, StepResult{}
 	return &d
@@ -39,7 +40,7 @@ func (b *batch) clone() *batch {
 	c := *b
 	c.Entries = slices.Clone(b.Entries)
 	c.Admitted, c.Preempted, c.Resumed = slices.Clone(b.Admitted), slices.Clone(b.Preempted), slices.Clone(b.Resumed)
-	c.drafted = slices.Clone(b.drafted)
+	c.drafted, c.masked = slices.Clone(b.drafted), slices.Clone(b.masked)
 	c.finishing, c.individual = slices.Clone(b.finishing), slices.Clone(b.individual)
 	c.stores = slices.Clone(b.stores)
 	for i := range c.stores {

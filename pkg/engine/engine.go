@@ -55,6 +55,11 @@ type Config struct {
 	Speculation *Speculation
 	// LoRA is the use of adapters, nil for none. It does not go with Offload.
 	LoRA *LoRA
+	// Grammars is structured output, of which there is none until a request has a grammar. It does not go with Offload.
+	Grammars Grammars
+	// ByArrival is that of OffloadConfig, for LoRA and Grammars: since requests are skipped, running ones can have
+	// arrived after waiting ones.
+	ByArrival bool
 	// Offload is the tier below the cache or the connection to other replicas, nil if there is neither.
 	Offload *OffloadConfig
 	// Intensity says how compute-bound steps are, for ComputeUS of Stats; nil leaves it out.
@@ -84,6 +89,9 @@ type Request struct {
 	Drafts Drafts
 	// Adapter is its LoRA adapter, 0 for none. Its Path must be that of prompts with this adapter.
 	Adapter int32
+	// Grammar is what its output follows, 0 for none. It takes CompileUS unless the replica has it, and now is Now.
+	Grammar        int32
+	CompileUS, Now des.Time
 	// Moved is what the request has from another replica, nil for a new one.
 	Moved *Moved
 	// Hold keeps the blocks of the request when it has all its output, until Release. Remote: the blocks of its prompt
@@ -112,6 +120,7 @@ type sequence struct {
 	kv            kv.Seq
 	input, output int32
 	adapter       int32
+	grammar       int32
 	// generated and computed count tokens as of the end of all formed batches. For a decoding sequence
 	// they are as of startTick, when it started decoding; it is done at endTick.
 	generated, computed int32
@@ -132,8 +141,10 @@ type sequence struct {
 	hold, remote, pulled, overruns bool
 	// admission numbers the admissions to the batch, in order.
 	admission int64
-	// order is the request's Order, heapIndex the sequence's position in the wait queue.
+	// order is the request's Order, heapIndex the sequence's position in the wait queue. arrival is its rank when it
+	// entered that first.
 	order       float64
+	arrival     int64
 	heapIndex   int32
 	lastTokenAt des.Time
 	gaps        Gaps
@@ -214,6 +225,11 @@ type Engine struct {
 
 	spec *speculation // nil without
 	lora *lora        // nil without
+	// grammars is nil until a request has one.
+	grammars *grammars
+	host     host
+	skipping skipping
+	early    []int32 // see LeftEarly
 
 	log gapLog
 	// scheduled holds the tokens given to each individual sequence in the batch being formed, in the
@@ -246,6 +262,11 @@ type batch struct {
 	individual []int32
 	// drafted are all sequences in it with Speculation; these lists are empty then.
 	drafted []drafted
+	// masked are the sequences in it that sample by a grammar. deferred: their masks are filled when the step before it
+	// has ended. They are filled at filled.
+	masked   []masked
+	deferred bool
+	filled   des.Time
 	// growth, if any, and then stores begin at its end. It starts at notBefore at the earliest.
 	growth *growth
 	stores []pendingStore
@@ -269,6 +290,10 @@ type Step struct {
 	// GPU, which take AdapterUS.
 	AdapterLoads, AdapterCopies int
 	AdapterUS                   des.Time
+	// The host fills Masks for requests with a grammar in MaskUS. The step ends MaskWaitUS later since it waits for
+	// them.
+	Masks              int
+	MaskUS, MaskWaitUS des.Time
 	// EarlierVictims is the number of requests preempted by a batch that was formed ahead and is no step,
 	// since it has no tokens.
 	EarlierVictims int
@@ -326,6 +351,10 @@ type Stats struct {
 	Verifications, DraftTokens, AcceptedTokens int64
 	// AdapterLoads, AdapterCopies and AdapterUS are those of all steps that were formed.
 	AdapterLoads, AdapterCopies, AdapterUS int64
+	// GrammarRequests have a grammar, for which GrammarWaits of them waited, in all GrammarWaitUS until it was
+	// compiled; Compilations were made. Masks, MaskUS and MaskWaitUS are those of steps.
+	GrammarRequests, GrammarWaits, GrammarWaitUS, Compilations int64
+	Masks, MaskUS, MaskWaitUS                                  int64
 	// QueriedTokens counts the prompt tokens of requests at their first admission, CachedTokens those
 	// found in the prefix cache.
 	QueriedTokens, CachedTokens int64
@@ -350,6 +379,7 @@ func New(cfg Config, model latency.Model, cache *kv.Cache) *Engine {
 		offload:    newOffload(cfg.Offload, cache),
 		spec:       newSpeculation(cfg.Speculation),
 		lora:       newLoRA(cfg.LoRA),
+		skipping:   skipping{blocked: none},
 		log:        gapLog{keep: cfg.KeepGaps, limit: minGapLog, minLimit: minGapLog}}
 	e.stopGrowthOnDemand()
 	return e
@@ -361,8 +391,8 @@ func (e *Engine) Waiting() int { return len(e.wait.heap) + len(e.loaders) }
 // Running returns how many sequences occupy a batch slot.
 func (e *Engine) Running() int { return len(e.individual) + e.decoding.Len() + len(e.finishing) }
 
-// Busy reports whether a step is in flight.
-func (e *Engine) Busy() bool { return e.inFlight }
+// Busy reports whether a step is in flight or the host fills masks. Something is then to be done at WakeAt.
+func (e *Engine) Busy() bool { return e.inFlight || e.host.filling }
 
 // Slow makes f give the length of each step from its start and the length that its batch has by itself. It is also
 // asked for steps that start later. nil ends that.

@@ -54,7 +54,7 @@ func (e *Engine) deliver(now des.Time) {
 	e.stats.PrefillTokens += b.Prefill
 	e.stats.DecodeTokens += b.Decode
 	last := e.deliveredAt
-	e.deliveredAt = max(last+1, e.notBefore, now+e.model.Output(b.Decode))
+	e.deliveredAt = max(last+1, e.notBefore, now+e.fillDeferred(now)+e.model.Output(b.Decode))
 	r.DeliveredAt, r.Decoding, r.DecodeGap = e.deliveredAt, 0, 0
 	r.First, r.Done, r.Aborted, r.Gaps = r.First[:0], r.Done[:0], r.Aborted[:0], r.Gaps[:0]
 	if b.ticked {
@@ -124,6 +124,9 @@ func (e *Engine) drop(s int32) {
 	}
 	if e.lora != nil {
 		e.lora.drop(&e.seqs[s])
+	}
+	if e.grammars != nil {
+		e.dropGrammar(s)
 	}
 	e.cache.Close(e.seqs[s].kv)
 	e.seqs[s] = sequence{}

@@ -119,7 +119,7 @@ func (e *Engine) Forecast(now des.Time, r InTransit, before []InTransit) Forecas
 	o := e.own.forecast
 	o.Queued += int64(len(before))
 	if e.inFlight {
-		o.StepRemaining = e.current.End - now
+		o.StepRemaining = max(0, e.current.End-now)
 	}
 	if len(before) > 0 {
 		e.own.pending.Mark()

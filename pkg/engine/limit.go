@@ -5,7 +5,7 @@ type Limit uint8
 
 // What stops the wait queue when a batch is formed: nothing, if it is empty then; no free batch slot; else a spent
 // token budget; else too few free blocks, for the first request or for a running one; or all waiting requests have
-// adapters that the running ones leave no room for.
+// adapters that the running ones leave no room for, or grammars that are not compiled.
 const (
 	noLimit Limit = iota
 	SlotLimit
@@ -36,9 +36,9 @@ func (e *Engine) StoppedBy() Limit {
 	}
 	first := e.firstBlocked()
 	switch {
-	case first == none && e.lora != nil:
+	case first == none && e.skipping.adapters:
 		return AdapterLimit
-	case first == none: // all wait for transfers
+	case first == none: // all wait for transfers or for their grammars
 		return noLimit
 	case !e.cfg.ChunkedPrefill && e.tokensToCompute(first) > left:
 		return BudgetLimit
@@ -47,13 +47,13 @@ func (e *Engine) StoppedBy() Limit {
 }
 
 // firstBlocked is the first request that did not fit into the last batch though it had batch slots and tokens left;
-// none if all others wait for transfers or for adapters.
+// none if all others wait for transfers, for adapters or for their grammars.
 func (e *Engine) firstBlocked() int32 {
 	switch {
 	case e.offload != nil:
 		return e.offload.blocked
-	case e.lora != nil:
-		return e.lora.blocked
+	case e.skips():
+		return e.skipping.blocked
 	}
 	return e.wait.heap[0].seq
 }

@@ -18,8 +18,6 @@ type LoRA struct {
 	// A step waits LoadUS for each adapter that is not in the memory of the host and CopyUS for each that is not on the
 	// GPU.
 	LoadUS, CopyUS des.Time
-	// ByArrival is that of OffloadConfig: since requests are skipped, running ones can have arrived after waiting ones.
-	ByArrival bool
 }
 
 // lora is the state of the adapters of a replica. Adapters are numbers from 1 on.
@@ -36,13 +34,7 @@ type lora struct {
 	// host are the adapters in the memory of the host, the least recently used one first. The last MaxLoras of them are
 	// on the GPU, since each use of an adapter is one in both.
 	host []int32
-	// skipped are the waiting requests that the batch being formed may not have. blocked is the first of the others,
-	// none if there is none.
-	skipped []waiter
-	blocked int32
-	used    []usedAdapter // scratch
-	// arrivals are the ranks of the sequences when they entered the queue first.
-	arrivals []int64
+	used []usedAdapter // scratch
 }
 
 // usedAdapter is an adapter in a batch, with the first request that has it.
@@ -55,7 +47,7 @@ func newLoRA(cfg *LoRA) *lora {
 	if cfg == nil {
 		return nil
 	}
-	return &lora{LoRA: cfg, blocked: none}
+	return &lora{LoRA: cfg}
 }
 
 // Adapters returns the adapters of all requests at the replica, waiting or running, and how often these changed. The
@@ -67,12 +59,8 @@ func (e *Engine) Adapters() (active []int32, changes int64) {
 	return e.lora.active, e.lora.changes
 }
 
-// open notes the rank and the adapter of a new sequence.
-func (x *lora) open(s int32, rank int64, adapter int32) {
-	for len(x.arrivals) <= int(s) {
-		x.arrivals = append(x.arrivals, 0)
-	}
-	x.arrivals[s] = rank
+// open notes the adapter of a new sequence.
+func (x *lora) open(adapter int32) {
 	if adapter == 0 {
 		return
 	}
@@ -99,9 +87,6 @@ func (x *lora) drop(q *sequence) {
 		x.changes++
 	}
 }
-
-// later is that of the offload.
-func (x *lora) later(s, t int32) bool { return x.ByArrival && x.arrivals[s] > x.arrivals[t] }
 
 // enter counts a request that begins to run.
 func (x *lora) enter(q *sequence) {
@@ -131,28 +116,9 @@ func (x *lora) runs(adapter int32) bool {
 	return int(adapter) < len(x.running) && x.running[adapter] > 0
 }
 
-// skipAdapter passes the waiting request s, the first one, if the running ones have as many adapters as they may and
-// its adapter is not among them.
-func (e *Engine) skipAdapter(s int32) bool {
-	x, adapter := e.lora, e.seqs[s].adapter
-	if adapter == 0 || x.distinct < x.MaxLoras || x.runs(adapter) {
-		return false
-	}
-	x.skipped = append(x.skipped, e.wait.heap[0])
-	e.dequeue(s)
-	return true
-}
-
-// endSkips returns the skipped requests to their places in the queue.
-func (e *Engine) endSkips() {
-	x := e.lora
-	if x.blocked = none; len(e.wait.heap) > 0 {
-		x.blocked = e.wait.heap[0].seq
-	}
-	for _, w := range x.skipped {
-		e.push(w)
-	}
-	x.skipped = x.skipped[:0]
+// hasNoRoom reports whether the running requests have as many adapters as they may and this one is not among them.
+func (x *lora) hasNoRoom(adapter int32) bool {
+	return adapter != 0 && x.distinct >= x.MaxLoras && !x.runs(adapter)
 }
 
 // useAdapters counts the adapters of b, whose sequences are not advanced yet, and brings them to the GPU in the order
@@ -221,9 +187,8 @@ func (x *lora) clone() *lora {
 	}
 	c := *x
 	c.running = slices.Clone(x.running)
-	c.arrivals = slices.Clone(x.arrivals)
 	c.host, c.held, c.active = slices.Clone(x.host), slices.Clone(x.held), slices.Clone(x.active)
-	c.skipped, c.used = nil, nil
+	c.used = nil
 	return &c
 }
 

@@ -13,8 +13,7 @@ func loraOf(c reference.Config) *LoRA {
 	if l == nil {
 		return nil
 	}
-	return &LoRA{MaxLoras: l.Max, MaxCPULoras: l.MaxHost, LoadUS: l.LoadUS, CopyUS: l.CopyUS,
-		ByArrival: c.Scheduler != "" && c.Scheduler != "fcfs"}
+	return &LoRA{MaxLoras: l.Max, MaxCPULoras: l.MaxHost, LoadUS: l.LoadUS, CopyUS: l.CopyUS}
 }
 
 // TestReferenceOnLoRA is TestReference with adapters.

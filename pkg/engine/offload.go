@@ -377,8 +377,8 @@ func (o *offload) newLeaver() *leaver {
 	return &o.left[len(o.left)-1]
 }
 
-// waitForTransfer ends Start without a step: all requests wait for a transfer. The next step has the requests
-// preempted now among its EarlierVictims.
+// waitForTransfer ends Start without a step: all requests wait for a transfer, or for their grammars. The next
+// step has the requests preempted now among its EarlierVictims.
 func (e *Engine) waitForTransfer() {
 	e.current.Preempted = append(e.current.Preempted, e.earlierPreempted...)
 	e.lostVictims += len(e.earlierPreempted)

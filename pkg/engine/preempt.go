@@ -106,7 +106,8 @@ func (e *Engine) victim() int {
 
 // arrivedLater reports whether s, of the same score as t, is preempted before it since it arrived after it.
 func (e *Engine) arrivedLater(s, t int32) bool {
-	return e.offload != nil && e.offload.later(s, t) || e.lora != nil && e.lora.later(s, t)
+	return e.offload != nil && e.offload.later(s, t) ||
+		e.ordersByArrival() && e.seqs[s].arrival > e.seqs[t].arrival
 }
 
 // preempt moves the individual sequence at index at back to the wait queue. Its token in an earlier

@@ -34,7 +34,8 @@ func (e *Engine) Enqueue(r Request) int32 {
 		e.seqs = append(e.seqs, sequence{})
 	}
 	e.seqs[s] = sequence{tag: r.Tag, kv: e.cache.Open(r.Path, r.Input), input: int32(r.Input), output: int32(r.Output),
-		adapter: r.Adapter, order: r.Order, hold: r.Hold, remote: r.Remote, overruns: r.EOS && e.cfg.AsyncScheduling}
+		adapter: r.Adapter, grammar: r.Grammar, order: r.Order, hold: r.Hold, remote: r.Remote,
+		overruns: r.EOS && e.cfg.AsyncScheduling}
 	if e.spec != nil {
 		e.spec.open(s, &e.seqs[s], &r)
 	}
@@ -52,8 +53,12 @@ func (e *Engine) Enqueue(r Request) int32 {
 		u := e.offload.use(s)
 		*u = use{User: tier.User{Priority: r.Priority}, arrival: e.wait.last, stores: u.stores[:0]}
 	}
+	e.seqs[s].arrival = e.wait.last
 	if e.lora != nil {
-		e.lora.open(s, e.wait.last, r.Adapter)
+		e.lora.open(r.Adapter)
+	}
+	if r.Grammar != 0 {
+		e.openGrammar(s, &r)
 	}
 	e.push(waiter{r.Order, e.wait.last, s})
 	return s
@@ -66,8 +71,8 @@ func (e *Engine) requeue(s int32) {
 	if e.offload != nil && e.offload.cfg.ByArrival {
 		rank = e.offload.uses[s].arrival
 	}
-	if e.lora != nil && e.lora.ByArrival {
-		rank = e.lora.arrivals[s]
+	if e.ordersByArrival() {
+		rank = e.seqs[s].arrival
 	}
 	e.push(waiter{e.seqs[s].order, rank, s})
 }

@@ -130,6 +130,7 @@ type harness struct {
 	tree     *kv.Tree
 	paths    []kv.Path
 	adapters map[string]int32
+	grammars map[string]int32
 	enqueued []des.Time // or rejected; Never if it does not arrive
 	rejected []bool
 	numbers  []int32 // the engine's, notEnqueued before and after
@@ -212,6 +213,8 @@ func newTierHarness(t *testing.T, c reference.Config, requests []reference.Reque
 		model = stepTimes{model, c.StepTime}
 	}
 	cfg.LoRA, p.adapters = loraOf(c), map[string]int32{"": 0}
+	cfg.Grammars, p.grammars = grammarsOf(c), map[string]int32{"": 0}
+	cfg.ByArrival = c.Scheduler != "" && c.Scheduler != "fcfs"
 	if cfg.Offload = offloadOf(c, p.tree); cfg.Offload != nil {
 		p.quiet = quiet
 		cfg.Offload.QuietStores = quiet > 0
@@ -278,7 +281,7 @@ func (p *harness) run() (end des.Time, ok bool) {
 				p.enqueue(i)
 			}
 		}
-		if p.engine.Busy() && p.engine.Step().End == now {
+		if p.engine.Busy() && !p.engine.Filling() && p.engine.WakeAt() == now {
 			ok = p.finish(now)
 			p.forecasts.check(p, now)
 		}
@@ -288,7 +291,7 @@ func (p *harness) run() (end des.Time, ok bool) {
 				p.abort(i)
 			}
 		}
-		if p.isOpen() && !p.engine.Busy() {
+		if p.isOpen() && (!p.engine.Busy() || p.engine.Filling() && p.engine.WakeAt() == now) {
 			p.start(now)
 		}
 		if events++; p.quiet == 0 || events%p.quiet == 0 {
@@ -325,12 +328,17 @@ func (p *harness) next(now des.Time) (des.Time, bool) {
 		}
 	}
 	if p.engine.Busy() {
-		sooner(p.engine.Step().End)
+		sooner(p.engine.WakeAt())
 	} else if at, ok := p.engine.NextStore(); ok {
 		sooner(at)
 	}
 	for _, x := range p.underWay {
 		sooner(x.Ended)
+	}
+	for i, s := range p.numbers {
+		if s != notEnqueued && p.observed[i].State == reference.Unfinished {
+			sooner(p.engine.GrammarReady(s))
+		}
 	}
 	return first, open && (p.config.HorizonUS == reference.Never || first <= p.config.HorizonUS)
 }
@@ -347,18 +355,29 @@ func (p *harness) enqueue(i int) {
 	if _, ok := p.adapters[r.Adapter]; !ok {
 		p.adapters[r.Adapter] = int32(len(p.adapters))
 	}
+	compileUS := int64(0)
+	if r.Grammar != "" {
+		compileUS = p.config.Grammars.CompileUS(r.Grammar)
+	}
+	if _, ok := p.grammars[r.Grammar]; !ok {
+		p.grammars[r.Grammar] = int32(len(p.grammars))
+	}
 	p.paths[i] = p.tree.Resolve(nil, segments, r.Input, r.ID)
 	order := map[string]float64{"priority-fcfs": -r.Priority, "reverse-priority": r.Priority,
 		"sjf": float64(r.Predicted)}
 	p.numbers[i] = p.engine.Enqueue(
 		Request{Tag: int32(i), Path: p.paths[i], Input: r.Input, Output: r.Output, Order: order[p.config.Scheduler],
 			Priority: r.Priority, Drafts: draftsOf(&r), Adapter: p.adapters[r.Adapter],
+			Grammar: p.grammars[r.Grammar], CompileUS: compileUS, Now: p.enqueued[i],
 			EOS: r.EOS && (p.config.MaxModelLen == 0 || r.Input+r.Output < p.config.MaxModelLen)})
 }
 
 func (p *harness) start(now des.Time) {
 	if _, err := p.engine.Start(now); err != nil {
 		p.Fatal(err)
+	}
+	for _, tag := range p.engine.LeftEarly() {
+		p.release(tag)
 	}
 	for _, s := range p.engine.Formed() {
 		for _, a := range s.Admitted {
@@ -384,6 +403,7 @@ func (p *harness) finish(now des.Time) (ok bool) {
 	}
 	p.steps = append(p.steps, reference.Step{StartUS: s.Start, EndUS: s.End, Batch: reference.Batch(s.Batch),
 		AdapterLoads: s.AdapterLoads, AdapterCopies: s.AdapterCopies, AdapterUS: s.AdapterUS,
+		Masks: s.Masks, MaskUS: s.MaskUS, MaskWaitUS: s.MaskWaitUS,
 		Preempted: len(s.Preempted) + s.EarlierVictims, UsedBlocks: s.UsedBlocks, Running: s.Running,
 		Waiting: s.Waiting, Shares: shares})
 	for _, tag := range ends.First {

@@ -229,7 +229,7 @@ func (e *Engine) admitDrafted(b *batch, budget *int) {
 	x := e.spec
 	for *budget > 0 && len(e.wait.heap) > 0 && e.Running() < e.cfg.MaxNumSeqs {
 		s := e.wait.heap[0].seq
-		if e.lora != nil && e.skipAdapter(s) {
+		if e.passOver(s) {
 			continue
 		}
 		q := &e.seqs[s]

@@ -14,7 +14,16 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 	e.formed = e.formed[:0]
 	e.now, e.own.known = now, false
 	e.endStores(now)
-	if e.hasNext {
+	if e.host.filling {
+		e.host = host{}
+		if e.inFlight { // masks of the step in flight
+			e.leaveEarly()
+			e.formAhead(now)
+			return true, nil
+		}
+	}
+	ahead := e.hasNext
+	if ahead {
 		e.current, e.next, e.hasNext = e.next, e.current, false
 	} else {
 		if e.Running()+e.Waiting() == 0 {
@@ -32,6 +41,10 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 					e.waitForTransfer()
 					return false, nil
 				}
+				if e.Running() == 0 && e.skipping.grammars {
+					e.waitForTransfer()
+					return false, nil
+				}
 				return false, e.noProgress("cannot schedule any request")
 			}
 			e.earlierPreempted = append(e.earlierPreempted, e.current.Preempted...)
@@ -40,9 +53,16 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 		e.current.Preempted = append(e.current.Preempted, e.earlierPreempted...)
 	}
 	e.current.EarlierVictims, e.lostVictims = e.lostVictims, 0
-	if e.offload != nil {
+	switch {
+	case e.offload != nil:
 		e.startWithTier(now)
-	} else {
+	case e.grammars != nil:
+		if e.startMasked(now, ahead); e.host.filling {
+			return true, nil
+		}
+		e.formAhead(now)
+		return true, nil
+	default:
 		e.start(now)
 	}
 	if e.cfg.AsyncScheduling && e.Running()+e.Waiting() > 0 {
@@ -94,9 +114,14 @@ func (e *Engine) form(b *batch) bool {
 			e.admit(b, &budget)
 		}
 	}
-	if e.lora != nil {
+	if e.skips() {
 		e.endSkips()
+	}
+	if e.lora != nil {
 		e.useAdapters(b)
+	}
+	if e.grammars != nil {
+		e.noteMasks(b)
 	}
 	if e.cfg.KeepBatches {
 		b.sortEntries()
@@ -146,6 +171,8 @@ func (e *Engine) begin(b *batch) {
 	b.Admitted, b.Preempted, b.Resumed = b.Admitted[:0], b.Preempted[:0], b.Resumed[:0]
 	b.Entries, b.EarlierVictims, b.ticked, b.decoding = b.Entries[:0], 0, false, 0
 	b.AdapterLoads, b.AdapterCopies, b.AdapterUS = 0, 0, 0
+	b.Masks, b.MaskUS, b.MaskWaitUS, b.masked, b.deferred = 0, 0, 0, b.masked[:0], false
+	e.skipping.adapters, e.skipping.grammars = false, false
 	b.finishing, b.individual, b.drafted = b.finishing[:0], b.individual[:0], b.drafted[:0]
 }
 
@@ -158,7 +185,7 @@ func (e *Engine) Stop(now des.Time) {
 }
 
 func (e *Engine) account(now des.Time) {
-	d := now - e.current.Start
+	d := min(now, e.current.End) - e.current.Start
 	e.stats.BusyUS += d
 	e.stats.BlockUS += float64(float64(d) * float64(e.used))
 	if e.cfg.Intensity != nil {
@@ -301,7 +328,7 @@ func (e *Engine) admit(b *batch, budget *int) {
 		s := e.wait.heap[0].seq
 		q := &e.seqs[s]
 		tokens := int(q.input + q.generated)
-		if e.lora != nil && e.skipAdapter(s) || e.offload != nil && e.skipStoring(s) {
+		if e.passOver(s) || e.offload != nil && e.skipStoring(s) {
 			continue
 		}
 		cached := e.cache.Lookup(q.kv, tokens-1)

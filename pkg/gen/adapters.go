@@ -2,10 +2,7 @@ package gen
 
 import (
 	"math/rand/v2"
-	"slices"
-	"strconv"
 
-	"blis/pkg/portable"
 	"blis/pkg/stream"
 )
 
@@ -19,7 +16,7 @@ type Adapters struct {
 
 const (
 	defaultAdapter = "adapter"
-	maxAdapters    = 1_000_000
+	maxNames       = 1_000_000
 	maxZipf        = 10
 )
 
@@ -32,26 +29,12 @@ func (x *Adapters) UnmarshalYAML(decode func(any) error) error {
 
 // decorator validates x and returns a decorator that gives each request, or each session, an adapter.
 func (x *Adapters) decorator(at field) func(*stream.Arrival, *rand.Rand) {
-	if x.Name == "" {
-		at.fail("name", "must not be empty")
-	}
-	between(at, "count", x.Count, 1, maxAdapters)
-	between(at, "zipf", x.Zipf, 0, maxZipf)
-	if at.err != nil {
-		return nil
-	}
-	sums, sum := make([]float64, x.Count), 0.0
-	for k := range sums {
-		sum += portable.Pow(float64(k+1), -x.Zipf)
-		sums[k] = sum
-	}
+	draw := popular(at, x.Name, x.Count, x.Zipf)
 	return func(a *stream.Arrival, r *rand.Rand) {
-		k, _ := slices.BinarySearch(sums[:len(sums)-1], float64(r.Float64()*sum))
-		name := x.Name + "-" + strconv.Itoa(k+1)
 		if a.IsSession {
-			a.Session.Adapter = name
+			a.Session.Adapter = draw(r)
 		} else {
-			a.Request.Adapter = name
+			a.Request.Adapter = draw(r)
 		}
 	}
 }

@@ -46,6 +46,7 @@ func TestOptionsDoNotAffectOtherFields(t *testing.T) {
 		{"predicted_output: {error: 0.5}, ", func(r *stream.Request) { r.PredictedOutputTokens = 0 }},
 		{"stop: eos, ", func(r *stream.Request) { r.Stop = "" }},
 		{"adapters: {count: 9}, ", func(r *stream.Request) { r.Adapter = "" }},
+		{"grammars: {count: 9, share: 0.5}, ", func(r *stream.Request) { r.Grammar = "" }},
 		{"archetype: {typical_prompt_size: elephant, prefix_reuse_affinity: 1}, ", func(*stream.Request) {}},
 	} {
 		list := withNeighbor(t, "", c.fields)
@@ -266,7 +267,8 @@ func TestInvalidBehaviors(t *testing.T) {
 		"{value: 5}}}}, "
 	const others = "deadline: {type: constant, params: {value: 5}}, predicted_output: {error: 0.5, bias: 2}, " +
 		"multimodal: {image_tokens: {type: constant, params: {value: 5}}, images_per_request: {type: constant, " +
-		"params: {value: 5}}}, stop: eos, adapters: {name: chat, count: 50, zipf: 1}, "
+		"params: {value: 5}}}, stop: eos, adapters: {name: chat, count: 50, zipf: 1}, " +
+		"grammars: {name: s, count: 3, zipf: 2, share: 0.5}, "
 	const correlations = "correlations: {intra_tenant_prefix_correlation: 0.5, burst_size_correlation: 0.5}\n"
 	good := specText("aggregate_rate: 1\nrequests: 9\n"+correlations,
 		clientText("a", plainText+archetype+bursty+others+lengthsText), clientText("b", plainText+lengthsText))
@@ -308,6 +310,10 @@ func TestInvalidBehaviors(t *testing.T) {
 		{"bias: 2", "bias: 0", "clients[0].predicted_output.bias: must be above 0 and at most 1000, is 0"},
 		{"name: chat", `name: ""`, "clients[0].adapters.name: must not be empty"},
 		{"count: 50, ", "", "clients[0].adapters.count is not in the file: must be between 1 and 1000000"},
+		{"name: s,", `name: "",`, "clients[0].grammars.name: must not be empty"},
+		{"count: 3, ", "", "clients[0].grammars.count is not in the file: must be between 1 and 1000000"},
+		{"zipf: 2", "zipf: -1", "clients[0].grammars.zipf: must be between 0 and 10, is -1"},
+		{"share: 0.5", "share: 1.5", "clients[0].grammars.share: must be between 0 and 1, is 1.5"},
 		{"zipf: 1", "zipf: 10.5", "clients[0].adapters.zipf: must be between 0 and 10, is 10.5"},
 		{"stop: eos", "stop: length", `clients[0].stop: must be eos, is "length"`},
 		{"deadline: {type: constant, params: {value: 5}}", "deadline: {type: constant, params: {value: -5}}",

@@ -69,6 +69,9 @@ func withDecorators(g generator, seed uint64, c *Client, at field) generator {
 	if c.Adapters != nil {
 		add("adapters", c.Adapters.decorator(at.at("adapters")))
 	}
+	if c.Grammars != nil {
+		add("grammars", c.Grammars.decorator(at.at("grammars")))
+	}
 	if c.PredictedOutput != nil {
 		add("prediction", c.PredictedOutput.decorator(at.at("predicted_output")))
 	}

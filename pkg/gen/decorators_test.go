@@ -79,6 +79,7 @@ func TestDecoratorsOfSessions(t *testing.T) {
     predicted_output: {error: 0, bias: 2}
     stop: eos
     adapters: {count: 1}
+    grammars: {count: 1}
     archetype: {session_length: {type: constant, params: {value: 900}}}
     behavior:
       type: bursty
@@ -111,8 +112,8 @@ func TestDecoratorsOfSessions(t *testing.T) {
 		}
 		ask, act := s.Steps[0], s.Steps[1]
 		if s.UntilUS != s.ArrivalUS+900 || s.Adapter != "adapter-1" || ask.TimeoutUS != 50 ||
-			ask.PredictedOutputTokens != 14 || ask.Stop != stream.StopEOS ||
-			act.TimeoutUS != 0 || act.PredictedOutputTokens != 0 || act.Stop != "" {
+			ask.PredictedOutputTokens != 14 || ask.Stop != stream.StopEOS || ask.Grammar != "schema-1" ||
+			act.TimeoutUS != 0 || act.PredictedOutputTokens != 0 || act.Stop != "" || act.Grammar != "" {
 			t.Fatalf("%+v", s)
 		}
 		if ids[s.ID] {
@@ -148,5 +149,24 @@ func TestAdapters(t *testing.T) {
 		if r.Adapter != "adapter-1" {
 			t.Fatalf("the only adapter is %q", r.Adapter)
 		}
+	}
+}
+
+// TestGrammars: the share of requests with a grammar is that of the spec, and 2/3 of them have the first of two with
+// exponent 1.
+func TestGrammars(t *testing.T) {
+	list := withNeighbor(t, "", "grammars: {name: tools, count: 2, zipf: 1, share: 0.6}, ")
+	counts := map[string]float64{}
+	for _, r := range list {
+		counts[r.Grammar]++
+	}
+	n := float64(len(list))
+	for name, share := range map[string]float64{"": 0.4, "tools-1": 0.4, "tools-2": 0.2} {
+		if got := counts[name] / n; math.Abs(got-share) > 4*math.Sqrt(share*(1-share)/n) {
+			t.Errorf("%q has a share of %g, want %g", name, got, share)
+		}
+	}
+	if len(counts) != 3 {
+		t.Errorf("%v", counts)
 	}
 }

@@ -68,7 +68,7 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 	w := &exportWriter{exporter: form, blocks: map[blockKey]int64{}}
 	text := bufio.NewWriter(out)
 	text.WriteString(form.head) // an error is repeated by Flush
-	var requests, unsupported, segmented, stopped, drafted, adapted int
+	var requests, unsupported, segmented, stopped, drafted, adapted, structured int
 	err = forEachArrival(ctx, src, o, func(a *stream.Arrival) error {
 		if !o.inShard(a) {
 			return nil
@@ -93,6 +93,9 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 		}
 		if r.Adapter != "" {
 			adapted++
+		}
+		if r.Grammar != "" {
+			structured++
 		}
 		line, err := form.line(w, r)
 		if err != nil {
@@ -119,6 +122,10 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 	}
 	if adapted > 0 {
 		o.warn(fmt.Sprintf("%d of %d requests have a LoRA adapter, which files of %s cannot express", adapted, requests,
+			o.Export))
+	}
+	if structured > 0 {
+		o.warn(fmt.Sprintf("%d of %d requests have a grammar, which files of %s cannot express", structured, requests,
 			o.Export))
 	}
 	if segmented > 0 && !form.prefixes {

@@ -175,6 +175,13 @@ func TestExportWarnsOfStops(t *testing.T) {
 		if _, err := generate(strings.Replace(spec, "stop: eos", "adapters: {count: 2}", 1), o); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := generate(strings.Replace(spec, "stop: eos", "grammars: {count: 2}", 1), o); err != nil {
+			t.Fatal(err)
+		}
+		grammars := fmt.Sprintf("%d of 40 requests have a grammar, which files of %s cannot express", n, name)
+		if !slices.Contains(warned, grammars) {
+			t.Errorf("%s: %q, want %q", name, warned, grammars)
+		}
 		adapters := fmt.Sprintf("%d of 40 requests have a LoRA adapter, which files of %s cannot express", n, name)
 		if !slices.Contains(warned, adapters) {
 			t.Errorf("%s: %q, want %q", name, warned, adapters)

@@ -58,7 +58,7 @@ func firstCall(s *stream.Session) stream.Request {
 	for step := range modelCalls(s) {
 		r.InputTokens, r.OutputTokens = step.InputTokens, step.OutputTokens
 		r.PredictedOutputTokens, r.Stop = step.PredictedOutputTokens, step.Stop
-		r.DraftAcceptance = step.DraftAcceptance
+		r.DraftAcceptance, r.Grammar = step.DraftAcceptance, step.Grammar
 		r.Model = cmp.Or(step.Model, s.Model)
 		break
 	}

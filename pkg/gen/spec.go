@@ -45,6 +45,7 @@ type Client struct {
 	Stop               string        `yaml:"stop" json:"stop,omitempty"`
 	DraftAcceptance    *float64      `yaml:"draft_acceptance" json:"draft_acceptance,omitempty"`
 	Adapters           *Adapters     `yaml:"adapters" json:"adapters,omitempty"`
+	Grammars           *Grammars     `yaml:"grammars" json:"grammars,omitempty"`
 	PrefixSpec         *PrefixSpec   `yaml:"prefix_spec" json:"prefix_spec,omitempty"`
 	Agentic            *Agentic      `yaml:"agentic" json:"agentic,omitempty"`
 	MultiTurn          *MultiTurn    `yaml:"multi_turn" json:"multi_turn,omitempty"`

@@ -89,6 +89,9 @@ type ReplicaTotals struct {
 	Preemptions                 int64
 	// AdapterLoads into the memory of the host and AdapterCopies to the GPU, for which steps waited AdapterUS.
 	AdapterLoads, AdapterCopies, AdapterUS int64
+	// GrammarRequests have a grammar; GrammarWaits of them waited, GrammarWaitUS in all, for Compilations. Masks were
+	// filled in MaskUS, for which steps waited MaskWaitUS.
+	GrammarRequests, GrammarWaits, GrammarWaitUS, Compilations, Masks, MaskUS, MaskWaitUS int64
 	// DraftTokens were verified in this many steps of sequences, and AcceptedTokens of them accepted.
 	Verifications, DraftTokens, AcceptedTokens int64
 	PeakQueue, PeakBatch                       int64

@@ -171,6 +171,7 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 	}
 	r.KV.Tiers, r.SpecDecode = tiers(a.replicas), specDecode(a.replicas)
 	r.LoRA, r.DP = loras(a.replicas), lockstep(a.replicas)
+	r.StructuredOutput = structuredOutput(a.replicas)
 	r.Cost = &Cost{GPUS: gpu / 1e6, ReplicaS: up / 1e6}
 	if price > 0 {
 		r.Cost.Total = &price
@@ -227,6 +228,23 @@ func loras(replicas []ReplicaTotals) *LoRA {
 	}
 	l.LoadMS = float64(us) / 1000
 	return &l
+}
+
+// structuredOutput adds up what grammars took; nil if no request had one.
+func structuredOutput(replicas []ReplicaTotals) *StructuredOutput {
+	var s StructuredOutput
+	var wait, mask, steps int64
+	for i := range replicas {
+		t := &replicas[i]
+		s.Requests, s.Compilations = s.Requests+t.GrammarRequests, s.Compilations+t.Compilations
+		s.Waits, s.Masks = s.Waits+t.GrammarWaits, s.Masks+t.Masks
+		wait, mask, steps = wait+t.GrammarWaitUS, mask+t.MaskUS, steps+t.MaskWaitUS
+	}
+	if s.Requests == 0 {
+		return nil
+	}
+	s.WaitMS, s.MaskMS, s.StepWaitMS = float64(wait)/1000, float64(mask)/1000, float64(steps)/1000
+	return &s
 }
 
 // addWait adds the mean wait for capacity of n requests, which is us µs in all.

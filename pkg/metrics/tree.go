@@ -65,6 +65,8 @@ type Raw struct {
 	DP *DP `json:"dp,omitempty"`
 	// LoRA is absent if no adapter was loaded.
 	LoRA *LoRA `json:"lora,omitempty"`
+	// StructuredOutput is absent if no request has a grammar.
+	StructuredOutput *StructuredOutput `json:"structured_output,omitempty"`
 	// SpecDecode is absent if no drafts were verified.
 	SpecDecode *SpecDecode `json:"spec_decode,omitempty"`
 	// Sessions is absent if there are none.
@@ -183,6 +185,18 @@ type LoRA struct {
 	Loads  int64   `json:"loads"`
 	Copies int64   `json:"copies"`
 	LoadMS float64 `json:"load_ms"`
+}
+
+// StructuredOutput reports grammars: Requests with one came to replicas, which made Compilations. Waits of the requests
+// had to wait for theirs, WaitMS in all. The host filled Masks of tokens in MaskMS, for which steps waited StepWaitMS.
+type StructuredOutput struct {
+	Requests     int64   `json:"requests"`
+	Compilations int64   `json:"compilations"`
+	Waits        int64   `json:"waits"`
+	WaitMS       float64 `json:"wait_ms"`
+	Masks        int64   `json:"masks"`
+	MaskMS       float64 `json:"mask_ms"`
+	StepWaitMS   float64 `json:"step_wait_ms"`
 }
 
 // SpecDecode reports speculative decoding: DraftTokens were verified, and AcceptedTokens of them were accepted, also

@@ -25,6 +25,7 @@ type outcomeRow struct {
 	BudgetWaitUS         *int64           `parquet:"budget_wait_us,optional"`
 	BlockWaitUS          *int64           `parquet:"block_wait_us,optional"`
 	AdapterWaitUS        *int64           `parquet:"adapter_wait_us,optional"`
+	GrammarWaitUS        *int64           `parquet:"grammar_wait_us,optional"`
 	FirstTokenUS         *stream.Micros   `parquet:"first_token_us"`
 	CompletedUS          *stream.Micros   `parquet:"completed_us"`
 	EndedUS              *stream.Micros   `parquet:"ended_us"`
@@ -34,6 +35,7 @@ type outcomeRow struct {
 	SLOClass             *string          `parquet:"slo_class,optional,dict"`
 	Model                *string          `parquet:"model,optional,dict"`
 	Adapter              *string          `parquet:"adapter,optional,dict"`
+	Grammar              *string          `parquet:"grammar,optional,dict"`
 	Priority             float64          `parquet:"priority"`
 	Session              *string          `parquet:"session,optional"`
 	Step                 *string          `parquet:"step,optional,dict"`
@@ -83,6 +85,7 @@ func rowOfOutcome(v *stream.Outcome) outcomeRow {
 		BudgetWaitUS:         optional(v.BudgetWaitUS),
 		BlockWaitUS:          optional(v.BlockWaitUS),
 		AdapterWaitUS:        optional(v.AdapterWaitUS),
+		GrammarWaitUS:        optional(v.GrammarWaitUS),
 		FirstTokenUS:         present(v.FirstTokenUS),
 		CompletedUS:          present(v.CompletedUS),
 		EndedUS:              present(v.EndedUS),
@@ -92,6 +95,7 @@ func rowOfOutcome(v *stream.Outcome) outcomeRow {
 		SLOClass:             optional(v.SLOClass),
 		Model:                optional(v.Model),
 		Adapter:              optional(v.Adapter),
+		Grammar:              optional(v.Grammar),
 		Priority:             v.Priority,
 		Session:              optional(v.Session),
 		Step:                 optional(v.Step),
@@ -143,6 +147,7 @@ func (r *outcomeRow) record() stream.Outcome {
 		BudgetWaitUS:         valueOf(r.BudgetWaitUS),
 		BlockWaitUS:          valueOf(r.BlockWaitUS),
 		AdapterWaitUS:        valueOf(r.AdapterWaitUS),
+		GrammarWaitUS:        valueOf(r.GrammarWaitUS),
 		FirstTokenUS:         valueOr(r.FirstTokenUS, stream.Never),
 		CompletedUS:          valueOr(r.CompletedUS, stream.Never),
 		EndedUS:              valueOr(r.EndedUS, stream.Never),
@@ -152,6 +157,7 @@ func (r *outcomeRow) record() stream.Outcome {
 		SLOClass:             valueOf(r.SLOClass),
 		Model:                valueOf(r.Model),
 		Adapter:              valueOf(r.Adapter),
+		Grammar:              valueOf(r.Grammar),
 		Priority:             r.Priority,
 		Session:              valueOf(r.Session),
 		Step:                 valueOf(r.Step),
@@ -339,6 +345,9 @@ type stepRow struct {
 	DraftTokens   *int64          `parquet:"draft_tokens,optional"`
 	Adapters      *int64          `parquet:"adapters,optional"`
 	AdapterLoadUS *int64          `parquet:"adapter_load_us,optional"`
+	Masks         *int64          `parquet:"masks,optional"`
+	MaskUS        *int64          `parquet:"mask_us,optional"`
+	MaskWaitUS    *int64          `parquet:"mask_wait_us,optional"`
 	Running       int64           `parquet:"running"`
 	Waiting       int64           `parquet:"waiting"`
 	UsedBlocks    int64           `parquet:"used_blocks"`
@@ -357,6 +366,9 @@ func rowOfStep(v *stream.Step) stepRow {
 		DraftTokens:   optional(v.DraftTokens),
 		Adapters:      optional(v.Adapters),
 		AdapterLoadUS: optional(v.AdapterLoadUS),
+		Masks:         optional(v.Masks),
+		MaskUS:        optional(v.MaskUS),
+		MaskWaitUS:    optional(v.MaskWaitUS),
 		Running:       v.Running,
 		Waiting:       v.Waiting,
 		UsedBlocks:    v.UsedBlocks,
@@ -377,6 +389,9 @@ func (r *stepRow) record() stream.Step {
 		DraftTokens:   valueOf(r.DraftTokens),
 		Adapters:      valueOf(r.Adapters),
 		AdapterLoadUS: valueOf(r.AdapterLoadUS),
+		Masks:         valueOf(r.Masks),
+		MaskUS:        valueOf(r.MaskUS),
+		MaskWaitUS:    valueOf(r.MaskWaitUS),
 		Running:       r.Running,
 		Waiting:       r.Waiting,
 		UsedBlocks:    r.UsedBlocks,

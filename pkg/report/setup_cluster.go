@@ -55,6 +55,7 @@ func featuresText(config tree, deployments []tree) string {
 		add(tiersText(d, of))
 		add(speculationText(d, of))
 		add(loraText(d, of))
+		add(grammarText(d, of))
 	}
 	add(scalingText(config.at("policies").at("autoscale")))
 	add(failuresText(config.at("failures"), several || pools))
@@ -82,6 +83,16 @@ func loraText(d tree, of string) string {
 	}
 	return fmt.Sprintf("LoRA%s: %v adapters in a batch, %v in the host's memory", of, e["max_loras"],
 		e["max_cpu_loras"])
+}
+
+// grammarText says how long grammars are compiled in a deployment that states it.
+func grammarText(d tree, of string) string {
+	e := d.at("engine")
+	if e["grammar_compile_us"] == nil {
+		return ""
+	}
+	return fmt.Sprintf("structured output%s: %v us to compile a grammar, %v us for a mask", of, e["grammar_compile_us"],
+		e["grammar_mask_us"])
 }
 
 // poolsText says which prompts the prefill pool of a deployment computes, and how their KV moves.

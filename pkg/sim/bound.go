@@ -38,6 +38,7 @@ func (s *simulation) bound(c *cluster.Config, w workload) (*metrics.Bound, error
 			return nil, nil
 		}
 		cfg := engineConfig(d)
+		// Requests have no grammars here: all may be compiled already, and the masks filled in no time.
 		if cfg.LoRA != nil { // all adapters may be there already
 			cfg.LoRA.LoadUS, cfg.LoRA.CopyUS = 0, 0
 		}
@@ -174,7 +175,8 @@ func (b *bounds) shared(q *stream.Request) (path kv.Path, tokens int) {
 // serve it.
 func (b *bounds) fastest(i int, q *stream.Request, path kv.Path, shared int) (ttft, e2e des.Time, err error) {
 	d := &b.s.deployments[i]
-	if d.limits.rejectReason(q.InputTokens, q.OutputTokens, q.Adapter) != "" {
+	if q.Grammar != "" && !d.grammars.simulated ||
+		d.limits.rejectReason(q.InputTokens, q.OutputTokens, q.Adapter) != "" {
 		return 0, 0, nil
 	}
 	if shared > 0 { // another request computes these tokens
@@ -232,7 +234,8 @@ func (a *recordedArrival) calls() iter.Seq2[*stream.Request, int] {
 			step := &v.Steps[k]
 			if step.Tool == "" && !yield(&stream.Request{ID: step.RequestID(v.ID), InputTokens: step.InputTokens,
 				OutputTokens: step.OutputTokens, Prompt: v.AppendPrompt(nil, k), SLOClass: v.SLOClass,
-				DraftAcceptance: step.DraftAcceptance, Model: cmp.Or(step.Model, v.Model), Adapter: v.Adapter}, k) {
+				DraftAcceptance: step.DraftAcceptance, Model: cmp.Or(step.Model, v.Model), Adapter: v.Adapter,
+				Grammar: step.Grammar}, k) {
 				return
 			}
 		}

@@ -81,6 +81,9 @@ func (s *simulation) connectPools(c *cluster.Config) {
 
 // rejectReason is why no replica of d can serve a request, "" if one can.
 func (s *simulation) rejectReason(d *deployment, r *request) string {
+	if r.grammar.id != 0 && !d.grammars.simulated {
+		return stream.ReasonNoStructuredOutput
+	}
 	reason := d.limits.rejectReason(r.out.InputTokens, r.out.OutputTokens, r.out.Adapter)
 	if p := d.pool; p != nil && p.decider.Ever() {
 		reason = cmp.Or(reason, s.deployments[p.prefill].limits.rejectReason(r.out.InputTokens, 1, r.out.Adapter))

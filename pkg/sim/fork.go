@@ -112,7 +112,7 @@ func (r *router) clone(tree *kv.Tree) *router {
 func (n *identities) clone() identities {
 	c := *n
 	c.classes, c.tenantIDs, c.sessionIDs = maps.Clone(n.classes), maps.Clone(n.tenantIDs), maps.Clone(n.sessionIDs)
-	c.adapterIDs = maps.Clone(n.adapterIDs)
+	c.adapterIDs, c.grammarIDs = maps.Clone(n.adapterIDs), maps.Clone(n.grammarIDs)
 	c.tenants = slices.Clone(n.tenants)
 	for i := range c.tenants {
 		c.tenants[i].rates = c.tenants[i].rates.clone()

@@ -347,6 +347,8 @@ func TestMutations(t *testing.T) {
 		{brokenLoRA, []string{"^TestReferenceOnLoRA", "^TestVLLM$"}},
 		{brokenRanks, []string{"^(TestStories|TestRanksOfModels)$", "^TestReferenceOnRanks$"}},
 		{brokenRankForks, []string{"^TestForkContinuesIdentically$"}},
+		{brokenGrammars, []string{"^TestReferenceOnGrammars$",
+			"^(TestReferenceOnGrammarSessions|TestReferenceOnGrammarFailures|TestVLLM)$"}},
 		{brokenSpeculation, []string{"^TestReferenceOnSpeculation$"}},
 		{brokenFrontDoor, []string{"^TestReferenceOnFrontDoors$"}},
 		{brokenFlow, []string{"^TestReferenceOnFlow$"}},

@@ -10,9 +10,10 @@ const (
 	onDecision               // request: the control plane took decisions.last
 	onSend                   // request: it was sent to its replica by decisions.last
 	onEnqueue                // request: it entered the queue of its replica
+	onCompiled               // request: its grammar is compiled
 	onBatch                  // replica: it started a step, except some of those that only decode
 	onStep                   // replica: it started a step; with an observer of it, no replica coasts
-	onWait                   // replica: it has work, but all its requests wait for transfers
+	onWait                   // replica: it has work, but all its requests wait for transfers or grammars
 	onTokens                 // replica: the tokens of its last step, or of steps that it coasted, reached the clients
 	onStepEnd                // replica: the requests that its last step completed have left
 	onTransfer               // transfer: it has ended

@@ -137,7 +137,7 @@ func (s *simulation) startJoint(v *server) error {
 			continue
 		}
 		e.SetLength(length)
-		if err := s.stepStarted(i); err != nil {
+		if err := s.stepStarted(i, false); err != nil {
 			return err
 		}
 	}

@@ -257,6 +257,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 		c.Admission.Seed = dist.NewStream(o.Seed, "policy/admission").Uint64()
 	}
 	setDraws(&c, o.Seed)
+	setCompileTimes(&c, o.Seed)
 	want := reference.Run(c, requests)
 	var out bytes.Buffer
 	if err := runCluster(context.Background(), clusterOf(c), testSpecs(c), bytes.NewReader(workloadOf(requests)), &out,
@@ -286,7 +287,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 			Replica: w.Replica, Redirects: w.Redirects, Handoff: handoffOf(&w), Generated: w.Generated,
 			Retry:  retryFields{w.RetryOf, w.RetryUS, w.Retried},
 			Cached: w.Cached, Loaded: w.Loaded, FromStorage: w.FromStorage, Expected: w.ExpectedCached,
-			Preemptions: w.Preemptions, Waited: w.PreemptedUS, Stopped: [4]int64(w.StoppedUS[1:]),
+			Preemptions: w.Preemptions, Waited: w.PreemptedUS, Stopped: stoppedOf(&w),
 			Gaps: gapsOf(w.SeenUS)})
 		last := &plain[len(plain)-1]
 		if last.Longest = longest(last.Gaps); !o.ITL {
@@ -389,7 +390,7 @@ type outcomeFields struct {
 	Loaded, FromStorage                      int
 	Handoff                                  handoffFields
 	Waited                                   int64 // after preemptions
-	Stopped                                  [4]int64
+	Stopped                                  [5]int64
 	Longest                                  int64 // inter-token latency, Never if none
 	Gaps                                     [][2]int64
 	Retry                                    retryFields
@@ -401,6 +402,13 @@ type retryFields struct {
 	Retried bool
 }
 
+// stoppedOf are the times in the queue for each reason.
+func stoppedOf(o *reference.Outcome) (us [5]int64) {
+	copy(us[:], o.StoppedUS[1:])
+	us[4] = o.GrammarUS
+	return us
+}
+
 func longest(gaps [][2]int64) int64 {
 	most := int64(stream.Never)
 	for _, g := range gaps {
@@ -410,8 +418,8 @@ func longest(gaps [][2]int64) int64 {
 }
 
 type stepFields struct {
-	Start, End, Prefill, Decode, Preempted, Used, Running, Waiting int64
-	Batch                                                          []stream.BatchEntry
+	Start, End, Masks, MaskUS, MaskWait, Prefill, Decode, Preempted, Used, Running, Waiting int64
+	Batch                                                                                   []stream.BatchEntry
 }
 
 type runFields struct {
@@ -445,7 +453,7 @@ func readRun(t *testing.T, run []byte, replicas, decode int, numbers fleetNumber
 				Retry:     retryFields{o.RetryOf, o.RetryUS, o.Retried},
 				Generated: int(o.GeneratedTokens), Cached: int(o.CachedTokens),
 				Expected: int(o.ExpectedCachedTokens), Preemptions: int(o.Preemptions), Waited: o.PreemptedUS,
-				Stopped: [4]int64{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS, o.AdapterWaitUS},
+				Stopped: [5]int64{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS, o.AdapterWaitUS, o.GrammarWaitUS},
 				Longest: int64(o.ITLMaxUS), Gaps: o.ITLUS, Loaded: loadedTokens(&o),
 				FromStorage: promotedTokens(&o), Handoff: readHandoff(&o)}
 		case stream.KindTransfer:
@@ -473,7 +481,7 @@ func readRun(t *testing.T, run []byte, replicas, decode int, numbers fleetNumber
 			}
 			got.steps[at] = append(
 				got.steps[at],
-				stepFields{int64(s.StartUS), int64(s.EndUS), s.PrefillTokens,
+				stepFields{int64(s.StartUS), int64(s.EndUS), s.Masks, s.MaskUS, s.MaskWaitUS, s.PrefillTokens,
 					s.DecodeTokens, s.Preempted, s.UsedBlocks, s.Running, s.Waiting, s.Batch},
 			)
 		}
@@ -495,7 +503,9 @@ func stepsOf(steps [][]reference.Step) [][]stepFields {
 			}
 			all[i] = append(
 				all[i],
-				stepFields{s.StartUS, s.EndUS, int64(s.Prefill), int64(s.Decode), int64(s.Preempted),
+				stepFields{s.StartUS, s.EndUS, int64(s.Masks), s.MaskUS, s.MaskWaitUS, int64(s.Prefill),
+					int64(s.Decode),
+					int64(s.Preempted),
 					int64(s.UsedBlocks), int64(s.Running), int64(s.Waiting), batch},
 			)
 		}
@@ -601,6 +611,10 @@ func deploymentOf(c reference.Config) cluster.Deployment {
 		d.Replicas = c.Replicas / x.Size
 		e.DataParallelSize, e.DataParallelExternalLB, e.DPSyncInterval = x.Size, x.External, x.Interval
 		d.Computed.Lockstep = x.Lockstep
+	}
+	if g := c.Grammars; g != nil {
+		e.StructuredOutput = cluster.StructuredOutput{CompileUS: new(float64(g.MeanUS)), CompileCV: grammarCV,
+			Workers: g.Workers, MaskUS: &g.MaskUS, SamplingUS: new(float64(g.SamplingUS))}
 	}
 	e.MaxNumQueuedReqs, e.MaxNumQueuedTokens = c.Door.Reqs, c.Door.Tokens
 	if c.Door.RunnerSeqs > 0 {
@@ -714,7 +728,7 @@ func workloadOf(requests []reference.Request) []byte {
 		q := stream.Request{ID: r.ID, ArrivalUS: stream.Micros(r.ArrivalUS), InputTokens: int64(r.Input),
 			OutputTokens: int64(r.Output), DeadlineUS: stream.Micros(r.DeadlineUS),
 			PredictedOutputTokens: int64(r.Predicted), Tenant: r.Tenant, SLOClass: className(r), Retry: retryOf(r),
-			Adapter: r.Adapter}
+			Adapter: r.Adapter, Grammar: r.Grammar}
 		if r.EOS {
 			q.Stop = stream.StopEOS
 		}
@@ -768,7 +782,7 @@ func sessionOf(requests []reference.Request, at int) *stream.Session {
 			if r.EOS {
 				step.Stop = stream.StopEOS
 			}
-			step.DraftAcceptance = r.DraftAcceptance
+			step.DraftAcceptance, step.Grammar = r.DraftAcceptance, r.Grammar
 			for _, p := range r.Prompt {
 				step.Prompt = append(step.Prompt, stream.Segment{ID: p.ID, Tokens: int64(p.Tokens)})
 			}

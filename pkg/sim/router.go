@@ -39,6 +39,7 @@ type identities struct {
 	tenants               []tenant
 	tenantIDs, sessionIDs map[string]int32
 	adapterIDs            map[string]int32 // nil before the first request with one
+	grammarIDs            map[string]int32 // the same
 }
 
 // counters are totals over all requests: requests in flight, admission delays, the rates of offered
@@ -117,6 +118,17 @@ func (r *router) enrich(q *request, in *stream.Request) {
 	if n&policy.NeedSession != 0 && in.Session != "" {
 		q.session = internID(names.sessionIDs, in.Session)
 	}
+}
+
+// grammar returns the number of a grammar, from 1 on; 0 for none.
+func (n *identities) grammar(name string) int32 {
+	if name == "" {
+		return 0
+	}
+	if n.grammarIDs == nil {
+		n.grammarIDs = map[string]int32{}
+	}
+	return 1 + internID(n.grammarIDs, name)
 }
 
 // adapter returns the number of an adapter, from 1 on; 0 for none.

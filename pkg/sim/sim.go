@@ -31,6 +31,7 @@ const (
 	leaseEnd   // of the blocks of a computed prompt
 	deadline
 	flowTimeout // of a request in flow control
+	compiled    // the grammar of a request
 	failure     // of a replica; the kinds from here on belong to no request
 	scaleCheck  // of a deployment
 	scaleAction
@@ -70,6 +71,7 @@ type deployment struct {
 	power       power
 	blockBytes  int64 // of a KV block; 0 if blocks do not move
 	speculates  bool  // it has speculative decoding
+	grammars    grammarTimes
 	// door is nil if its servers reject nothing.
 	door *frontDoor
 	// pool is nil unless it is the decode pool of a disaggregated deployment. prefills: it is a prefill pool.
@@ -205,6 +207,7 @@ type request struct {
 	eos bool
 	// adapter is the number of its LoRA adapter, 0 if it has none.
 	adapter int32
+	grammar grammarUse
 	// atServer: a server with a frontDoor counts it, with this many tokens until it has one.
 	atServer     bool
 	queuedTokens int64
@@ -288,6 +291,7 @@ func (s *simulation) addDeployment(c *cluster.Config, d *cluster.Deployment, i i
 		power:         spec.power,
 		blockBytes:    d.Computed.KVBlockBytes,
 		speculates:    d.Engine.SpeculativeConfig != nil,
+		grammars:      newGrammarTimes(d, o.Seed),
 		door:          frontDoorOf(&d.Engine),
 		measuredRange: d.Latency.Range, unmeasured: unmeasured(d), fromFile: d.FromFile()}
 	k := 0
@@ -328,9 +332,7 @@ func (s *simulation) newReplica(d *cluster.Deployment, i, k int, spec *replicaSp
 		cfg.Offload.Storage = s.storageOf(d, i)
 		cfg.Offload.QuietStores = s.transfers.quiet && cfg.Offload.Storage == nil
 	}
-	if cfg.LoRA != nil {
-		cfg.LoRA.ByArrival = !s.router.needs.fcfs
-	}
+	cfg.ByArrival = !s.router.needs.fcfs
 	cfg.Intensity = spec.power.intensity
 	cfg.PreemptionScore = s.preemptionScorer(int32(len(s.replicas)))
 	jitter := spec.newJitter(k)
@@ -452,7 +454,11 @@ func (s *simulation) endInstant() { s.events.done = s.now + 1 }
 // dispatch processes an event.
 func (s *simulation) dispatch(e des.Event) error {
 	switch e.Kind() {
-	case stepEnd:
+	case stepEnd: // or the host has filled masks
+		if s.replicas[e.Slot].engine.Filling() {
+			s.setReady(e.Slot)
+			return nil
+		}
 		if s.events.next() > s.now && len(s.events.ready) == 0 && s.coasts() {
 			if done, err := s.coast(e.Slot); done || err != nil {
 				return err
@@ -496,6 +502,8 @@ func (s *simulation) dispatch(e des.Event) error {
 		return s.enqueue(e.Slot)
 	case leaseEnd:
 		return s.endLease(e.Slot)
+	case compiled:
+		return s.grammarCompiled(e.Slot)
 	case deadline:
 		return s.expire(e.Slot)
 	case flowTimeout:

@@ -57,6 +57,7 @@ func (s *simulation) fill(slot int32, in *stream.Request, position int64) {
 	r.moved, r.handoff, r.heldBack = nil, handoff{leaseEnd: never}, heldBack{since: never}
 	r.atServer, r.queuedTokens = false, 0
 	r.inFlowQueue, r.admissionDelayed, r.flowTimeout = false, false, never
+	r.grammar = grammarUse{id: s.router.names.grammar(in.Grammar), ready: never, pending: never}
 	r.prefillTokens, r.eos = 0, in.Stop == stream.StopEOS
 	if r.draftAcceptance = -1; in.DraftAcceptance != nil {
 		r.draftAcceptance = *in.DraftAcceptance
@@ -67,6 +68,7 @@ func (s *simulation) fill(slot int32, in *stream.Request, position int64) {
 		EndedUS: stream.Never,
 		Replica: stream.NoIndex, Session: in.Session, Tenant: in.Tenant, SLOClass: in.SLOClass, Model: in.Model,
 		Adapter:     in.Adapter,
+		Grammar:     in.Grammar,
 		InputTokens: in.InputTokens, OutputTokens: in.OutputTokens, ITLMaxUS: stream.Never}
 	r.out.ClearPrefill()
 	r.rejectReason = s.infeasible(r)
@@ -124,7 +126,7 @@ func (s *simulation) release(slot int32) {
 	r.position = -1
 	s.requests.free = append(s.requests.free, slot)
 	stale := 0
-	for _, pending := range [...]des.Time{r.deadline, r.flowTimeout, r.handoff.leaseEnd} {
+	for _, pending := range [...]des.Time{r.deadline, r.flowTimeout, r.handoff.leaseEnd, r.grammar.pending} {
 		if pending >= s.now {
 			stale++
 		}

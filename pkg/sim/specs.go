@@ -93,7 +93,7 @@ func engineConfig(d *cluster.Deployment) engine.Config {
 		Window:                      d.Computed.WindowTokens,
 		ContinueAfterSelfPreemption: e.AfterSelfPreemption == cluster.ContinueScheduling,
 		IdleVictimSkipsNext:         e.IdleVictimSkipsNext,
-		Speculation:                 speculation(e), LoRA: lora(e)}
+		Speculation:                 speculation(e), LoRA: lora(e), Grammars: grammarsOf(e)}
 	if cores > 1 {
 		c.MaxSequenceTokens = e.MaxNumBatchedTokens // a sequence has the budget of one core
 	}

@@ -23,11 +23,16 @@ func (s *simulation) wake(i int32) bool {
 	if r.engine.Busy() {
 		return false
 	}
-	if !r.readyToStep {
+	s.setReady(i)
+	return true
+}
+
+// setReady makes a replica start a step, or form the next batch, at this instant.
+func (s *simulation) setReady(i int32) {
+	if r := &s.replicas[i]; !r.readyToStep {
 		r.readyToStep = true
 		s.events.ready = append(s.events.ready, i)
 	}
-	return true
 }
 
 // startSteps starts a step on every idle replica with work.
@@ -48,9 +53,14 @@ func (s *simulation) startSteps() error {
 			}
 			continue
 		}
+		late := r.engine.FormsLate()
 		started, err := s.startStep(i)
-		if err == nil && started {
-			err = s.stepStarted(i)
+		switch {
+		case err != nil:
+		case started:
+			err = s.stepStarted(i, late)
+		default:
+			err = s.waitForGrammars(i)
 		}
 		if err != nil {
 			return err
@@ -76,16 +86,19 @@ func (s *simulation) startStep(i int32) (started bool, err error) {
 	return started, err
 }
 
-// stepStarted records the step that a replica has started.
-func (s *simulation) stepStarted(i int32) error {
+// stepStarted records the step that a replica has started. late: it only formed the batch behind it.
+func (s *simulation) stepStarted(i int32, late bool) error {
+	s.departEarly(i)
 	s.events.changed = true
 	e := s.replicas[i].engine
 	for _, step := range e.Formed() {
 		s.recordBatch(i, step)
 	}
 	s.telemetry.afterChange(s, i)
-	s.failures.countSlow(s, i)
-	s.events.steps.Push(des.NewEvent(e.Step().End, stepEnd, int64(i), i))
+	if !late {
+		s.failures.countSlow(s, i)
+	}
+	s.events.steps.Push(des.NewEvent(e.WakeAt(), stepEnd, int64(i), i))
 	if err := s.observers.notify(s, onBatch, i); err != nil {
 		return err
 	}
@@ -153,7 +166,7 @@ func (s *simulation) coast(i int32) (bool, error) {
 	r.result = result
 	q.count += int64(n - 1) // the first one is counted
 	s.telemetry.afterChange(s, i)
-	q.steps.Push(des.NewEvent(r.engine.Step().End, stepEnd, int64(i), i))
+	q.steps.Push(des.NewEvent(r.engine.WakeAt(), stepEnd, int64(i), i))
 	return true, s.observers.notify(s, onTokens, i)
 }
 
@@ -211,6 +224,9 @@ func (s *simulation) finishStep(i int32) error {
 		s.telemetry.recordStep(i, s.now-r.engine.Step().Start)
 	}
 	s.telemetry.afterChange(s, i)
+	if r.engine.Filling() { // masks of the step that begins
+		s.events.steps.Push(des.NewEvent(r.engine.WakeAt(), stepEnd, int64(i), i))
+	}
 	s.router.flow.schedule(s)
 	s.markReady(i)
 	if s.fleet != nil {

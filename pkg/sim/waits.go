@@ -25,7 +25,9 @@ func (t *limitTimes) advance(now des.Time) {
 	t.at = now
 }
 
-func (m *waitMonitor) hooks() []hook { return []hook{onEnqueue, onBatch, onWait, onMove, onFinal} }
+func (m *waitMonitor) hooks() []hook {
+	return []hook{onEnqueue, onCompiled, onBatch, onWait, onMove, onFinal}
+}
 
 func (m *waitMonitor) observe(s *simulation, h hook, i int32) error {
 	if h == onBatch || h == onWait {
@@ -33,7 +35,7 @@ func (m *waitMonitor) observe(s *simulation, h hook, i int32) error {
 		t.advance(s.now)
 		for _, step := range e.Formed() {
 			for _, a := range step.Admitted {
-				m.record(s.request(a.Tag), a.Tag)
+				m.record(s, a.Tag)
 			}
 		}
 		t.limit = e.StoppedBy()
@@ -45,13 +47,13 @@ func (m *waitMonitor) observe(s *simulation, h hook, i int32) error {
 		return nil
 	}
 	m.timesOf(at).advance(s.now)
-	if h == onEnqueue {
+	if h == onEnqueue || h == onCompiled {
 		for int(i) >= len(m.entered) {
 			m.entered = append(m.entered, limitTimes{})
 		}
 		m.entered[i] = m.replicas[at]
 	} else if queued {
-		m.record(r, i)
+		m.record(s, i)
 	}
 	return nil
 }
@@ -65,7 +67,12 @@ func (m *waitMonitor) timesOf(replica int32) *limitTimes {
 }
 
 // record adds the waits of a request in a slot to its outcome.
-func (m *waitMonitor) record(r *request, slot int32) {
+func (m *waitMonitor) record(s *simulation, slot int32) {
+	r := s.request(slot)
+	r.out.GrammarWaitUS += r.grammar.waited(s.now)
+	if r.grammar.pending != never { // limits did not matter yet
+		return
+	}
 	at, _ := r.queuedAt()
 	since := func(l engine.Limit) des.Time { return m.replicas[at].us[l] - m.entered[slot].us[l] }
 	r.out.SlotWaitUS += since(engine.SlotLimit)

@@ -77,9 +77,10 @@ func (t *SessionStep) validate(s *scanner, earlier []SessionStep, identified []i
 	switch {
 	case t.Tool != "" && (t.InputTokens != 0 || len(t.Prompt) > 0 || !t.Extends.IsZero()):
 		s.failf("a tool call has no input_tokens, prompt or extends")
-	case t.Tool != "" && (t.Model != "" || t.Stop != "" || t.DraftAcceptance != nil || t.TimeoutUS != 0 ||
-		t.PredictedOutputTokens != 0 || t.Retry != nil):
-		s.failf("a tool call has no model, stop, draft_acceptance, timeout_us, predicted_output_tokens or retry")
+	case t.Tool != "" && (t.Model != "" || t.Stop != "" || t.DraftAcceptance != nil || t.Grammar != "" ||
+		t.TimeoutUS != 0 || t.PredictedOutputTokens != 0 || t.Retry != nil):
+		s.failf("a tool call has no model, stop, draft_acceptance, grammar, timeout_us, predicted_output_tokens or " +
+			"retry")
 	case t.Tool != "":
 		return 0
 	case !isShare(t.DraftAcceptance):

@@ -154,6 +154,7 @@ var objectOutcome = describe[Outcome]("outcome", "The result of one request. Tim
 	Field{Name: "budget_wait_us", Doc: "Time in the queue before the first batch while the batch had no tokens left in its budget, in µs.", Min: 1, Max: maxExact},
 	Field{Name: "block_wait_us", Doc: "Time in the queue before the first batch while there were too few free blocks, in µs.", Min: 1, Max: maxExact},
 	Field{Name: "adapter_wait_us", Doc: "Time in the queue before the first batch while the running requests had max_loras other adapters than all waiting ones, in µs.", Min: 1, Max: maxExact},
+	Field{Name: "grammar_wait_us", Doc: "Time in the queue before the first batch until the grammar was compiled, in µs.", Min: 1, Max: maxExact},
 	Field{Name: "first_token_us", Doc: "When the client received the first token.", Max: maxExact},
 	Field{Name: "completed_us", Doc: "When the client received the last token; only if completed.", Max: maxExact},
 	Field{Name: "ended_us", Doc: "When a request that did not complete ended.", Max: maxExact},
@@ -163,6 +164,7 @@ var objectOutcome = describe[Outcome]("outcome", "The result of one request. Tim
 	Field{Name: "slo_class", Doc: "SLO class of the request."},
 	Field{Name: "model", Doc: "Requested model."},
 	Field{Name: "adapter", Doc: "LoRA adapter of the model."},
+	Field{Name: "grammar", Doc: "Grammar that the output follows."},
 	Field{Name: "priority", Doc: "Priority of the request; higher is served sooner.", Required: true},
 	Field{Name: "session", Doc: "Session that the request belongs to."},
 	Field{Name: "step", Doc: "Step of the session."},
@@ -200,6 +202,7 @@ var objectRequest = describe[Request]("request", "One model call that a workload
 	Field{Name: "slo_class", Doc: "SLO class of the request."},
 	Field{Name: "model", Doc: "Requested model; if absent, the cluster's first."},
 	Field{Name: "adapter", Doc: "LoRA adapter of the model; if absent, none."},
+	Field{Name: "grammar", Doc: "Grammar, JSON schema or set of tools that its output must follow, by any name; if absent, the output is free."},
 	Field{Name: "session", Doc: "Conversation that the request belongs to."},
 	Field{Name: "turn", Doc: "Position of the request in its conversation, from 0.", Max: maxExact},
 	Field{Name: "deadline_us", Doc: "When the request is aborted if it is not complete, in µs since the workload's origin.", Max: maxExact},
@@ -244,6 +247,9 @@ var objectStep = describe[Step]("step", "One engine iteration of one replica, wr
 	Field{Name: "draft_tokens", Doc: "Drafts in the batch, which speculative decoding verifies.", Max: maxExact},
 	Field{Name: "adapters", Doc: "LoRA adapters of the requests in the batch.", Max: maxExact},
 	Field{Name: "adapter_load_us", Doc: "Time for which the step waited for adapters that were not on the GPU, in µs.", Max: maxExact},
+	Field{Name: "masks", Doc: "Masks of tokens that the host filled for requests with a grammar.", Max: maxExact},
+	Field{Name: "mask_us", Doc: "Time in which the host filled them, in µs.", Max: maxExact},
+	Field{Name: "mask_wait_us", Doc: "Time by which the step ended later since it waited for them, in µs.", Max: maxExact},
 	Field{Name: "running", Doc: "Requests in the replica's running list.", Required: true, Max: maxExact},
 	Field{Name: "waiting", Doc: "Requests in the replica's wait queue.", Required: true, Max: maxExact},
 	Field{Name: "used_blocks", Doc: "KV blocks held by requests.", Required: true, Max: maxExact},
@@ -550,6 +556,7 @@ var objectSessionStep = describe[SessionStep]("session_step", "A model call or, 
 	Field{Name: "tool", Doc: "Called tool; absent for a model call."},
 	Field{Name: "latency_us", Doc: "Duration of the tool call, in µs.", Min: 1, Max: maxExact},
 	Field{Name: "model", Doc: "Called model, if it is not the session's."},
+	Field{Name: "grammar", Doc: "Grammar, JSON schema or set of tools that the output of a model call must follow, by any name; if absent, the output is free."},
 	Field{Name: "input_tokens", Doc: "Length of the prompt.", Min: 1, Max: maxTokens},
 	Field{Name: "output_tokens", Doc: "Tokens to generate, or that the tool returns.", Min: 1, Max: maxTokens},
 	Field{Name: "stop", Doc: "What ends the output of a model call: eos is an end-of-sequence token. If absent, it ends at its maximum length.", OneOf: stops},
@@ -801,6 +808,9 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 	if v.AdapterWaitUS != 0 {
 		b = appendInt(b, `,"adapter_wait_us":`, v.AdapterWaitUS)
 	}
+	if v.GrammarWaitUS != 0 {
+		b = appendInt(b, `,"grammar_wait_us":`, v.GrammarWaitUS)
+	}
 	if !v.FirstTokenUS.IsZero() {
 		b = appendInt(b, `,"first_token_us":`, int64(v.FirstTokenUS))
 	}
@@ -827,6 +837,9 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 	}
 	if v.Adapter != "" {
 		b = appendString(append(b, `,"adapter":`...), v.Adapter)
+	}
+	if v.Grammar != "" {
+		b = appendString(append(b, `,"grammar":`...), v.Grammar)
 	}
 	b = cache.append(append(b, `,"priority":`...), v.Priority)
 	if v.Session != "" {
@@ -974,121 +987,129 @@ func (v *Outcome) decode(s *scanner) {
 		f := it.begin(19)
 		v.AdapterWaitUS = s.integer(f)
 	}
-	if s.atKey(`,"first_token_us":`) {
+	if s.atKey(`,"grammar_wait_us":`) {
 		f := it.begin(20)
+		v.GrammarWaitUS = s.integer(f)
+	}
+	if s.atKey(`,"first_token_us":`) {
+		f := it.begin(21)
 		v.FirstTokenUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"completed_us":`) {
-		f := it.begin(21)
+		f := it.begin(22)
 		v.CompletedUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"ended_us":`) {
-		f := it.begin(22)
+		f := it.begin(23)
 		v.EndedUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"deployment":`) {
-		f := it.begin(23)
+		f := it.begin(24)
 		v.Deployment = s.internedString(f)
 	}
 	if s.atKey(`,"replica":`) {
-		f := it.begin(24)
+		f := it.begin(25)
 		v.Replica = Index(s.integer(f))
 	}
 	if s.atKey(`,"tenant":`) {
-		f := it.begin(25)
+		f := it.begin(26)
 		v.Tenant = s.internedString(f)
 	}
 	if s.atKey(`,"slo_class":`) {
-		f := it.begin(26)
+		f := it.begin(27)
 		v.SLOClass = s.internedString(f)
 	}
 	if s.atKey(`,"model":`) {
-		f := it.begin(27)
+		f := it.begin(28)
 		v.Model = s.internedString(f)
 	}
 	if s.atKey(`,"adapter":`) {
-		f := it.begin(28)
+		f := it.begin(29)
 		v.Adapter = s.internedString(f)
 	}
+	if s.atKey(`,"grammar":`) {
+		f := it.begin(30)
+		v.Grammar = s.internedString(f)
+	}
 	if s.atKey(`,"priority":`) {
-		f := it.begin(29)
+		f := it.begin(31)
 		v.Priority = s.float(f)
 	}
 	if s.atKey(`,"session":`) {
-		f := it.begin(30)
+		f := it.begin(32)
 		v.Session = s.internedString(f)
 	}
 	if s.atKey(`,"step":`) {
-		f := it.begin(31)
+		f := it.begin(33)
 		v.Step = s.internedString(f)
 	}
 	if s.atKey(`,"iteration":`) {
-		f := it.begin(32)
+		f := it.begin(34)
 		v.Iteration = s.integer(f)
 	}
 	if s.atKey(`,"decision":`) {
-		f := it.begin(33)
+		f := it.begin(35)
 		v.Decision = s.uniqueString(f)
 	}
 	if s.atKey(`,"input_tokens":`) {
-		f := it.begin(34)
+		f := it.begin(36)
 		v.InputTokens = s.integer(f)
 	}
 	if s.atKey(`,"output_tokens":`) {
-		f := it.begin(35)
+		f := it.begin(37)
 		v.OutputTokens = s.integer(f)
 	}
 	if s.atKey(`,"generated_tokens":`) {
-		f := it.begin(36)
+		f := it.begin(38)
 		v.GeneratedTokens = s.integer(f)
 	}
 	if s.atKey(`,"cached_tokens":`) {
-		f := it.begin(37)
+		f := it.begin(39)
 		v.CachedTokens = s.integer(f)
 	}
 	if s.atKey(`,"decode_cached_tokens":`) {
-		f := it.begin(38)
+		f := it.begin(40)
 		v.DecodeCachedTokens = s.integer(f)
 	}
 	if s.atKey(`,"loaded_tokens":`) {
-		it.begin(39)
+		it.begin(41)
 		v.LoadedTokens = new(LoadedTokens)
 		v.LoadedTokens.decode(s)
 	}
 	if s.atKey(`,"expected_cached_tokens":`) {
-		f := it.begin(40)
+		f := it.begin(42)
 		v.ExpectedCachedTokens = s.integer(f)
 	}
 	if s.atKey(`,"preemptions":`) {
-		f := it.begin(41)
+		f := it.begin(43)
 		v.Preemptions = s.integer(f)
 	}
 	if s.atKey(`,"preempted_us":`) {
-		f := it.begin(42)
+		f := it.begin(44)
 		v.PreemptedUS = s.integer(f)
 	}
 	if s.atKey(`,"redirects":`) {
-		f := it.begin(43)
+		f := it.begin(45)
 		v.Redirects = s.integer(f)
 	}
 	if s.atKey(`,"retry_of":`) {
-		f := it.begin(44)
+		f := it.begin(46)
 		v.RetryOf = s.uniqueString(f)
 	}
 	if s.atKey(`,"retry_us":`) {
-		f := it.begin(45)
+		f := it.begin(47)
 		v.RetryUS = s.integer(f)
 	}
 	if s.atKey(`,"retried":`) {
-		f := it.begin(46)
+		f := it.begin(48)
 		v.Retried = s.boolean(f)
 	}
 	if s.atKey(`,"delays":`) {
-		f := it.begin(47)
+		f := it.begin(49)
 		v.Delays = s.integer(f)
 	}
 	if s.atKey(`,"itl_us":`) {
-		f := it.begin(48)
+		f := it.begin(50)
 		for n := 0; s.nextElement(f, n); n++ {
 			v.ITLUS = append(v.ITLUS, s.pair())
 			if s.err != nil {
@@ -1097,11 +1118,11 @@ func (v *Outcome) decode(s *scanner) {
 		}
 	}
 	if s.atKey(`,"itl_max_us":`) {
-		f := it.begin(49)
+		f := it.begin(51)
 		v.ITLMaxUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"slo_met":`) {
-		f := it.begin(50)
+		f := it.begin(52)
 		v.SLOMet = BoolPtr(s.boolean(f))
 	}
 	for s.nextField(&it) {
@@ -1149,73 +1170,77 @@ func (v *Outcome) decode(s *scanner) {
 			v.BlockWaitUS = s.integer(f)
 		case 19: // adapter_wait_us
 			v.AdapterWaitUS = s.integer(f)
-		case 20: // first_token_us
+		case 20: // grammar_wait_us
+			v.GrammarWaitUS = s.integer(f)
+		case 21: // first_token_us
 			v.FirstTokenUS = Micros(s.integer(f))
-		case 21: // completed_us
+		case 22: // completed_us
 			v.CompletedUS = Micros(s.integer(f))
-		case 22: // ended_us
+		case 23: // ended_us
 			v.EndedUS = Micros(s.integer(f))
-		case 23: // deployment
+		case 24: // deployment
 			v.Deployment = s.internedString(f)
-		case 24: // replica
+		case 25: // replica
 			v.Replica = Index(s.integer(f))
-		case 25: // tenant
+		case 26: // tenant
 			v.Tenant = s.internedString(f)
-		case 26: // slo_class
+		case 27: // slo_class
 			v.SLOClass = s.internedString(f)
-		case 27: // model
+		case 28: // model
 			v.Model = s.internedString(f)
-		case 28: // adapter
+		case 29: // adapter
 			v.Adapter = s.internedString(f)
-		case 29: // priority
+		case 30: // grammar
+			v.Grammar = s.internedString(f)
+		case 31: // priority
 			v.Priority = s.float(f)
-		case 30: // session
+		case 32: // session
 			v.Session = s.internedString(f)
-		case 31: // step
+		case 33: // step
 			v.Step = s.internedString(f)
-		case 32: // iteration
+		case 34: // iteration
 			v.Iteration = s.integer(f)
-		case 33: // decision
+		case 35: // decision
 			v.Decision = s.uniqueString(f)
-		case 34: // input_tokens
+		case 36: // input_tokens
 			v.InputTokens = s.integer(f)
-		case 35: // output_tokens
+		case 37: // output_tokens
 			v.OutputTokens = s.integer(f)
-		case 36: // generated_tokens
+		case 38: // generated_tokens
 			v.GeneratedTokens = s.integer(f)
-		case 37: // cached_tokens
+		case 39: // cached_tokens
 			v.CachedTokens = s.integer(f)
-		case 38: // decode_cached_tokens
+		case 40: // decode_cached_tokens
 			v.DecodeCachedTokens = s.integer(f)
-		case 39: // loaded_tokens
+		case 41: // loaded_tokens
 			v.LoadedTokens = new(LoadedTokens)
 			v.LoadedTokens.decode(s)
-		case 40: // expected_cached_tokens
+		case 42: // expected_cached_tokens
 			v.ExpectedCachedTokens = s.integer(f)
-		case 41: // preemptions
+		case 43: // preemptions
 			v.Preemptions = s.integer(f)
-		case 42: // preempted_us
+		case 44: // preempted_us
 			v.PreemptedUS = s.integer(f)
-		case 43: // redirects
+		case 45: // redirects
 			v.Redirects = s.integer(f)
-		case 44: // retry_of
+		case 46: // retry_of
 			v.RetryOf = s.uniqueString(f)
-		case 45: // retry_us
+		case 47: // retry_us
 			v.RetryUS = s.integer(f)
-		case 46: // retried
+		case 48: // retried
 			v.Retried = s.boolean(f)
-		case 47: // delays
+		case 49: // delays
 			v.Delays = s.integer(f)
-		case 48: // itl_us
+		case 50: // itl_us
 			for n := 0; s.nextElement(f, n); n++ {
 				v.ITLUS = append(v.ITLUS, s.pair())
 				if s.err != nil {
 					s.inElement(f, n)
 				}
 			}
-		case 49: // itl_max_us
+		case 51: // itl_max_us
 			v.ITLMaxUS = Micros(s.integer(f))
-		case 50: // slo_met
+		case 52: // slo_met
 			v.SLOMet = BoolPtr(s.boolean(f))
 		}
 	}
@@ -1254,6 +1279,9 @@ func appendRequest(b []byte, v *Request, cache *numberCache) []byte {
 	}
 	if v.Adapter != "" {
 		b = appendString(append(b, `,"adapter":`...), v.Adapter)
+	}
+	if v.Grammar != "" {
+		b = appendString(append(b, `,"grammar":`...), v.Grammar)
 	}
 	if v.Session != "" {
 		b = appendString(append(b, `,"session":`...), v.Session)
@@ -1334,24 +1362,28 @@ func (v *Request) decode(s *scanner) {
 		f := it.begin(11)
 		v.Adapter = s.internedString(f)
 	}
-	if s.atKey(`,"session":`) {
+	if s.atKey(`,"grammar":`) {
 		f := it.begin(12)
+		v.Grammar = s.internedString(f)
+	}
+	if s.atKey(`,"session":`) {
+		f := it.begin(13)
 		v.Session = s.internedString(f)
 	}
 	if s.atKey(`,"turn":`) {
-		f := it.begin(13)
+		f := it.begin(14)
 		v.Turn = s.integer(f)
 	}
 	if s.atKey(`,"deadline_us":`) {
-		f := it.begin(14)
+		f := it.begin(15)
 		v.DeadlineUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"predicted_output_tokens":`) {
-		f := it.begin(15)
+		f := it.begin(16)
 		v.PredictedOutputTokens = s.integer(f)
 	}
 	if s.atKey(`,"retry":`) {
-		it.begin(16)
+		it.begin(17)
 		v.Retry = new(Retry)
 		v.Retry.decode(s)
 	}
@@ -1391,15 +1423,17 @@ func (v *Request) decode(s *scanner) {
 			v.Model = s.internedString(f)
 		case 11: // adapter
 			v.Adapter = s.internedString(f)
-		case 12: // session
+		case 12: // grammar
+			v.Grammar = s.internedString(f)
+		case 13: // session
 			v.Session = s.internedString(f)
-		case 13: // turn
+		case 14: // turn
 			v.Turn = s.integer(f)
-		case 14: // deadline_us
+		case 15: // deadline_us
 			v.DeadlineUS = Micros(s.integer(f))
-		case 15: // predicted_output_tokens
+		case 16: // predicted_output_tokens
 			v.PredictedOutputTokens = s.integer(f)
-		case 16: // retry
+		case 17: // retry
 			v.Retry = new(Retry)
 			v.Retry.decode(s)
 		}
@@ -1422,6 +1456,15 @@ func appendStep(b []byte, v *Step, cache *numberCache) []byte {
 	}
 	if v.AdapterLoadUS != 0 {
 		b = appendInt(b, `,"adapter_load_us":`, v.AdapterLoadUS)
+	}
+	if v.Masks != 0 {
+		b = appendInt(b, `,"masks":`, v.Masks)
+	}
+	if v.MaskUS != 0 {
+		b = appendInt(b, `,"mask_us":`, v.MaskUS)
+	}
+	if v.MaskWaitUS != 0 {
+		b = appendInt(b, `,"mask_wait_us":`, v.MaskWaitUS)
 	}
 	b = appendInt(b, `,"running":`, v.Running)
 	b = appendInt(b, `,"waiting":`, v.Waiting)
@@ -1481,24 +1524,36 @@ func (v *Step) decode(s *scanner) {
 		f := it.begin(9)
 		v.AdapterLoadUS = s.integer(f)
 	}
-	if s.atKey(`,"running":`) {
+	if s.atKey(`,"masks":`) {
 		f := it.begin(10)
+		v.Masks = s.integer(f)
+	}
+	if s.atKey(`,"mask_us":`) {
+		f := it.begin(11)
+		v.MaskUS = s.integer(f)
+	}
+	if s.atKey(`,"mask_wait_us":`) {
+		f := it.begin(12)
+		v.MaskWaitUS = s.integer(f)
+	}
+	if s.atKey(`,"running":`) {
+		f := it.begin(13)
 		v.Running = s.integer(f)
 	}
 	if s.atKey(`,"waiting":`) {
-		f := it.begin(11)
+		f := it.begin(14)
 		v.Waiting = s.integer(f)
 	}
 	if s.atKey(`,"used_blocks":`) {
-		f := it.begin(12)
+		f := it.begin(15)
 		v.UsedBlocks = s.integer(f)
 	}
 	if s.atKey(`,"preempted":`) {
-		f := it.begin(13)
+		f := it.begin(16)
 		v.Preempted = s.integer(f)
 	}
 	if s.atKey(`,"batch":`) {
-		f := it.begin(14)
+		f := it.begin(17)
 		for n := 0; s.nextElement(f, n); n++ {
 			v.Batch = slices.Grow(v.Batch, 1)[:n+1]
 			v.Batch[n].decode(s)
@@ -1529,15 +1584,21 @@ func (v *Step) decode(s *scanner) {
 			v.Adapters = s.integer(f)
 		case 9: // adapter_load_us
 			v.AdapterLoadUS = s.integer(f)
-		case 10: // running
+		case 10: // masks
+			v.Masks = s.integer(f)
+		case 11: // mask_us
+			v.MaskUS = s.integer(f)
+		case 12: // mask_wait_us
+			v.MaskWaitUS = s.integer(f)
+		case 13: // running
 			v.Running = s.integer(f)
-		case 11: // waiting
+		case 14: // waiting
 			v.Waiting = s.integer(f)
-		case 12: // used_blocks
+		case 15: // used_blocks
 			v.UsedBlocks = s.integer(f)
-		case 13: // preempted
+		case 16: // preempted
 			v.Preempted = s.integer(f)
-		case 14: // batch
+		case 17: // batch
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Batch = slices.Grow(v.Batch, 1)[:n+1]
 				v.Batch[n].decode(s)
@@ -2374,6 +2435,9 @@ func appendSessionStep(b []byte, v *SessionStep, cache *numberCache) []byte {
 	if v.Model != "" {
 		b = appendString(append(b, `,"model":`...), v.Model)
 	}
+	if v.Grammar != "" {
+		b = appendString(append(b, `,"grammar":`...), v.Grammar)
+	}
 	if v.InputTokens != 0 {
 		b = appendInt(b, `,"input_tokens":`, v.InputTokens)
 	}
@@ -2457,33 +2521,37 @@ func (v *SessionStep) decode(s *scanner) {
 		f := it.begin(7)
 		v.Model = s.internedString(f)
 	}
-	if s.atKey(`,"input_tokens":`) {
+	if s.atKey(`,"grammar":`) {
 		f := it.begin(8)
+		v.Grammar = s.internedString(f)
+	}
+	if s.atKey(`,"input_tokens":`) {
+		f := it.begin(9)
 		v.InputTokens = s.integer(f)
 	}
 	if s.atKey(`,"output_tokens":`) {
-		f := it.begin(9)
+		f := it.begin(10)
 		v.OutputTokens = s.integer(f)
 	}
 	if s.atKey(`,"stop":`) {
-		f := it.begin(10)
+		f := it.begin(11)
 		v.Stop = s.choice(f)
 	}
 	if s.atKey(`,"draft_acceptance":`) {
-		f := it.begin(11)
+		f := it.begin(12)
 		x := s.float(f)
 		v.DraftAcceptance = &x
 	}
 	if s.atKey(`,"extends":`) {
-		f := it.begin(12)
+		f := it.begin(13)
 		v.Extends = Index(s.integer(f))
 	}
 	if s.atKey(`,"keep_tokens":`) {
-		f := it.begin(13)
+		f := it.begin(14)
 		v.KeepTokens = s.integer(f)
 	}
 	if s.atKey(`,"prompt":`) {
-		f := it.begin(14)
+		f := it.begin(15)
 		for n := 0; s.nextElement(f, n); n++ {
 			v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
 			v.Prompt[n].decode(s)
@@ -2493,15 +2561,15 @@ func (v *SessionStep) decode(s *scanner) {
 		}
 	}
 	if s.atKey(`,"timeout_us":`) {
-		f := it.begin(15)
+		f := it.begin(16)
 		v.TimeoutUS = s.integer(f)
 	}
 	if s.atKey(`,"predicted_output_tokens":`) {
-		f := it.begin(16)
+		f := it.begin(17)
 		v.PredictedOutputTokens = s.integer(f)
 	}
 	if s.atKey(`,"retry":`) {
-		it.begin(17)
+		it.begin(18)
 		v.Retry = new(Retry)
 		v.Retry.decode(s)
 	}
@@ -2531,20 +2599,22 @@ func (v *SessionStep) decode(s *scanner) {
 			v.LatencyUS = s.integer(f)
 		case 7: // model
 			v.Model = s.internedString(f)
-		case 8: // input_tokens
+		case 8: // grammar
+			v.Grammar = s.internedString(f)
+		case 9: // input_tokens
 			v.InputTokens = s.integer(f)
-		case 9: // output_tokens
+		case 10: // output_tokens
 			v.OutputTokens = s.integer(f)
-		case 10: // stop
+		case 11: // stop
 			v.Stop = s.choice(f)
-		case 11: // draft_acceptance
+		case 12: // draft_acceptance
 			x := s.float(f)
 			v.DraftAcceptance = &x
-		case 12: // extends
+		case 13: // extends
 			v.Extends = Index(s.integer(f))
-		case 13: // keep_tokens
+		case 14: // keep_tokens
 			v.KeepTokens = s.integer(f)
-		case 14: // prompt
+		case 15: // prompt
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
 				v.Prompt[n].decode(s)
@@ -2552,11 +2622,11 @@ func (v *SessionStep) decode(s *scanner) {
 					s.inElement(f, n)
 				}
 			}
-		case 15: // timeout_us
+		case 16: // timeout_us
 			v.TimeoutUS = s.integer(f)
-		case 16: // predicted_output_tokens
+		case 17: // predicted_output_tokens
 			v.PredictedOutputTokens = s.integer(f)
-		case 17: // retry
+		case 18: // retry
 			v.Retry = new(Retry)
 			v.Retry.decode(s)
 		}

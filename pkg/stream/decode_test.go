@@ -20,7 +20,7 @@ func decodeOutcome(line string, o *Outcome) error {
 
 // validate makes a random request valid for the decoder.
 func (r *Request) validate() {
-	clean(&r.ID, &r.Tenant, &r.SLOClass, &r.Model, &r.Adapter, &r.Session)
+	clean(&r.ID, &r.Tenant, &r.SLOClass, &r.Model, &r.Adapter, &r.Grammar, &r.Session)
 	r.Turn &= 1<<40 - 1
 	r.ID += "r"
 	r.ArrivalUS &= 1<<40 - 1
@@ -41,8 +41,8 @@ func (r *Request) validate() {
 
 // validate makes a random outcome valid for the decoder.
 func (o *Outcome) validate() {
-	clean(&o.ID, &o.Reason, &o.Deployment, &o.Tenant, &o.SLOClass, &o.Model, &o.Adapter, &o.Session, &o.Step,
-		&o.Decision)
+	clean(&o.ID, &o.Reason, &o.Deployment, &o.Tenant, &o.SLOClass, &o.Model, &o.Adapter, &o.Grammar, &o.Session,
+		&o.Step, &o.Decision)
 	o.ID += "r"
 	o.State = states[len(o.State)%len(states)]
 	tokens(1, &o.InputTokens, &o.OutputTokens)
@@ -128,7 +128,7 @@ func TestDecodeErrors(t *testing.T) {
 		{request, exampleRequest, `"id":"r1"`, `"id":7`, "id must be a string, not 7"},
 		{request, exampleRequest, `"tenant"`, `"tenan"`, `unknown field "tenan"; did you mean "tenant"? (have kind, ` +
 			`id, arrival_us, input_tokens, output_tokens, stop, draft_acceptance, prompt, tenant, slo_class, ` +
-			`model, adapter, session, turn, deadline_us, predicted_output_tokens, retry)`},
+			`model, adapter, grammar, session, turn, deadline_us, predicted_output_tokens, retry)`},
 		{request, exampleRequest, `"tenant":"t"`, `"id":"t"`, "id appears twice"},
 		{request, exampleRequest, `"kind":"request"`, `"kind":"outcome"`, `kind must be request, not "outcome"`},
 		{request, exampleRequest, `"arrival_us":10`, `"arrival_us":-1`,

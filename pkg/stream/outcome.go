@@ -19,15 +19,17 @@ const (
 	ReasonTooLongForCache  = "too_long_for_cache"
 	ReasonTooLongForBudget = "too_long_for_budget"
 	ReasonNoLoRA           = "no_lora" // the request has an adapter, and no deployment of its model serves any
-	ReasonAdmission        = "admission"
-	ReasonAdmissionDelay   = "admission_delay"
-	ReasonQueuedReqs       = "max_num_queued_reqs"
-	ReasonQueuedTokens     = "max_num_queued_tokens"
-	ReasonDeadline         = "deadline"
-	ReasonHorizon          = "horizon"
-	ReasonReplicaLost      = "replica_lost"
-	ReasonNoReplica        = "no_replica"
-	ReasonTransferTimeout  = "transfer_timeout"
+	// The request has a grammar, and no deployment of its model is simulated with structured output.
+	ReasonNoStructuredOutput = "no_structured_output"
+	ReasonAdmission          = "admission"
+	ReasonAdmissionDelay     = "admission_delay"
+	ReasonQueuedReqs         = "max_num_queued_reqs"
+	ReasonQueuedTokens       = "max_num_queued_tokens"
+	ReasonDeadline           = "deadline"
+	ReasonHorizon            = "horizon"
+	ReasonReplicaLost        = "replica_lost"
+	ReasonNoReplica          = "no_replica"
+	ReasonTransferTimeout    = "transfer_timeout"
 )
 
 // IsServerReason reports whether a request was rejected by its server, which has a limit for those that wait and run.
@@ -80,6 +82,8 @@ type Outcome struct {
 	// Time in the queue before the first batch while the running requests had max_loras other adapters than all waiting
 	// ones, in µs.
 	AdapterWaitUS int64 `json:"adapter_wait_us,omitempty" wire:"min=1"`
+	// Time in the queue before the first batch until the grammar was compiled, in µs.
+	GrammarWaitUS int64 `json:"grammar_wait_us,omitempty" wire:"min=1"`
 	// When the client received the first token.
 	FirstTokenUS Micros `json:"first_token_us,omitzero"`
 	// When the client received the last token; only if completed.
@@ -98,6 +102,8 @@ type Outcome struct {
 	Model string `json:"model,omitempty"`
 	// LoRA adapter of the model.
 	Adapter string `json:"adapter,omitempty"`
+	// Grammar that the output follows.
+	Grammar string `json:"grammar,omitempty"`
 	// Priority of the request; higher is served sooner.
 	Priority float64 `json:"priority"`
 	// Session that the request belongs to.

@@ -120,6 +120,8 @@ type Request struct {
 	Model string `json:"model,omitempty"`
 	// LoRA adapter of the model; if absent, none.
 	Adapter string `json:"adapter,omitempty"`
+	// Grammar, JSON schema or set of tools that its output must follow, by any name; if absent, the output is free.
+	Grammar string `json:"grammar,omitempty"`
 	// Conversation that the request belongs to.
 	Session string `json:"session,omitempty"`
 	// Position of the request in its conversation, from 0.
@@ -227,6 +229,12 @@ type Step struct {
 	Adapters int64 `json:"adapters,omitempty"`
 	// Time for which the step waited for adapters that were not on the GPU, in µs.
 	AdapterLoadUS int64 `json:"adapter_load_us,omitempty"`
+	// Masks of tokens that the host filled for requests with a grammar.
+	Masks int64 `json:"masks,omitempty"`
+	// Time in which the host filled them, in µs.
+	MaskUS int64 `json:"mask_us,omitempty"`
+	// Time by which the step ended later since it waited for them, in µs.
+	MaskWaitUS int64 `json:"mask_wait_us,omitempty"`
 	// Requests in the replica's running list.
 	Running int64 `json:"running"`
 	// Requests in the replica's wait queue.

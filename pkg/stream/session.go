@@ -53,6 +53,9 @@ type SessionStep struct {
 	LatencyUS int64 `json:"latency_us,omitempty" wire:"min=1"`
 	// Called model, if it is not the session's.
 	Model string `json:"model,omitempty"`
+	// Grammar, JSON schema or set of tools that the output of a model call must follow, by any name; if absent, the
+	// output is free.
+	Grammar string `json:"grammar,omitempty"`
 	// Length of the prompt.
 	InputTokens int64 `json:"input_tokens,omitempty" wire:"min=1,max=maxTokens"`
 	// Tokens to generate, or that the tool returns.

@@ -129,7 +129,8 @@ func TestSessionErrors(t *testing.T) {
 		{`"after":[1]`, `"after":1`, "steps[2]: after must be a list, not 1"},
 		{`"tool":"search",`, ``, "steps[1]: latency_us is present without tool"},
 		{`"latency_us":7`, `"input_tokens":7`, "steps[1]: a tool call has no input_tokens, prompt or extends"},
-		{`"latency_us":7`, `"model":"m"`, "steps[1]: a tool call has no model, stop, draft_acceptance, timeout_us, " +
+		{`"latency_us":7`, `"model":"m"`, "steps[1]: a tool call has no model, stop, draft_acceptance, grammar, " +
+			"timeout_us, " +
 			"predicted_output_tokens or retry"},
 		{`"input_tokens":9,`, ``, "steps[2]: input_tokens is missing"},
 		{`"input_tokens":9,"output_tokens":2`, `"input_tokens":9`, "steps[2]: output_tokens is missing"},

@@ -107,6 +107,10 @@ func (p *page) totals(m *metrics.Raw) {
 		p.line("data parallel", "ranks wait %.1f %% of their steps for the slowest; %.1f %% of their steps are dummy "+
 			"batches; the widest has %.2f x the mean tokens", 100**d.WaitShare, 100*d.IdleShare, d.Imbalance)
 	}
+	if s := m.StructuredOutput; s != nil {
+		p.line("grammars", "%d requests, %d compilations; %d waited for theirs, %.0f ms in all; steps waited %.0f ms "+
+			"for masks", s.Requests, s.Compilations, s.Waits, s.WaitMS, s.StepWaitMS)
+	}
 	if m.Fairness != nil {
 		p.line("fairness", "%.4f Jain over %d tenants, of completed/offered output tokens", m.Fairness.Jain,
 			len(m.Tenants))

@@ -8,6 +8,7 @@ import random
 import types
 
 import door
+import grammar
 import lora
 import models
 import speculation
@@ -49,7 +50,7 @@ class Case:
         return types.SimpleNamespace(
             position=position, id=record["id"], input_tokens=record["input_tokens"], output_tokens=record["output_tokens"],
             prompt=record.get("prompt", []), deadline_us=record.get("deadline_us"), eos=record.get("stop") == "eos",
-            draft_acceptance=record.get("draft_acceptance"), adapter=record.get("adapter"),
+            draft_acceptance=record.get("draft_acceptance"), adapter=record.get("adapter"), grammar=record.get("grammar"),
             priority=classes.get(record.get("slo_class"), 0), arrival_us=record["arrival_us"],
             enqueued_us=record["arrival_us"] + half_up(alpha[0] + alpha[1] * record["input_tokens"]))
 
@@ -136,6 +137,7 @@ REGIMES = {
     "eos": "outputs that end by an end-of-sequence token, in another regime, also those with a connector",
     "spec": "speculative decoding (0.33) with all methods, in another regime without a connector",
     "lora": "LoRA adapters (0.33), in another regime without a connector, also with KV cache groups or speculative decoding",
+    "grammar": "structured output (0.33), in another regime without a connector, also with KV cache groups, speculative decoding or LoRA",
     "door": "requests that the API server rejects, and max_num_active_seqs (0.31), in another regime without a connector",
     "offload": "a CPU tier where the version is one whose connector BLIS follows (0.33), in another regime with prefix caching",
     "offload-tight": "the same with few blocks in the tier",
@@ -160,7 +162,7 @@ OFFLOADED = ("offload", "offload-tight")
 DISAGGREGATED = ("nixl", "nixl-offload")
 
 # Regimes that add something to another one, with or without a connector.
-WRAPPERS = ("eos", "spec", "lora", "door")
+WRAPPERS = ("eos", "spec", "lora", "grammar", "door")
 
 # The regimes of the scheduler alone.
 ROTATION = [name for name in REGIMES if name not in OFFLOADED + DISAGGREGATED + WRAPPERS]
@@ -176,6 +178,10 @@ def random_case(regime, seed, index, preset, mode, settings):
     eos = 0  # the share of outputs that end by a token
     if regime == "eos":
         eos, regime = rng.choice([0.3, 1]), rng.choice([r for r in REGIMES if r not in WRAPPERS])
+    structured = regime == "grammar"
+    if structured:
+        eos = rng.choice([0, 0, 0.3, 1])
+        regime = rng.choice(["spec", "spec", "lora", *(r for r in REGIMES if r not in (*OFFLOADED, *DISAGGREGATED, *WRAPPERS))])
     adapters = regime == "lora"
     if adapters:
         eos = rng.choice([0, 0, 0.3, 1])
@@ -230,6 +236,8 @@ def random_case(regime, seed, index, preset, mode, settings):
     alpha = [0, 0, 0]
     if rng.random() < 0.3:
         alpha = [rng.randint(0, 5000), rng.randint(0, 20), rng.randint(0, 500)]
+    if structured:
+        grammar.random_grammars(rng, engine, requests, beta)
     place(rng, regime, requests, beta, engine)
     if eos:
         for r in requests:

@@ -14,6 +14,7 @@ import traceback
 import types
 
 import door
+import grammar
 import lora
 import models
 import multi
@@ -131,7 +132,7 @@ class Run:
     """One run: the clock, the engine core, and what has happened."""
 
     def __init__(self, directory, case):
-        self.case, self.now, self.busy_until = case, 0, 0
+        self.case, self.now, self.busy_until, self.ended = case, 0, 0, 0
         self.spec, self.scheduled = case.engine.get("speculative_config"), None
         self.stated = {r.id: r for r in case.requests}
         self.lora, self.adapters = case.engine.get("max_loras") and lora.Adapters(case.engine), {}
@@ -141,6 +142,7 @@ class Run:
         self.steps, self.preemptions = [], []
         self.victims = []  # of batches without tokens, which are no steps
         self.waiting_since = {}
+        self.grammars = grammar.Manager(self)
         self.core = self.engine_core(directory)
         self.door = door.Door(directory, case) if any(name in case.engine for name in door.QUEUED) else None
         inputs = [(r.enqueued_us, 0, r) for r in case.requests]
@@ -187,8 +189,7 @@ class Run:
             self.block_hasher = get_request_block_hasher(hash_size, hash_function, *ahead)
         scheduler = (AsyncScheduler if e["async_scheduling"] else Scheduler)(**accepted((AsyncScheduler, Scheduler), dict(
             vllm_config=self.config, kv_cache_config=kv, block_size=block_size, hash_block_size=hash_size,
-            structured_output_manager=types.SimpleNamespace(
-                should_advance=lambda *_, **__: False, validate_tokens=lambda _, tokens: tokens, accept_tokens=lambda *_: True, grammar_bitmask=lambda *_: None),
+            structured_output_manager=self.grammars,
             mm_registry=types.SimpleNamespace(supports_multimodal_inputs=lambda _: False))))
         scheduler.kv_event_publisher, scheduler.finished_req_ids = None, Ordered()
         self.worker = None
@@ -231,6 +232,8 @@ class Run:
             idle = idle + 1 if before == (self.now, len(self.steps)) else 0
             if idle > 3 and self.worker and self.skip_to_transfer():
                 idle = 0
+            elif idle > 3 and self.skip_to_grammar():
+                idle = 0
             elif idle > 3 and self.case.pool and not self.inputs and self.worker.next_end() is None:
                 break  # the run of BLIS ends before the transfers that are left
             if idle > 1000:
@@ -247,6 +250,15 @@ class Run:
         if not times or min(times) <= self.now:
             return False
         self.now = min(times)
+        return True
+
+    def skip_to_grammar(self):
+        """Moves the clock to the time at which the next grammar is compiled or the next input, if all requests wait for
+        their grammars."""
+        at = self.grammars.next_ready()
+        if at is None or self.core.scheduler.running:
+            return False
+        self.now = min([at, *(self.inputs[0][0] for _ in self.inputs if self.inputs[0][0] > self.now)])
         return True
 
     def deliver(self, until):
@@ -278,11 +290,17 @@ class Run:
             eos, most = self.token(f"{r.id}.out", r.output_tokens - 1), self.case.engine["max_model_len"] - r.input_tokens
         sampling = self.SamplingParams(max_tokens=most, ignore_eos=not r.eos, **extra)
         sampling._eos_token_id = eos  # of the request since 0.16
+        if r.grammar:
+            from vllm.sampling_params import StructuredOutputsParams
+            sampling.structured_outputs = object.__new__(StructuredOutputsParams)  # a dataclass of pydantic, without its code
+            sampling.structured_outputs.grammar = r.grammar
         q = self.requests[r.id] = self.Request(**accepted((self.Request,), dict(
             request_id=r.id, prompt_token_ids=self.prompt(r), arrival_time=arrival, priority=-r.priority,
             sampling_params=sampling, pooling_params=None, eos_token_id=eos,
             lora_request=lora.request(self.adapters, r.adapter), block_hasher=self.block_hasher)))
         self.results[r.id] = result_of(r)
+        if r.grammar:
+            q.structured_output_request.grammar = self.grammars.submit(r.grammar, r.enqueued_us)
         self.core.scheduler.add_request(q)
 
     def abort(self, r, at):
@@ -349,7 +367,7 @@ class Run:
     def wait(self, end):
         """Waits for a batch. Requests arrive and are aborted meanwhile; the engine core sees the aborts
         before the batch's output and the arrivals after it."""
-        arrivals = []
+        arrivals, end = [], max(end, self.now)  # the host may come later
         while self.inputs and self.inputs[0][0] < end:
             at, is_abort, r = self.inputs.popleft()
             if is_abort:
@@ -357,7 +375,7 @@ class Run:
             else:
                 arrivals.append((at, is_abort, r))
         self.inputs.extendleft(reversed(arrivals))
-        self.now = max(self.now, end)
+        self.now = end
 
     # The executor's side of EngineCore.
 
@@ -367,6 +385,11 @@ class Run:
 
     def sample_tokens(self, _, non_block=False):
         return self.last if non_block else self.last.result()
+
+    def extend(self, end):
+        """Makes the batch that was started last end at a time at the earliest."""
+        self.last.end = self.busy_until = max(self.last.end, end)
+        self.steps[-1]["end_us"] = self.busy_until
 
     def tokens_of(self, name, batch):
         """The tokens that a step gives a request."""
@@ -399,7 +422,6 @@ class Run:
         if self.spec:
             proposals = 0 if output.skip_drafts else output.num_spec_tokens_to_schedule
             self.busy_until += speculation.draft_us(self.spec, proposals, len(output.num_scheduled_tokens))
-            self.scheduled = output
         if self.worker:
             self.worker.store(meta, self.busy_until)
         running, waiting = scheduler.get_request_counts()
@@ -423,7 +445,7 @@ class Run:
                 self.door.output(output.request_id, output.finish_reason is not None)
             if output.finish_reason is not None:
                 result["state"] = "completed"
-                self.end_preemption(output.request_id, self.now)
+                self.end_preemption(output.request_id, self.ended)
 
 
 class Ordered(dict):
@@ -445,6 +467,9 @@ class Pending:
     def result(self):
         run = self.run
         run.wait(self.end)
+        run.ended = run.now  # the host may fill masks before clients get the tokens
+        if self.output.num_scheduled_tokens:
+            run.scheduled = self.output  # its drafts are those that the worker has
         names = list(self.output.num_scheduled_tokens)
         sampled = self.output.batch.sampled
         values = dict(req_ids=names, req_id_to_index={n: i for i, n in enumerate(names)},

@@ -22,7 +22,7 @@ REAL = [
     "vllm.distributed.kv_transfer.kv_connector.v1.nixl.base_scheduler",
     "vllm.distributed.kv_transfer.kv_connector.v1.nixl.pull_scheduler", "vllm.distributed.kv_transfer.kv_connector.v1.nixl.metadata",
     "vllm.distributed.kv_transfer.kv_connector.v1.offloading.*", "vllm.v1.kv_offload.base", "vllm.v1.kv_offload.config",
-    "vllm.v1.kv_offload.cpu.*", "vllm.v1.metrics.cache_hit_source", "vllm.v1.metrics.stats", "vllm.v1.outputs", "vllm.v1.request", "vllm.v1.spec_decode.dynamic.utils", "vllm.v1.structured_output.request", "vllm.v1.utils",
+    "vllm.v1.kv_offload.cpu.*", "vllm.v1.metrics.cache_hit_source", "vllm.v1.metrics.stats", "vllm.v1.outputs", "vllm.v1.request", "vllm.v1.spec_decode.dynamic.utils", "vllm.v1.structured_output.request", "vllm.v1.structured_output.backend_types", "vllm.v1.structured_output.utils", "vllm.v1.utils",
 ]
 
 

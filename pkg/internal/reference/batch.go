@@ -92,6 +92,9 @@ type batch struct {
 	storesLeft bool
 	// usesDrafts: a request in it may use the drafts after it. noPadding: the budget lacks room for padding.
 	usesDrafts, noPadding bool
+	// deferred: its masks are filled when the step before has ended. They are filled at masksAt.
+	deferred bool
+	masksAt  int64
 }
 
 // entry is the work of a step for one request.
@@ -107,6 +110,8 @@ type entry struct {
 	// did not run before. wasInPrompt: the last step of it had left tokens to compute.
 	drafts                               int
 	padded, stale, admitted, wasInPrompt bool
+	// follows: the step before gives the request a token.
+	follows bool
 }
 
 // contains reports whether the batch computes something of a request; a nil batch does not.

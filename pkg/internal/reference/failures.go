@@ -222,6 +222,7 @@ func (s *simulation) fail(i int, f Failure, now int64) {
 	r.cache, r.step, r.ahead, r.aborted, r.running, r.waiting, r.fresh = empty, nil, nil, nil, nil, nil, nil
 	r.held = nil
 	r.inHost, r.onGPU = nil, nil
+	r.grammars = structured{counts: r.grammars.counts}
 	r.victims = 0
 	s.flow.due = true
 	if drained {

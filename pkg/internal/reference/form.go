@@ -36,9 +36,12 @@ func (r *replica) form(now int64) *batch {
 		}
 	}
 	r.useAdapters(b)
+	if b.deferred = r.isDeferred(b); !b.deferred {
+		r.fillMasks(b, now)
+	}
 	b.UsedBlocks = r.cache.used()
 	b.Running, b.Waiting = len(r.running), len(r.waiting)+len(r.loading)
-	r.stopped = r.stoppedBy(b)
+	r.stopped = r.stoppedBy(b, now)
 	r.propose(b)
 	r.check(b)
 	return b
@@ -131,7 +134,7 @@ func (r *replica) scheduleWaiting(b *batch, now int64) {
 			return
 		}
 		q := r.waiting[0]
-		if r.skipsAdapter(q) {
+		if r.skipsGrammar(q, now) || r.skipsAdapter(q) {
 			continue
 		}
 		hits := r.hits(q)
@@ -275,7 +278,7 @@ func (r *replica) allocate(q *request, hits hit, n int) {
 func (r *replica) schedule(b *batch, q *request, n int) {
 	past, decodes := q.computed, (q.length() > q.Input || q.pulled) && q.length()-q.computed == 1
 	drafts := r.draftsOf(b, q, n)
-	padded, wasInPrompt := q.drafting.padded, q.drafting.inPrompt
+	padded, wasInPrompt, follows := q.drafting.padded, q.drafting.inPrompt, q.inFlight > 0
 	b.Drafts += int64(drafts)
 	if decodes {
 		b.decode(q.computed, r.config.Window)
@@ -294,7 +297,7 @@ func (r *replica) schedule(b *batch, q *request, n int) {
 		q.host.chunked = false
 	}
 	b.entries = append(b.entries, entry{request: q, tokens: n, isDecode: decodes, computed: past, emitsToken: yields,
-		drafts: drafts, padded: padded, wasInPrompt: wasInPrompt})
+		drafts: drafts, padded: padded, wasInPrompt: wasInPrompt, follows: follows})
 	b.budget -= n + r.config.budgetSlots()
 }
 

@@ -53,7 +53,8 @@ func (r *replica) victim() *request {
 
 // ordersByArrival reports whether of requests that are equal the one that arrived first is before the others.
 func (r *replica) ordersByArrival() bool {
-	return (r.host != nil || r.config.LoRA != nil) && r.config.Scheduler != "" && r.config.Scheduler != "fcfs"
+	return (r.host != nil || r.config.LoRA != nil || r.grammars.used) &&
+		r.config.Scheduler != "" && r.config.Scheduler != "fcfs"
 }
 
 // cameBefore reports whether a request is before one that is equal to it since it arrived before that.

@@ -52,6 +52,8 @@ type Config struct {
 	// Ranks are data-parallel ranks, nil for none. They go with neither Host, LoRA, Door, Scaling, Failures, Flow nor
 	// Disaggregation.
 	Ranks *Ranks
+	// Grammars is structured output, nil if no request has a grammar. It does not go with Host.
+	Grammars *Grammars
 	// Door are the limits of the servers.
 	Door FrontDoor
 	// Groups are the KV cache groups; without any there is one of full attention with BlockSize.
@@ -174,6 +176,8 @@ type Request struct {
 	EOS bool
 	// Adapter is its LoRA adapter, unless it is empty.
 	Adapter string
+	// Grammar is what its output follows, unless it is empty.
+	Grammar string
 	// DraftAcceptance replaces the rates of Speculation, unless it is nil.
 	DraftAcceptance *float64
 	// Sheddable requests may be rejected under load.
@@ -238,6 +242,8 @@ type Outcome struct {
 	PreemptedUS int64
 	// StoppedUS is the time in the queue before the first batch in which each limit stopped the queue.
 	StoppedUS [stops]int64
+	// GrammarUS is the time in the queue before that until its grammar was compiled.
+	GrammarUS int64
 	TokensUS  []int64
 	SeenUS    []int64
 	// DeadlineAt says where the request was at its deadline: admission, routing, flow, delay, queue,
@@ -255,8 +261,11 @@ type Step struct {
 	// AdapterUS is the time of its AdapterLoads into the memory of the host and AdapterCopies to the GPU.
 	AdapterLoads, AdapterCopies int
 	AdapterUS                   int64
-	UsedBlocks                  int
-	Running, Waiting            int
+	// Masks were filled for it in MaskUS. It ends MaskWaitUS later since it waits for them.
+	Masks              int
+	MaskUS, MaskWaitUS int64
+	UsedBlocks         int
+	Running, Waiting   int
 	// Shares are the tokens of each request in the batch, in the order of scheduling.
 	Shares []Share
 }
@@ -305,6 +314,7 @@ type Result struct {
 	Drafts    DraftCounts
 	Adapters  AdapterCounts
 	Ranks     RankCounts
+	Grammars  GrammarCounts
 }
 
 // AsyncCounts counts what happens only to batches formed while a step is in progress.

@@ -67,6 +67,7 @@ type replica struct {
 	inHost, onGPU []string
 	skippedNow    []*request
 	adapters      AdapterCounts
+	grammars      structured
 }
 
 // hasWork reports whether a step must start.
@@ -81,6 +82,14 @@ func (r *replica) start(now int64) {
 	for _, q := range slices.Concat(r.waiting, r.loading) {
 		q.countStopped(r.stopped, now)
 	}
+	if r.grammars.forming {
+		r.grammars.forming = false
+		r.grammars.counts.FormedLate++
+		r.startAhead(now)
+		return
+	}
+	r.grammars.filling = false
+	fresh := r.ahead == nil
 	r.step, r.ahead = r.ahead, nil
 	if r.step == nil {
 		r.step = r.form(now)
@@ -102,6 +111,12 @@ func (r *replica) start(now int64) {
 		r.step = nil
 		return
 	}
+	if len(r.step.entries) == 0 && len(r.running) == 0 && len(r.skippedNow) > 0 { // all wait for their grammars
+		r.grammars.counts.Idle++
+		r.victims += r.step.Preempted
+		r.step = nil
+		return
+	}
 	if len(r.step.entries) == 0 {
 		panic("reference: a replica with work computes nothing")
 	}
@@ -114,13 +129,30 @@ func (r *replica) start(now int64) {
 		r.step.Shares = append(r.step.Shares, Share{p.request.ID, p.tokens})
 	}
 	r.step.StartUS = max(now, r.step.notBefore)
-	r.step.EndUS = r.endOf(r.step)
-	r.askStores(r.step, r.step.EndUS)
-	if !r.config.Async {
-		return
+	if r.grammars.used && !fresh { // the host may see the end of the last step later
+		r.step.StartUS = r.grammars.lastEnd
 	}
+	r.step.EndUS = r.endOf(r.step)
+	r.waitForMasks()
+	r.grammars.wakeAt = 0
+	r.askStores(r.step, r.step.EndUS)
+	switch {
+	case !r.config.Async:
+	case fresh && r.step.MaskUS > 0:
+		r.grammars.forming, r.grammars.wakeAt = true, now+r.step.MaskUS
+	default:
+		r.startAhead(now)
+	}
+}
+
+// startAhead forms the batch behind the step in progress.
+func (r *replica) startAhead(now int64) {
+	r.grammars.wakeAt = 0
 	ahead := r.form(now)
 	if len(ahead.entries) > 0 {
+		if r.grammars.wakeAt = ahead.masksAt; ahead.deferred {
+			r.grammars.counts.Deferred++
+		}
 		ahead.StartUS = max(r.step.EndUS, ahead.notBefore)
 		r.askStores(ahead, r.endOf(ahead))
 		r.ahead = ahead
@@ -144,7 +176,14 @@ func (r *replica) endOf(b *batch) int64 {
 // completed ones in batch order. It returns the requests that left.
 func (r *replica) finish(now int64) []*request {
 	var left []*request
-	r.seenUS = max(r.seenUS+1, r.notBefore, now+r.config.clientDelay(r.step.Batch))
+	seen := now
+	r.grammars.lastEnd = r.step.EndUS
+	if r.ahead != nil && r.ahead.deferred {
+		r.fillMasks(r.ahead, now)
+		r.grammars.filling, r.grammars.wakeAt = r.ahead.MaskUS > 0, r.ahead.masksAt
+		seen = r.ahead.masksAt
+	}
+	r.seenUS = max(r.seenUS+1, r.notBefore, seen+r.config.clientDelay(r.step.Batch))
 	for _, p := range r.step.entries {
 		q := p.request
 		if q.final() {

@@ -162,7 +162,7 @@ func (r *replica) takeAway(q *request, now int64) {
 			r.leave(g)
 		}
 	}
-	r.changed = r.changed || r.step == nil
+	r.changed = r.changed || r.step == nil && !r.grammars.filling
 }
 
 // ghostOf is what a replica keeps of a request that has gone to another one.
@@ -202,7 +202,8 @@ func (r *replica) replace(q, ghost *request) {
 // bury ends a replica that drains and has nothing left.
 func (s *simulation) bury(i int, now int64) {
 	r := s.replicas[i]
-	if r.life.state == "draining" && r.step == nil && s.inflight(i) == 0 && len(r.orphans)+len(r.held) == 0 {
+	if r.life.state == "draining" && r.step == nil && !r.grammars.filling &&
+		s.inflight(i) == 0 && len(r.orphans)+len(r.held) == 0 {
 		r.ahead = nil
 		r.failTransfers(now)
 		s.enter(i, "gone", now)

@@ -67,6 +67,7 @@ type request struct {
 	// preemptedAt is the time of the preemption that the request has not recovered from, or Never.
 	preemptedAt int64
 	stoppedAt   int64 // see countStopped
+	readyAt     int64 // when its grammar is compiled
 	// refusedBy are the replicas that refused it at refusedAt.
 	refusedAt int64
 	refusedBy []int
@@ -302,10 +303,17 @@ func (s *simulation) startSteps(now int64) (changed bool) {
 			if i%s.config.Ranks.Size == 0 {
 				s.startRanks(s.servers[i/s.config.Ranks.Size], now)
 			}
-		case r.step != nil:
+		case r.isBusy(now):
 		case r.hasWork() && !r.woken && r.host != nil && r.host.storage != nil:
 		case r.hasWork():
 			r.woken = false
+			if r.grammars.forming {
+				for _, q := range r.leaveEarly() {
+					if !q.ghost {
+						s.leftReplica(q, now)
+					}
+				}
+			}
 			r.start(now)
 			pulls := s.startPulls(i, now)
 			r.changed = r.changed || r.step != nil || pulls // else its requests wait for transfers
@@ -335,14 +343,14 @@ func (s *simulation) dispatch(now int64) bool {
 		}
 	}
 	for i, r := range s.replicas {
-		if r.step != nil && r.step.EndUS == now {
+		if r.endsStep(now) {
 			for _, q := range r.finish(now) {
 				if !q.ghost {
 					s.leftReplica(q, now)
 				}
 			}
 			s.bury(i, now)
-			s.flow.due, r.changed, r.woken = true, true, true
+			s.flow.due, r.changed, r.woken = true, r.changed || !r.grammars.filling, true
 			return true
 		}
 	}
@@ -404,8 +412,10 @@ func (s *simulation) nextTime() (at int64, ok bool) {
 		return 0, false
 	}
 	for _, r := range s.replicas {
-		if r.step != nil {
-			times = append(times, r.step.EndUS)
+		for _, at := range r.hostTimes() {
+			if at > s.last {
+				times = append(times, at)
+			}
 		}
 		if r.host != nil {
 			for _, t := range r.host.transfers {
@@ -493,6 +503,7 @@ func (s *simulation) result() Result {
 		result.Async.add(r.async)
 		result.Drafts.add(r.drafts)
 		result.Adapters.add(r.adapters)
+		result.Grammars.add(r.grammars.counts)
 		if r.host != nil {
 			result.Host.add(r.host.counts)
 			result.Transfers = append(result.Transfers, r.host.done)

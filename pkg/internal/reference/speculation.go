@@ -179,24 +179,14 @@ func (r *replica) propose(b *batch) {
 
 // yield gives a request the tokens of its entry in a step that ended at now, and reports whether it got any.
 func (r *replica) yield(p entry, now int64) bool {
-	q, s := p.request, r.config.Speculation
+	q := p.request
 	if !p.stale {
 		q.drafting.flying -= p.tokens
 	}
 	if !p.emitsToken {
 		return false
 	}
-	accepted := 0
-	for accepted < p.drafts && !p.padded {
-		rate := s.Rates[accepted]
-		if q.DraftAcceptance != nil {
-			rate = *q.DraftAcceptance
-		}
-		if s.Draw(q.ID, q.outcome.Generated+accepted) >= rate {
-			break
-		}
-		accepted++
-	}
+	accepted := r.accepted(p)
 	if p.drafts > 0 {
 		r.drafts.Verifications++
 		r.drafts.Drafted += p.drafts
@@ -212,6 +202,22 @@ func (r *replica) yield(p entry, now int64) bool {
 		r.async.LateHashes += r.register(q, q.computed-q.drafting.flying)
 	}
 	return true
+}
+
+// accepted is the number of drafts of an entry that are right.
+func (r *replica) accepted(p entry) (accepted int) {
+	q, s := p.request, r.config.Speculation
+	for accepted < p.drafts && !p.padded {
+		rate := s.Rates[accepted]
+		if q.DraftAcceptance != nil {
+			rate = *q.DraftAcceptance
+		}
+		if s.Draw(q.ID, q.outcome.Generated+accepted) >= rate {
+			break
+		}
+		accepted++
+	}
+	return accepted
 }
 
 // DraftCounts counts steps of requests that computed drafts, the drafts and those that were right, and what is rare.

@@ -132,7 +132,8 @@ func (s *simulation) enqueue(q *request, now int64) {
 		r.notBefore = max(r.notBefore, q.outcome.SeenUS[n-1]+1)
 	}
 	r.insert(q)
-	r.changed, r.woken = r.step == nil, true
+	r.compile(q, now)
+	r.changed, r.woken = r.step == nil && !r.grammars.filling, true
 }
 
 // abort ends a request, at its deadline or with its replica. During a step it keeps its blocks until the step ends.

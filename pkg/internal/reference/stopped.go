@@ -1,5 +1,7 @@
 package reference
 
+import "slices"
+
 // stop is what stops the queue of a replica when a batch is formed.
 type stop int
 
@@ -13,7 +15,7 @@ const (
 )
 
 // stoppedBy is what stopped the queue when b was formed.
-func (r *replica) stoppedBy(b *batch) stop {
+func (r *replica) stoppedBy(b *batch, now int64) stop {
 	if len(r.waiting)+len(r.loading) == 0 {
 		return stopNone
 	}
@@ -28,9 +30,9 @@ func (r *replica) stoppedBy(b *batch) stop {
 		first = r.firstTried()
 	}
 	switch {
-	case first == nil && r.config.LoRA != nil:
+	case first == nil && slices.ContainsFunc(r.skippedNow, func(q *request) bool { return q.readyAt <= now }):
 		return stopAdapters
-	case first == nil: // all wait for transfers
+	case first == nil: // all wait for transfers or for their grammars
 		return stopNone
 	}
 	computed := first.computed
@@ -48,6 +50,11 @@ func (r *replica) stoppedBy(b *batch) stop {
 func (q *request) countStopped(by stop, now int64) {
 	if q.outcome.EnqueuedUS == Never || q.outcome.ScheduledUS != Never {
 		return
+	}
+	// The wait for the grammar comes first.
+	if until := min(now, q.readyAt); until > q.stoppedAt {
+		q.outcome.GrammarUS += until - q.stoppedAt
+		q.stoppedAt = until
 	}
 	q.outcome.StoppedUS[by] += now - max(q.outcome.EnqueuedUS, q.stoppedAt)
 	q.stoppedAt = now
