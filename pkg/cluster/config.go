@@ -136,6 +136,10 @@ type Computed struct {
 	KVBlocks     int             `json:"kv_blocks"`
 	KVGroups     []model.KVGroup `json:"kv_groups,omitempty"`
 	WindowTokens int             `json:"window_tokens,omitempty"`
+	// PipelineLayers are the layers of each pipeline stage, and MaxConcurrentBatches is how many batches vLLM forms
+	// before it waits for the oldest one; absent for a single stage.
+	PipelineLayers       []int `json:"pipeline_layers,omitempty"`
+	MaxConcurrentBatches int   `json:"max_concurrent_batches,omitempty"`
 	// Parameters of the text model, in total and those active for a token; the bytes
 	// of the weights as stored; the KV bytes of one token in all layers.
 	TotalParameters  int64 `json:"total_parameters,omitempty"`

@@ -8,6 +8,7 @@ type Engine struct {
 	Preset      string `yaml:"preset" json:"preset,omitempty"`
 	VLLMVersion string `yaml:"vllm_version" json:"vllm_version,omitempty"`
 	Parallel    `yaml:",inline"`
+	Pipelining  `yaml:",inline"`
 	Batching    `yaml:",inline"`
 	FrontDoor   `yaml:",inline"`
 	Memory      `yaml:",inline"`

@@ -68,7 +68,8 @@ func (s *StructuredOutput) validate(path string, errorf strictyaml.Errorf) error
 
 // SimulatesGrammars reports whether requests with a grammar can be served as structured output.
 func (d *Deployment) SimulatesGrammars() bool {
-	return len(d.KVTiers) == 0 && d.Architecture == "" && !d.Disaggregates() && d.Engine.DataParallelSize == 1
+	return len(d.KVTiers) == 0 && d.Architecture == "" && !d.Disaggregates() && d.Engine.DataParallelSize == 1 &&
+		d.Engine.PipelineParallelSize == 1
 }
 
 // structuredOutput checks whether its settings go with the rest of a deployment, and fills in the defaults if any is
@@ -87,6 +88,9 @@ func (c *resolver) structuredOutput(d *Deployment, at string) error {
 	case d.Engine.DataParallelSize > 1:
 		return c.errorf(at, "is not supported with data_parallel_size above 1, since each rank compiles its own "+
 			"grammars")
+	case d.Engine.PipelineParallelSize > 1:
+		return c.errorf(at, "is not supported with pipeline_parallel_size above 1: masks of batches in flight are not "+
+			"simulated")
 	}
 	if d.Engine.Preset != "" && !strings.HasPrefix(d.Engine.Preset, loraPreset) {
 		c.warnf(d, "structured output follows the rules of vLLM 0.33, not those of %s", d.Engine.Preset)

@@ -101,6 +101,9 @@ func (d *Deployment) KVRules() kv.GroupRules {
 // inFlightTokens returns the most tokens that steps which have not ended compute while a window keeps what
 // they need.
 func (e *Engine) inFlightTokens() int {
+	if e.PipelineParallelSize > 1 && e.WindowRelease == ReleaseComputed {
+		return e.concurrentBatches() * e.MaxNumBatchedTokens
+	}
 	if e.AsyncScheduling && e.WindowRelease == ReleaseComputed {
 		return 2 * e.MaxNumBatchedTokens
 	}

@@ -52,6 +52,9 @@ func (c *resolver) deployment(d *Deployment, at string) error {
 	if arch != nil {
 		c.describe(d, arch)
 	}
+	if err := c.pipeline(d, at, arch); err != nil {
+		return err
+	}
 	if err := c.groupRules(d, at+".engine"); err != nil {
 		return err
 	}
@@ -88,6 +91,7 @@ func (c *resolver) deployment(d *Deployment, at string) error {
 	if err := c.latency(d, at, arch, gpu); err != nil {
 		return err
 	}
+	c.hops(d, arch, gpu)
 	c.power(d, arch, gpu)
 	c.warnIneffective(d, arch)
 	d.finalizeDerived()

@@ -106,6 +106,9 @@ func (e *Engine) validate(path string, errorf strictyaml.Errorf) error {
 	if err := e.DataParallel.validate(path, e.DataParallelSize, errorf); err != nil {
 		return err
 	}
+	if err := e.Pipelining.validate(path, e.PipelineParallelSize, errorf); err != nil {
+		return err
+	}
 	if err := e.LoRA.validate(path, errorf); err != nil {
 		return err
 	}

@@ -18,6 +18,9 @@ func (e *Engine) Abort(s int32) (r Result, left bool) {
 	for _, b := range []*batch{e.current, e.next} {
 		e.removeFromBatch(s, b)
 	}
+	if e.pipe != nil {
+		e.pipe.forget(e.current, s)
+	}
 	if q.onClock {
 		e.collect(q)
 	}

@@ -44,6 +44,9 @@ func (e *Engine) Check() error {
 	if err := e.checkGrammars(); err != nil {
 		return err
 	}
+	if err := e.checkPipeline(); err != nil {
+		return err
+	}
 	if e.offload != nil && e.offload.store != nil {
 		e.StopGrowth()
 		if err := e.offload.store.Check(); err != nil {
@@ -65,7 +68,7 @@ func (e *Engine) Check() error {
 // runsPerCheck is the number of runs up to which the cache is recounted at each step.
 const runsPerCheck = 64
 
-// batches returns the batch in flight and the one queued after it.
+// batches returns the batch in flight and those queued after it, with tokens.
 func (e *Engine) batches() []*batch {
 	var list []*batch
 	if e.inFlight {
@@ -73,6 +76,13 @@ func (e *Engine) batches() []*batch {
 	}
 	if e.hasNext {
 		list = append(list, e.next)
+	}
+	if e.pipe != nil {
+		for _, b := range e.pipe.queue {
+			if b.hasTokens() {
+				list = append(list, b)
+			}
+		}
 	}
 	return list
 }

@@ -4,7 +4,7 @@ package engine
 func (e *Engine) limitChunks() {
 	t, requests := e.cfg.LongPrefillTokenThreshold, e.Running()+e.Waiting()
 	switch {
-	case t == 0:
+	case t == 0 || requests == 0:
 	case requests == 1 && e.cfg.ThresholdSparesLone:
 		t = 0
 	case e.cfg.AdaptiveThreshold:

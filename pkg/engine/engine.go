@@ -57,9 +57,11 @@ type Config struct {
 	LoRA *LoRA
 	// Grammars is structured output, of which there is none until a request has a grammar. It does not go with Offload.
 	Grammars Grammars
-	// ByArrival is that of OffloadConfig, for LoRA and Grammars: since requests are skipped, running ones can have
-	// arrived after waiting ones.
+	// ByArrival is that of OffloadConfig, for LoRA, Grammars and Pipeline: since requests are skipped, running ones can
+	// have arrived after waiting ones.
 	ByArrival bool
+	// Pipeline is pipeline parallelism, nil for a single stage.
+	Pipeline *Pipeline
 	// Offload is the tier below the cache or the connection to other replicas, nil if there is neither.
 	Offload *OffloadConfig
 	// Intensity says how compute-bound steps are, for ComputeUS of Stats; nil leaves it out.
@@ -225,6 +227,7 @@ type Engine struct {
 
 	spec *speculation // nil without
 	lora *lora        // nil without
+	pipe *pipeline    // nil without
 	// grammars is nil until a request has one.
 	grammars *grammars
 	host     host
@@ -267,6 +270,9 @@ type batch struct {
 	masked   []masked
 	deferred bool
 	filled   des.Time
+	// flights are all sequences in it with a Pipeline, and stages is when each stage computes it.
+	flights []flight
+	stages  []span
 	// growth, if any, and then stores begin at its end. It starts at notBefore at the earliest.
 	growth *growth
 	stores []pendingStore
@@ -366,6 +372,8 @@ type Stats struct {
 	// BlockUS is the integral of used blocks over time, exact up to 2^53, which is years of a large
 	// cache.
 	BlockUS float64
+	// StageUS is the sum over the stages of a pipeline of the times in which they compute; 0 without one.
+	StageUS int64
 	// ComputeUS is the sum over steps of their times, each times its Intensity; 0 without one.
 	ComputeUS float64
 }
@@ -380,6 +388,7 @@ func New(cfg Config, model latency.Model, cache *kv.Cache) *Engine {
 		spec:       newSpeculation(cfg.Speculation),
 		lora:       newLoRA(cfg.LoRA),
 		skipping:   skipping{blocked: none},
+		pipe:       newPipeline(cfg.Pipeline),
 		log:        gapLog{keep: cfg.KeepGaps, limit: minGapLog, minLimit: minGapLog}}
 	e.stopGrowthOnDemand()
 	return e
@@ -409,6 +418,14 @@ func (e *Engine) SetLength(length des.Time) {
 // HasWork reports whether a batch has been formed that did not run, or any request is here.
 func (e *Engine) HasWork() bool { return e.hasNext || e.Running()+e.Waiting() > 0 }
 
+// Duration returns how long the step in flight takes; with a pipeline, how long stages compute it.
+func (e *Engine) Duration() des.Time {
+	if e.pipe != nil {
+		return e.current.stageUS(e.current.End)
+	}
+	return e.current.End - e.current.Start
+}
+
 // Cache returns the replica's block cache.
 func (e *Engine) Cache() *kv.Cache { return e.cache }
 
@@ -417,7 +434,7 @@ func (e *Engine) Cache() *kv.Cache { return e.cache }
 func (e *Engine) Step() *Step { return &e.current.Step }
 
 // Formed returns the batches that the last Start formed: one, or up to two with asynchronous
-// scheduling. They are valid until the next Start or Coast.
+// scheduling, or any number with a pipeline. They are valid until the next Start or Coast.
 func (e *Engine) Formed() []*Step { return e.formed }
 
 // Stats returns the totals so far.

@@ -33,6 +33,9 @@ func (e *Engine) Finish(now des.Time) (*StepResult, error) {
 	if e.spec != nil {
 		e.finishDrafted(b)
 	}
+	if e.pipe != nil {
+		e.finishPipelined(b)
+	}
 	e.trimLog()
 	if e.offload != nil {
 		e.dropWithTier(now)
@@ -50,6 +53,9 @@ func (e *Engine) deliver(now des.Time) {
 	b, r := e.current, &e.result
 	e.inFlight = false
 	e.account(now)
+	if e.pipe != nil {
+		e.stats.StageUS += b.stageUS(now)
+	}
 	e.stats.Steps++
 	e.stats.PrefillTokens += b.Prefill
 	e.stats.DecodeTokens += b.Decode
@@ -118,6 +124,9 @@ func (e *Engine) drop(s int32) {
 	if e.spec != nil {
 		e.current.forget(s)
 		e.next.forget(s)
+	}
+	if e.pipe != nil {
+		e.pipe.forget(e.current, s)
 	}
 	if e.offload != nil && !e.offload.uses[s].ended {
 		e.endUse(s)

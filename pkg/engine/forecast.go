@@ -189,6 +189,9 @@ func (e *Engine) orderEnds() {
 		return
 	}
 	o.ordered, o.ends = true, slices.AppendSeq(o.ends[:0], e.decoding.All())
+	if e.pipe != nil {
+		o.ordered, o.ends = false, e.pipelinedEnds(o.ends)
+	}
 	slices.SortFunc(o.ends, func(a, b des.Event) int { return cmp.Compare(a.At, b.At) })
 }
 

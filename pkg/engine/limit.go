@@ -38,7 +38,7 @@ func (e *Engine) StoppedBy() Limit {
 	switch {
 	case first == none && e.skipping.adapters:
 		return AdapterLimit
-	case first == none: // all wait for transfers or for their grammars
+	case first == none: // all wait for transfers, for their grammars or for their tokens in flight
 		return noLimit
 	case !e.cfg.ChunkedPrefill && e.tokensToCompute(first) > left:
 		return BudgetLimit
@@ -47,7 +47,7 @@ func (e *Engine) StoppedBy() Limit {
 }
 
 // firstBlocked is the first request that did not fit into the last batch though it had batch slots and tokens left;
-// none if all others wait for transfers, for adapters or for their grammars.
+// none if all others wait for transfers, for adapters, for their grammars or for their tokens in flight.
 func (e *Engine) firstBlocked() int32 {
 	switch {
 	case e.offload != nil:

@@ -18,7 +18,12 @@ func (e *Engine) scheduleInOrder(b *batch, budget *int) {
 	}
 	for i := 0; i < len(e.individual) && *budget > 0; i++ {
 		q := &e.seqs[e.individual[i]]
-		n := e.align(q, int(q.computed), min(e.limitChunk(int(q.remaining())), *budget))
+		n := 0
+		if e.pipe != nil {
+			n = e.pipelinedTokens(e.individual[i], *budget)
+		} else {
+			n = e.align(q, int(q.computed), min(e.limitChunk(int(q.remaining())), *budget))
+		}
 		at, skipped := e.makeRoom(b, i, n, budget)
 		if at < 0 {
 			if !e.cfg.ContinueAfterSelfPreemption || at == stuck {

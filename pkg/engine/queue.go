@@ -60,6 +60,9 @@ func (e *Engine) Enqueue(r Request) int32 {
 	if r.Grammar != 0 {
 		e.openGrammar(s, &r)
 	}
+	if e.pipe != nil {
+		e.openPipelined(s, &r)
+	}
 	e.push(waiter{r.Order, e.wait.last, s})
 	return s
 }

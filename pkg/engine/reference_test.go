@@ -182,7 +182,7 @@ func newTierHarness(t *testing.T, c reference.Config, requests []reference.Reque
 		WatermarkBlocks: int(math.Floor(c.Watermark * float64(c.NumBlocks))), Window: c.Window,
 		KeepGaps: true, KeepBatches: true, ThresholdSparesLone: c.SpareLone, AdaptiveThreshold: c.Adaptive,
 		ContinueAfterSelfPreemption: c.ContinueAfterSelf, IdleVictimSkipsNext: c.SkipAfterIdle,
-		Speculation: speculationOf(c)}
+		Speculation: speculationOf(c), Pipeline: pipelineOf(c)}
 	for _, g := range c.Groups {
 		if g.State && c.PrefixCaching {
 			cfg.StateBlock = g.BlockSize
@@ -252,7 +252,9 @@ func rulesOf(c reference.Config) kv.GroupRules {
 	}
 	if c.ReserveWindow {
 		r.MaxWindowTokens = c.MaxNumBatchedTokens
-		if c.Async && c.KeepUntilComputed {
+		if c.Pipeline != nil && c.KeepUntilComputed {
+			r.MaxWindowTokens *= c.Pipeline.Batches
+		} else if c.Async && c.KeepUntilComputed {
 			r.MaxWindowTokens *= 2
 		}
 	}

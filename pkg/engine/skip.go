@@ -3,8 +3,9 @@ package engine
 import "slices"
 
 // skipping is what a replica needs whose waiting requests may be passed: those with an adapter for which there is no
-// room, and those whose grammar is not compiled. Of requests with one order that arrived first is the first then, since
-// running ones can have arrived after waiting ones.
+// room, those whose grammar is not compiled, and those of which batches in flight still have tokens from before they
+// were preempted: these still count (Scheduler.schedule, num_stale_output_tokens). Of requests with one order the
+// one that arrived first is the first then, since running ones can have arrived after waiting ones.
 type skipping struct {
 	// skipped are the waiting requests that the batch being formed may not have. adapters and grammars: any of them for
 	// its adapter, or its grammar.
@@ -15,7 +16,7 @@ type skipping struct {
 }
 
 // skips reports whether waiting requests may be passed.
-func (e *Engine) skips() bool { return e.lora != nil || e.grammars != nil }
+func (e *Engine) skips() bool { return e.lora != nil || e.grammars != nil || e.pipe != nil }
 
 // ordersByArrival reports whether of requests with the same order the one that arrived first is before the others.
 func (e *Engine) ordersByArrival() bool { return e.cfg.ByArrival && e.skips() }
@@ -24,6 +25,7 @@ func (e *Engine) ordersByArrival() bool { return e.cfg.ByArrival && e.skips() }
 func (e *Engine) passOver(s int32) bool {
 	x := &e.skipping
 	switch {
+	case e.pipe != nil && e.pipe.seqs[e.seqs[s].kv].flying > 0:
 	case e.seqs[s].grammar != 0 && e.grammars.ready[s] > e.now:
 		x.grammars = true
 	case e.lora != nil && e.lora.hasNoRoom(e.seqs[s].adapter):

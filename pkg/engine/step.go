@@ -14,6 +14,9 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 	e.formed = e.formed[:0]
 	e.now, e.own.known = now, false
 	e.endStores(now)
+	if e.pipe != nil {
+		return e.startPipelined(now)
+	}
 	if e.host.filling {
 		e.host = host{}
 		if e.inFlight { // masks of the step in flight
@@ -101,7 +104,7 @@ func (e *Engine) form(b *batch) bool {
 	e.limitChunks()
 	if e.spec != nil {
 		e.scheduleDrafted(b, &budget)
-	} else if !e.scheduleRunning(b, &budget) {
+	} else if e.pipe != nil || !e.scheduleRunning(b, &budget) {
 		e.scheduleInOrder(b, &budget)
 	}
 	if len(b.Preempted) == 0 {
@@ -132,10 +135,13 @@ func (e *Engine) form(b *batch) bool {
 		}
 		e.offer(b)
 	}
-	if e.spec != nil {
+	switch {
+	case e.spec != nil:
 		e.spec.left = budget
 		e.advanceDrafted(b)
-	} else {
+	case e.pipe != nil:
+		e.advancePipelined(b)
+	default:
 		e.advance(b)
 	}
 	e.count(b)
@@ -174,6 +180,7 @@ func (e *Engine) begin(b *batch) {
 	b.Masks, b.MaskUS, b.MaskWaitUS, b.masked, b.deferred = 0, 0, 0, b.masked[:0], false
 	e.skipping.adapters, e.skipping.grammars = false, false
 	b.finishing, b.individual, b.drafted = b.finishing[:0], b.individual[:0], b.drafted[:0]
+	b.flights = b.flights[:0]
 }
 
 // Stop accounts for the part of a step in flight before now, the end of the simulation.
@@ -182,10 +189,17 @@ func (e *Engine) Stop(now des.Time) {
 	if e.inFlight && now > e.current.Start { // it may wait for stores
 		e.account(now)
 	}
+	if e.pipe != nil {
+		e.stopPipelined(now)
+	}
 }
 
 func (e *Engine) account(now des.Time) {
-	d := min(now, e.current.End) - e.current.Start
+	start := e.current.Start
+	if e.pipe != nil {
+		start = e.pipe.since(start, now)
+	}
+	d := min(now, e.current.End) - start
 	e.stats.BusyUS += d
 	e.stats.BlockUS += float64(float64(d) * float64(e.used))
 	if e.cfg.Intensity != nil {
@@ -294,6 +308,9 @@ func (e *Engine) compute(b *batch, q *sequence, n int) {
 
 // computing returns how many tokens of q are in the step in flight.
 func (e *Engine) computing(q *sequence) int {
+	if e.pipe != nil {
+		return int(e.pipe.seqs[q.kv].flying)
+	}
 	if e.inFlight && q.lastBatch == e.current.number {
 		return int(q.lastTokens)
 	}

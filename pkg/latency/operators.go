@@ -35,7 +35,7 @@ type Operators struct {
 	// MixedFactor is how many times as long decode attention takes in a step with chunks; 0 is 1.
 	MixedFactor float64 `json:"mixed_factor,omitempty"`
 	Host        Host    `json:"host"`
-	// Groups is PP·DP, Ranks DP: the batch is divided into groups, and Ranks of them run at once.
+	// Groups and Ranks are DP: the batch is divided into groups, and Ranks of them run at once.
 	Groups int `json:"groups"`
 	Ranks  int `json:"ranks"`
 }
@@ -88,8 +88,8 @@ type Host struct {
 // the bound of scheduling pieces of work one after the other on equal machines, which is at most the work of a
 // machine and the longest piece (Graham, "Bounds on Multiprocessing Timing Anomalies", SIAM J. Appl. Math.
 // 17(2), 1969), and exact for one wave. A step never takes less time
-// for more tokens, for more context, or for more sequences with the same context each; data and
-// pipeline parallelism divide the batch as in the roofline.
+// for more tokens, for more context, or for more sequences with the same context each; data
+// parallelism divides the batch, and pipeline parallelism does not, as in the roofline.
 type operators struct {
 	overhead
 	tokens, experts, sequences *line

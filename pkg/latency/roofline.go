@@ -38,14 +38,11 @@ import (
 // token once for each of its experts.
 // Over PCIe all GPUs share the path through the host.
 //
-// Data and pipeline parallelism both divide a batch. Each of the DP ranks has its own sequences,
-// which pass through the stages as PP equal groups one behind the other. A step is one round in
-// which each sequence takes part once. It lasts as long as one group needs for all stages and the
-// PP−1 transfers between them. The pipeline counts as full while each group has a sequence: bubbles
-// within a round are ignored, and with fewer sequences the other groups are empty. Ranks are
-// assumed to be balanced, and sequences and experts to be alike.
+// Data parallelism divides a batch: each of the DP ranks has its own sequences. Ranks are assumed to be
+// balanced, and sequences and experts to be alike. With pipeline parallelism the time is that of all
+// stages together, without the transfers between them.
 //
-// A step never takes less time for more work, with one exception: with DP or PP, the same tokens in
+// A step never takes less time for more work, with one exception: with DP, the same tokens in
 // more sequences are spread over more groups.
 //
 // Also ignored: the embedding table; memory traffic of activations (proportional to tokens like
@@ -66,8 +63,8 @@ type roofline struct {
 	// launch is the minimum time of the GPU work, limited by kernel launches; gpu is the fixed GPU time
 	// of any step. step and sequence are the host time per step and per sequence.
 	launch, gpu, step, sequence float64
-	// The batch is divided into groups = PP·DP, and ranks = DP of them run at once.
-	groups, ranks float64
+	// The batch is divided over ranks = DP groups, which run at once.
+	ranks float64
 }
 
 // gemm is a matrix product: the time to read its weights, and to compute one token.
@@ -103,6 +100,11 @@ type attention struct{ prior, read, mixed, pair, decodePair float64 }
 // activationBytes is the size of a number passed between GPUs: servers keep activations in 16 bits
 // whatever the weights are stored in.
 const activationBytes = 2
+
+// VectorUS is the time in µs to send a vector of this size over a link with this bandwidth in bytes/s.
+func VectorUS(size int, bandwidth float64) float64 {
+	return float64(size) * activationBytes * 1e6 / bandwidth
+}
 
 func newRoofline(c Coefficients) (Model, error) {
 	if err := c.checkAlpha(); err != nil {
@@ -168,7 +170,6 @@ func compile(w model.Work, g Machine) *roofline {
 		step:   e.StepUS,
 		// The states of a sequence are read and written once.
 		sequence: e.SequenceUS + float64(2*float64(w.StateBytes)*memory)/tp,
-		groups:   float64(g.PipelineParallel * g.DataParallel),
 		ranks:    float64(g.DataParallel),
 	}
 	if w.ExpertLayers > 0 {
@@ -181,7 +182,7 @@ func compile(w model.Work, g Machine) *roofline {
 	return m
 }
 
-// setCollectives sets the times of collectives and stage transfers.
+// setCollectives sets the times of collectives.
 func (m *roofline) setCollectives(w model.Work, g Machine) {
 	e := g.Efficiency
 	// vector is the time to send one token's hidden state from one GPU to another while n GPUs exchange data.
@@ -189,7 +190,7 @@ func (m *roofline) setCollectives(w model.Work, g Machine) {
 		if g.Link == 0 {
 			return 0
 		}
-		us := float64(w.Hidden) * activationBytes * 1e6 / (g.Link * e.Link)
+		us := VectorUS(w.Hidden, g.Link*e.Link)
 		if g.SharedLink {
 			us *= max(1, n/2)
 		}
@@ -211,9 +212,6 @@ func (m *roofline) setCollectives(w model.Work, g Machine) {
 			m.expertTransfer += float64(expertLayers * 2 * remote * vector(gpus))
 		}
 	}
-	hops := float64(g.PipelineParallel - 1)
-	m.gpu += float64(hops * e.CollectiveUS)
-	m.tokenTransfer += float64(hops * vector(2))
 }
 
 // group is the largest of the groups that a batch is divided into: its shares in the chunks and in the decode
@@ -226,12 +224,12 @@ func (m *roofline) largestGroup(b Batch) (g group) {
 	if b.Prefill > 0 {
 		chunks = max(1, chunks)
 	}
-	groups := m.groups
+	ranks := m.ranks
 	if b.RankTokens > 0 {
-		groups /= m.ranks
+		ranks = 1
 	}
-	g.chunkShare = 1 / min(groups, float64(max(1, chunks)))
-	g.decodeShare = 1 / min(groups, float64(max(1, b.Decode)))
+	g.chunkShare = 1 / min(ranks, float64(max(1, chunks)))
+	g.decodeShare = 1 / min(ranks, float64(max(1, b.Decode)))
 	g.tokens = float64(g.chunkShare*float64(b.Prefill)) + float64(g.decodeShare*float64(b.Decode+b.Drafts))
 	g.sequences = float64(g.chunkShare*float64(chunks)) + float64(g.decodeShare*float64(b.Decode))
 	g.rows = g.sequences + float64(g.decodeShare*float64(b.Drafts))

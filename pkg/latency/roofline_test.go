@@ -97,14 +97,14 @@ func TestRoofline(t *testing.T) {
 			w.KVHeads, w.KVBytes, w.DecodePairFLOPs = 2, 1e6, 8e6
 			g.TensorParallel, g.Link = 4, 1e15
 		}, Batch{Decode: 1, Context: 599}, 1312}, // 75 + √(300² + 1200²), and 1e-3 of all-reduce
-		{"pipeline: groups take turns, and make PP − 1 transfers", func(_ *model.Work, g *Machine) {
+		{"pipeline: a batch is not divided, and transfers are no part of it", func(_ *model.Work, g *Machine) {
 			g.PipelineParallel, g.Link, g.Efficiency.CollectiveUS = 2, 1e9, 5
-		}, Batch{Decode: 400}, 905}, // √(300² + 400²) + 5 + 200·2000/1000
+		}, Batch{Decode: 400}, 854}, // √(300² + 800²)
 		{"pipeline: one sequence passes through all stages", func(w *model.Work, g *Machine) {
 			w.KVBytes, g.PipelineParallel = 1e6, 4
 		}, Batch{Decode: 1, Context: 99}, 400},
 		{"pipeline: one chunk passes through all stages", func(_ *model.Work, g *Machine) { g.PipelineParallel = 2 },
-			Batch{Prefill: 200, Chunks: 1}, 500}, // √(300² + 400²), and 0.4 of the transfer
+			Batch{Prefill: 200, Chunks: 1}, 500}, // √(300² + 400²)
 		{"drafts of one sequence attend to what it reads once", func(w *model.Work, _ *Machine) {
 			w.KVBytes, w.DecodePairFLOPs = 5e6, 3e6
 		}, Batch{Decode: 1, Drafts: 3, Context: 99}, 1600}, // √(300² + 8²) + √(500² + (3·100·4)²)
@@ -186,7 +186,7 @@ func drawBatch(t *rapid.T) Batch {
 	return b
 }
 
-// TestRooflineIsMonotone raises one total of a random batch: the step never gets faster. With PP or
+// TestRooflineIsMonotone raises one total of a random batch: the step never gets faster. With
 // DP that excludes the number of sequences.
 func TestRooflineIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -208,7 +208,7 @@ func TestRooflineIsMonotone(t *testing.T) {
 		more := b
 		sums := []*int64{&more.Prefill, &more.Context, &more.PriorContext, &more.Pairs, &more.WindowContext,
 			&more.WindowPriorContext, &more.WindowPairs}
-		if groups == 1 {
+		if g.DataParallel == 1 {
 			sums = append(sums, &more.Decode, &more.Chunks)
 		}
 		n := rapid.Int64Range(1, 1<<16).Draw(t, "n")
@@ -254,8 +254,8 @@ func TestMoreGPUsSpeedUpALargeStep(t *testing.T) {
 		{"TP 8", func(g *Machine) { g.TensorParallel = 8 }, 0.125, 0.45},
 		{"DP 2", func(g *Machine) { g.DataParallel = 2 }, 0.5, 0.75},
 		{"DP 2 with whole experts", func(g *Machine) { g.DataParallel, g.ExpertParallel = 2, true }, 0.5, 0.75},
-		// the weights of all stages are read one after the other
-		{"PP 2", func(g *Machine) { g.PipelineParallel = 2 }, 0.5, 1},
+		// a batch passes through the stages one after the other
+		{"PP 2", func(g *Machine) { g.PipelineParallel = 2 }, 1, 1},
 	} {
 		g := h100()
 		c.change(&g)

@@ -92,6 +92,8 @@ type ReplicaTotals struct {
 	// GrammarRequests have a grammar; GrammarWaits of them waited, GrammarWaitUS in all, for Compilations. Masks were
 	// filled in MaskUS, for which steps waited MaskWaitUS.
 	GrammarRequests, GrammarWaits, GrammarWaitUS, Compilations, Masks, MaskUS, MaskWaitUS int64
+	// Stages is the number of pipeline stages, 0 without, and StageUS the time in which they computed, all together.
+	Stages, StageUS int64
 	// DraftTokens were verified in this many steps of sequences, and AcceptedTokens of them accepted.
 	Verifications, DraftTokens, AcceptedTokens int64
 	PeakQueue, PeakBatch                       int64

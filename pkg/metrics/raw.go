@@ -172,6 +172,7 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 	r.KV.Tiers, r.SpecDecode = tiers(a.replicas), specDecode(a.replicas)
 	r.LoRA, r.DP = loras(a.replicas), lockstep(a.replicas)
 	r.StructuredOutput = structuredOutput(a.replicas)
+	r.Pipeline = pipelines(a.replicas)
 	r.Cost = &Cost{GPUS: gpu / 1e6, ReplicaS: up / 1e6}
 	if price > 0 {
 		r.Cost.Total = &price
@@ -245,6 +246,20 @@ func structuredOutput(replicas []ReplicaTotals) *StructuredOutput {
 	}
 	s.WaitMS, s.MaskMS, s.StepWaitMS = float64(wait)/1000, float64(mask)/1000, float64(steps)/1000
 	return &s
+}
+
+// pipelines adds up the times of pipeline stages; nil if none computed.
+func pipelines(replicas []ReplicaTotals) *Pipeline {
+	var computed, busy int64
+	for i := range replicas {
+		t := &replicas[i]
+		computed += t.StageUS
+		busy += t.Stages * t.BusyUS
+	}
+	if computed == 0 || busy == 0 {
+		return nil
+	}
+	return &Pipeline{StageMS: float64(computed) / 1000, BubbleShare: max(0, 1-float64(computed)/float64(busy))}
 }
 
 // addWait adds the mean wait for capacity of n requests, which is us µs in all.

@@ -67,6 +67,8 @@ type Raw struct {
 	LoRA *LoRA `json:"lora,omitempty"`
 	// StructuredOutput is absent if no request has a grammar.
 	StructuredOutput *StructuredOutput `json:"structured_output,omitempty"`
+	// Pipeline is absent if no replica has several pipeline stages.
+	Pipeline *Pipeline `json:"pipeline,omitempty"`
 	// SpecDecode is absent if no drafts were verified.
 	SpecDecode *SpecDecode `json:"spec_decode,omitempty"`
 	// Sessions is absent if there are none.
@@ -177,6 +179,13 @@ type KV struct {
 	PrefixHitRatio *float64 `json:"prefix_hit_ratio,omitempty"`
 	Preemptions    *int64   `json:"preemptions,omitempty"`
 	Tiers          *KVTiers `json:"tiers,omitempty"`
+}
+
+// Pipeline reports the stages of pipeline parallelism, over all replicas: StageMS is the time in which stages
+// computed, and BubbleShare the share of the time with batches in flight in which a stage did not.
+type Pipeline struct {
+	StageMS     float64 `json:"stage_ms"`
+	BubbleShare float64 `json:"bubble_share"`
 }
 
 // LoRA reports adapters: Loads of them into the memory of the host and Copies from there to the GPU. LoadMS is how long

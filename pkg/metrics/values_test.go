@@ -151,7 +151,7 @@ func TestHigherIsBetter(t *testing.T) {
 		"lora.copies", "lora.load_ms", "dp.steps", "dp.idle_share", "dp.wait_share", "dp.imbalance",
 		"structured_output.requests", "structured_output.compilations",
 		"structured_output.waits", "structured_output.wait_ms", "structured_output.masks", "structured_output.mask_ms",
-		"structured_output.step_wait_ms"}
+		"structured_output.step_wait_ms", "pipeline.stage_ms", "pipeline.bubble_share"}
 	for _, d := range []string{"ttft", "tpot", "e2e", "queue", "itl", "sessions.e2e", "sessions.critical_path",
 		"sessions.tool_wait", "sessions.steps", "sessions.iterations", "targeted.ttft", "targeted.tpot",
 		"targeted.e2e", "pd.transfer", "pd.kv_wait"} {

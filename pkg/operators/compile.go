@@ -103,9 +103,6 @@ func Compile(arch *model.Architecture, t *Tables, m Machine) (*latency.Operators
 			return nil, err
 		}
 	}
-	if err := c.transfers(); err != nil {
-		return nil, err
-	}
 	sequences, err := c.head()
 	if err != nil {
 		return nil, err
@@ -116,7 +113,7 @@ func Compile(arch *model.Architecture, t *Tables, m Machine) (*latency.Operators
 		Decode:    surfaceOf(c.decode), WindowDecode: surfaceOf(c.windowDecode),
 		Prefill: chunksOf(c.prefill), WindowPrefill: chunksOf(c.windowPrefill),
 		Reach: c.reach, Host: c.host(),
-		Groups: m.PipelineParallel * m.DataParallel, Ranks: m.DataParallel,
+		Groups: m.DataParallel, Ranks: m.DataParallel,
 	}
 	if c.kvHeads > 0 { // a multiprocessor computes a sequence and a KV head
 		o.Wave = round(float64(m.Multiprocessors) / float64(c.kvHeads))

@@ -162,18 +162,6 @@ func (c *compiler) expertExchange(count float64) error {
 	return c.allReduce(count, &c.tokens)
 }
 
-// transfers adds those between pipeline stages.
-func (c *compiler) transfers() error {
-	hops := c.machine.PipelineParallel - 1
-	if hops == 0 {
-		return nil
-	}
-	us, err := c.collective("all_gather", 2)
-	hidden := float64(c.arch.Hidden)
-	c.tokens = append(c.tokens, kernel{float64(hops), func(tokens float64) float64 { return us(tokens * hidden) }})
-	return err
-}
-
 // samplerKernels are the short kernels after the logits: conversion, penalties, temperature, softmax,
 // choice (Sampler.forward in vllm/v1/sample/sampler.py, v0.15.1 to v0.33.0).
 const samplerKernels = 10

@@ -133,6 +133,9 @@ func forkCase(t *testing.T, seed uint64) (*cluster.Config, workload, []stream.SL
 	if seed%9 == 0 && e.EnablePrefixCaching {
 		served, ranks, pools = "", "", forkStorage(seed)
 	}
+	if pools == "" && ranks == "" && seed%4 < 2 {
+		adapters += fmt.Sprintf(", pipeline_parallel_size: 3, pipeline_hop_us: %d", seed%3)
+	}
 	if seed%3 == 2 && pools != "" && plane == statefulPlane { // prefill routing has no variables
 		plane = strings.Replace(plane, "  scheduler:", "  prefill_routing: {type: power-of-two}\n  scheduler:", 1)
 	}
@@ -252,7 +255,7 @@ func shareNothing(t *testing.T, a, b *simulation) {
 var immutable = []string{
 	".models", ".feed", ".Steps", ".class", ".lastClass", ".eager", ".late", ".periodic", ".onDemand",
 	".measuredRange", ".model", ".Model", ".out", ".FlowControl", ".SLOMet", ".classes", ".config", ".policies",
-	".pool", ".LoRA", ".adapters",
+	".pool", ".LoRA", ".adapters", ".Pipeline",
 }
 
 // walk calls visit for all memory that v refers to, and continues from there if visit returns true.

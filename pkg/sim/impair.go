@@ -116,7 +116,7 @@ func (f *failures) countSlow(s *simulation, i int32) {
 	slows := func(e slowEvent) bool { return e.contains(step.Start) && e.factor != 1 }
 	if slices.ContainsFunc(x.pace.events, slows) {
 		normal := des.Micros(x.pace.normal(step.Start, e.Length()))
-		x.slow.add(step.Start, normal, step.End-step.Start)
+		x.slow.add(step.Start, normal, e.Duration())
 	}
 }
 

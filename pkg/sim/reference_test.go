@@ -322,7 +322,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	if c.Disaggregation != nil { // which pool had what else is not known
 		return got.tierTotals(want)
 	}
-	return cmp.Or(got.totals(want, c.NumBlocks-1), got.tierTotals(want))
+	return cmp.Or(got.totals(want, c.NumBlocks-1), got.tierTotals(want), got.stageTotals(want))
 }
 
 // difference is gocmp.Diff, which takes long also where nothing differs.
@@ -616,6 +616,7 @@ func deploymentOf(c reference.Config) cluster.Deployment {
 		e.StructuredOutput = cluster.StructuredOutput{CompileUS: new(float64(g.MeanUS)), CompileCV: grammarCV,
 			Workers: g.Workers, MaskUS: &g.MaskUS, SamplingUS: new(float64(g.SamplingUS))}
 	}
+	setPipeline(&d, &c)
 	e.MaxNumQueuedReqs, e.MaxNumQueuedTokens = c.Door.Reqs, c.Door.Tokens
 	if c.Door.RunnerSeqs > 0 {
 		e.MaxNumSeqs, e.MaxNumActiveSeqs = c.Door.RunnerSeqs, c.MaxNumSeqs

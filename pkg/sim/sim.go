@@ -67,6 +67,7 @@ type deployment struct {
 	limits      limits
 	tokenBudget int64 // tokens per step
 	gpus        int   // per replica
+	stages      int   // of a pipeline, 0 without
 	perGPUHour  float64
 	power       power
 	blockBytes  int64 // of a KV block; 0 if blocks do not move
@@ -287,6 +288,7 @@ func (s *simulation) addDeployment(c *cluster.Config, d *cluster.Deployment, i i
 	added := deployment{id: d.ID, first: len(s.replicas), end: len(s.replicas) + d.Replicas*d.Engine.Ranks(),
 		model: spec.model, limits: limitsOf(d), tokenBudget: int64(d.Engine.MaxNumBatchedTokens),
 		gpus:          d.Engine.GPUs() / d.Engine.Ranks(),
+		stages:        len(d.Computed.PipelineLayers),
 		perGPUHour:    c.PerGPUHour(d),
 		power:         spec.power,
 		blockBytes:    d.Computed.KVBlockBytes,

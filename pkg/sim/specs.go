@@ -93,7 +93,7 @@ func engineConfig(d *cluster.Deployment) engine.Config {
 		Window:                      d.Computed.WindowTokens,
 		ContinueAfterSelfPreemption: e.AfterSelfPreemption == cluster.ContinueScheduling,
 		IdleVictimSkipsNext:         e.IdleVictimSkipsNext,
-		Speculation:                 speculation(e), LoRA: lora(e), Grammars: grammarsOf(e)}
+		Speculation:                 speculation(e), LoRA: lora(e), Grammars: grammarsOf(e), Pipeline: pipeline(d)}
 	if cores > 1 {
 		c.MaxSequenceTokens = e.MaxNumBatchedTokens // a sequence has the budget of one core
 	}
@@ -109,6 +109,17 @@ func speculation(e *cluster.Engine) *engine.Speculation {
 	return &engine.Speculation{Tokens: s.NumSpeculativeTokens, Schedule: s.Schedule(e.MaxNumSeqs),
 		Lookahead: s.Lookahead(), BudgetSlots: s.BudgetSlots(), HashLookahead: s.HashLookahead(),
 		MaxModelLen: e.MaxModelLen, Rates: s.Rates()}
+}
+
+// pipeline converts pipeline parallelism; nil for a single stage.
+func pipeline(d *cluster.Deployment) *engine.Pipeline {
+	e := &d.Engine
+	if e.PipelineParallelSize == 1 {
+		return nil
+	}
+	return &engine.Pipeline{Layers: d.Computed.PipelineLayers, Batches: d.Computed.MaxConcurrentBatches,
+		EmptyBatches: *e.PipelineEmptyBatches, Cadence: e.BatchCadence(), HopUS: *e.PipelineHopUS,
+		HopTokenUS: *e.PipelineHopTokenUS, MaxModelLen: e.MaxModelLen}
 }
 
 // lora converts the use of adapters; nil if there are none.

@@ -11,9 +11,10 @@ import door
 import grammar
 import lora
 import models
+import pipeline
 import speculation
 
-MODEL, GPU = "meta-llama/Llama-3.1-8B-Instruct", "H100-SXM-80GB"
+MODEL, GPU, LAYERS = "meta-llama/Llama-3.1-8B-Instruct", "H100-SXM-80GB", 32
 
 
 class CaseError(Exception):
@@ -138,6 +139,7 @@ REGIMES = {
     "spec": "speculative decoding (0.33) with all methods, in another regime without a connector",
     "lora": "LoRA adapters (0.33), in another regime without a connector, also with KV cache groups or speculative decoding",
     "grammar": "structured output (0.33), in another regime without a connector, also with KV cache groups, speculative decoding or LoRA",
+    "pp": "pipeline parallelism with two to four stages (async: 0.33), in another regime without a connector, also with EOS or LoRA adapters",
     "door": "requests that the API server rejects, and max_num_active_seqs (0.31), in another regime without a connector",
     "offload": "a CPU tier where the version is one whose connector BLIS follows (0.33), in another regime with prefix caching",
     "offload-tight": "the same with few blocks in the tier",
@@ -162,7 +164,7 @@ OFFLOADED = ("offload", "offload-tight")
 DISAGGREGATED = ("nixl", "nixl-offload")
 
 # Regimes that add something to another one, with or without a connector.
-WRAPPERS = ("eos", "spec", "lora", "grammar", "door")
+WRAPPERS = ("eos", "spec", "lora", "grammar", "door", "pp")
 
 # The regimes of the scheduler alone.
 ROTATION = [name for name in REGIMES if name not in OFFLOADED + DISAGGREGATED + WRAPPERS]
@@ -182,6 +184,10 @@ def random_case(regime, seed, index, preset, mode, settings):
     if structured:
         eos = rng.choice([0, 0, 0.3, 1])
         regime = rng.choice(["spec", "spec", "lora", *(r for r in REGIMES if r not in (*OFFLOADED, *DISAGGREGATED, *WRAPPERS))])
+    staged = regime == "pp"
+    if staged:
+        eos = rng.choice([0, 0, 0.3, 1])
+        regime = rng.choice([r for r in REGIMES if r not in (*GROUPED, *OFFLOADED, *DISAGGREGATED, *WRAPPERS)])
     adapters = regime == "lora"
     if adapters:
         eos = rng.choice([0, 0, 0.3, 1])
@@ -225,6 +231,10 @@ def random_case(regime, seed, index, preset, mode, settings):
         lora.random_adapters(rng, engine, requests)
     if limited:
         door.random_limits(rng, engine, requests)
+    if staged:
+        pipeline.random_pipeline(rng, engine, mode, version)
+        if version >= (0, 33) and rng.random() < 0.25:
+            lora.random_adapters(rng, engine, requests)
     classes = sorted({r["slo_class"] for r in requests if "slo_class" in r})
     size_cache(rng, engine, requests, tight, config, version)
     if speculative and rng.random() < 0.3:

@@ -13,6 +13,7 @@ import queue
 import traceback
 import types
 
+import cases
 import door
 import grammar
 import lora
@@ -20,6 +21,7 @@ import models
 import multi
 import nixl
 import offload
+import pipeline
 import speculation
 
 
@@ -114,9 +116,15 @@ def configuration(directory, case):
     m.max_model_len, m.runner_type, m.return_sampling_mask = e["max_model_len"], "generate", False
     config.parallel_config.data_parallel_index = 0
     lora.configure(config, e)
+    if pipeline.stages_of(e) > 1:
+        pipeline.configure(config, e, version_of(directory))
     if stated := e.get("speculative_config"):
         speculation.configure(directory, config, stated)
     return config
+
+
+def version_of(directory):
+    return tuple(int(n) for n in directory.name.split(".")[:2])
 
 
 class Plain(types.SimpleNamespace):
@@ -137,6 +145,9 @@ class Run:
         self.stated = {r.id: r for r in case.requests}
         self.lora, self.adapters = case.engine.get("max_loras") and lora.Adapters(case.engine), {}
         self.config = configuration(directory, case)
+        self.stages, self.formed = None, 0
+        if pipeline.stages_of(case.engine) > 1:
+            self.stages = pipeline.Pipeline(case.engine, version_of(directory), cases.LAYERS)
         self.tokens = {}  # (segment, position) -> token id
         self.requests, self.results = {}, {}
         self.steps, self.preemptions = [], []
@@ -202,13 +213,13 @@ class Run:
         scheduler.schedule = lambda *rest: self.schedule(schedule, *rest)
         engine = object.__new__(core.EngineCore)
         engine.vllm_config, engine.scheduler, engine.model_executor = self.config, scheduler, self
-        engine.batch_queue_size = 2 if e["async_scheduling"] else 1
-        engine.batch_queue = collections.deque(maxlen=2) if e["async_scheduling"] else None
+        engine.batch_queue_size = size = self.config.max_concurrent_batches
+        engine.batch_queue = collections.deque(maxlen=size) if size > 1 else None
         engine.use_spec_decode, engine.is_pooling_model, engine.is_ec_producer = False, False, False
         engine.log_stats, engine.is_ec_consumer, engine.async_scheduling = False, True, e["async_scheduling"]
         engine.is_mm_encoder_only, engine._weight_version, engine.check_for_draft_tokens = False, None, bool(self.spec)
         engine.aborts_queue = queue.Queue()
-        engine.step_fn = engine.step_with_batch_queue if e["async_scheduling"] else engine.step
+        engine.step_fn = engine.step_with_batch_queue if size > 1 else engine.step
         # vLLM frees the blocks of requests that are aborted together in the order of a set of strings,
         # which is random. Here it is the order of the aborts.
         abort = engine.abort_requests
@@ -340,6 +351,7 @@ class Run:
         known = {name: (q.num_tokens + q.num_output_placeholders, q.num_output_tokens + q.num_output_placeholders)
                  for name, q in scheduler.requests.items()}
         output = schedule(*rest)
+        self.formed += 1
         scheduler.finished_req_ids = Ordered()
         batch = types.SimpleNamespace(prefill=0, decode=0, context=0, drafts=0, sampled={}, verified={})
         admitted = {r.req_id for r in output.scheduled_new_reqs}
@@ -419,6 +431,8 @@ class Run:
             names = (self.stated[name].adapter for name in output.num_scheduled_tokens)
             us = self.lora.step_us(us, list(dict.fromkeys(name for name in names if name)))
         self.busy_until = start + us
+        if self.stages:
+            start, self.busy_until = self.stages.place(self.formed, self.now, us, b.prefill + b.decode, bool(b.sampled))
         if self.spec:
             proposals = 0 if output.skip_drafts else output.num_spec_tokens_to_schedule
             self.busy_until += speculation.draft_us(self.spec, proposals, len(output.num_scheduled_tokens))

@@ -88,6 +88,8 @@ type batch struct {
 	// notBefore is when the step starts at the earliest. stores begin when it ends.
 	notBefore int64
 	stores    []*transfer
+	// stages has when each stage of a Pipeline begins and ends to compute it.
+	stages [][2]int64
 	// storesLeft: stores of requests that have left begin with it.
 	storesLeft bool
 	// usesDrafts: a request in it may use the drafts after it. noPadding: the budget lacks room for padding.

@@ -12,7 +12,7 @@ import (
 func (r *replica) form(now int64) *batch {
 	b := &batch{budget: r.config.MaxNumBatchedTokens - r.config.budgetSlots()}
 	r.threshold = r.currentThreshold()
-	r.fresh, r.cache.taken, r.skippedNow = nil, nil, nil
+	r.fresh, r.cache.taken, r.skippedNow, r.passedAdapter = nil, nil, nil, false
 	if r.host != nil {
 		r.host.formed, r.host.now = now, now
 	}
@@ -43,6 +43,7 @@ func (r *replica) form(now int64) *batch {
 	b.Running, b.Waiting = len(r.running), len(r.waiting)+len(r.loading)
 	r.stopped = r.stoppedBy(b, now)
 	r.propose(b)
+	r.spaceTokens(b)
 	r.check(b)
 	return b
 }
@@ -69,7 +70,7 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 	before := r.selfPreempted
 	for i := 0; i < len(r.running) && b.budget > 0; i++ {
 		q := r.running[i]
-		if r.draining(q) {
+		if r.draining(q) || r.waitsForToken(q) {
 			continue
 		}
 		n := min(r.capChunk(q.length()+q.drafting.drafts-q.computed), b.budget)
@@ -134,7 +135,7 @@ func (r *replica) scheduleWaiting(b *batch, now int64) {
 			return
 		}
 		q := r.waiting[0]
-		if r.skipsGrammar(q, now) || r.skipsAdapter(q) {
+		if r.skipsFlying(q) || r.skipsGrammar(q, now) || r.skipsAdapter(q) {
 			continue
 		}
 		hits := r.hits(q)
@@ -289,6 +290,7 @@ func (r *replica) schedule(b *batch, q *request, n int) {
 	yields := q.computed == q.length()+drafts
 	q.drafting.drafts, q.drafting.padded = 0, false
 	q.drafting.flying += n
+	q.flying += n
 	if yields {
 		q.inFlight += 1 + drafts
 		if q.outcome.Generated+q.inFlight > q.Output {
@@ -341,7 +343,7 @@ func (r *replica) check(b *batch) {
 	for _, p := range b.entries {
 		tokens += p.tokens
 		q := p.request
-		if p.tokens < 1 || q.final() || r.config.Speculation == nil && (q.inFlight > 2 ||
+		if p.tokens < 1 || q.final() || r.config.Speculation == nil && r.config.Pipeline == nil && (q.inFlight > 2 ||
 			q.outcome.Generated+q.inFlight > q.Output+r.config.overrun(q)) ||
 			len(q.tables[0])*r.config.groups()[0].BlockSize < q.computed {
 			panic("reference: a request computes tokens that it does not have")

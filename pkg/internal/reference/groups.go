@@ -61,7 +61,9 @@ func (c *Config) most(g Group, n int) int {
 // held is the most blocks that a request can hold of a window or a chunk.
 func (c *Config) held(g Group) int {
 	flying := c.MaxNumBatchedTokens
-	if c.Async && c.KeepUntilComputed {
+	if c.KeepUntilComputed && c.Pipeline != nil {
+		flying *= c.Pipeline.Batches
+	} else if c.Async && c.KeepUntilComputed {
 		flying *= 2
 	}
 	cut := func(n int) int {
@@ -182,10 +184,12 @@ func (r *replica) needed(q *request, group, n int) []int {
 // next one attends to. With KeepUntilComputed that is the next token after those of finished steps.
 func (r *replica) slide(q *request) {
 	next := q.computed
-	if r.config.KeepUntilComputed && r.step != nil {
-		for _, e := range r.step.entries {
-			if e.request == q {
-				next -= e.tokens
+	if r.config.KeepUntilComputed {
+		for _, b := range r.batchesInFlight() {
+			for _, e := range b.entries {
+				if e.request == q {
+					next -= e.tokens
+				}
 			}
 		}
 	}

@@ -44,6 +44,7 @@ func (r *replica) skipsAdapter(q *request) bool {
 		return false
 	}
 	r.adapters.Skipped++
+	r.passedAdapter = true
 	r.skippedNow = append(r.skippedNow, q)
 	r.waiting = r.waiting[1:]
 	return true

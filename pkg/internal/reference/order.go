@@ -53,8 +53,8 @@ func (r *replica) victim() *request {
 
 // ordersByArrival reports whether of requests that are equal the one that arrived first is before the others.
 func (r *replica) ordersByArrival() bool {
-	return (r.host != nil || r.config.LoRA != nil || r.grammars.used) &&
-		r.config.Scheduler != "" && r.config.Scheduler != "fcfs"
+	skips := r.host != nil || r.config.LoRA != nil || r.config.Pipeline != nil || r.grammars.used
+	return skips && r.config.Scheduler != "" && r.config.Scheduler != "fcfs"
 }
 
 // cameBefore reports whether a request is before one that is equal to it since it arrived before that.
@@ -88,6 +88,7 @@ func (b *batch) withdraw(q *request, c *Config) {
 		q.inFlight -= 1 + p.drafts
 	}
 	q.drafting.flying -= p.tokens
+	q.flying -= p.tokens
 	b.Batch = Batch{}
 	for _, p := range b.entries {
 		b.Drafts += int64(p.drafts)

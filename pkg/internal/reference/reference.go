@@ -54,6 +54,8 @@ type Config struct {
 	Ranks *Ranks
 	// Grammars is structured output, nil if no request has a grammar. It does not go with Host.
 	Grammars *Grammars
+	// Pipeline divides the layers into stages, nil does not. It goes with neither Host nor Speculation.
+	Pipeline *Pipeline
 	// Door are the limits of the servers.
 	Door FrontDoor
 	// Groups are the KV cache groups; without any there is one of full attention with BlockSize.
@@ -315,6 +317,9 @@ type Result struct {
 	Adapters  AdapterCounts
 	Ranks     RankCounts
 	Grammars  GrammarCounts
+	Pipeline  PipelineCounts
+	// StageUS is the time in which the stages of each replica with a Pipeline computed.
+	StageUS []int64
 }
 
 // AsyncCounts counts what happens only to batches formed while a step is in progress.

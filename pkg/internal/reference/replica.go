@@ -68,11 +68,15 @@ type replica struct {
 	skippedNow    []*request
 	adapters      AdapterCounts
 	grammars      structured
+	// passedAdapter: one of them is passed for its adapter.
+	passedAdapter bool
+	flight        inFlight
 }
 
 // hasWork reports whether a step must start.
 func (r *replica) hasWork() bool {
-	return r.life.state != "gone" && (r.ahead != nil || len(r.running)+len(r.waiting)+len(r.loading) > 0)
+	requests := len(r.running) + len(r.waiting) + len(r.loading)
+	return r.life.state != "gone" && (r.ahead != nil || r.flight.left || len(r.flight.queue)+requests > 0)
 }
 
 // start starts a step at now: of the batch formed ahead or, if there is none, of a new one. There
@@ -81,6 +85,10 @@ func (r *replica) hasWork() bool {
 func (r *replica) start(now int64) {
 	for _, q := range slices.Concat(r.waiting, r.loading) {
 		q.countStopped(r.stopped, now)
+	}
+	if r.config.Pipeline != nil {
+		r.startPipelined(now)
+		return
 	}
 	if r.grammars.forming {
 		r.grammars.forming = false
@@ -168,8 +176,13 @@ func (r *replica) startAhead(now int64) {
 
 // endOf is when a batch ends that starts at its StartUS.
 func (r *replica) endOf(b *batch) int64 {
+	return b.StartUS + r.lengthOf(b)
+}
+
+// lengthOf is how long a batch takes that starts at its StartUS.
+func (r *replica) lengthOf(b *batch) int64 {
 	us := r.config.starts().warm(&r.life, b.StartUS, r.config.stepTime(b.Batch)+b.AdapterUS)
-	return b.StartUS + roundHalfUp(r.config.slow(r.index, b.StartUS, us))
+	return roundHalfUp(r.config.slow(r.index, b.StartUS, us))
 }
 
 // finish ends the step in progress at now. Tokens become visible, then aborted requests leave, then
@@ -186,6 +199,7 @@ func (r *replica) finish(now int64) []*request {
 	r.seenUS = max(r.seenUS+1, r.notBefore, seen+r.config.clientDelay(r.step.Batch))
 	for _, p := range r.step.entries {
 		q := p.request
+		q.flying -= p.tokens
 		if q.final() {
 			continue
 		}
@@ -224,6 +238,9 @@ func (r *replica) finish(now int64) []*request {
 		r.leave(q)
 	}
 	r.steps = append(r.steps, r.step.Step)
+	if r.config.Pipeline != nil {
+		r.flight.ended = append(r.flight.ended, r.step)
+	}
 	r.step = nil
 	r.cache.check(r.holders())
 	return left
@@ -245,6 +262,7 @@ func (r *replica) holders() []*request {
 
 // leave removes a request from running and frees its blocks, or from the queue, where it has none.
 func (r *replica) leave(q *request) {
+	r.flight.left = r.config.Pipeline != nil
 	if i := slices.Index(r.waiting, q); i >= 0 {
 		r.waiting = slices.Delete(r.waiting, i, i+1)
 		return

@@ -139,6 +139,7 @@ func (s *simulation) takeAway(q *request, now int64) {
 	}
 	q.host, q.drafting = hostUse{}, drafting{}
 	q.tables, q.lastState, q.computed, q.inFlight, q.junction = nil, nil, 0, 0, 0
+	q.flying, q.nextBatch = 0, 0
 	q.reported, q.pulled, q.lapsed, q.leaseEnd = false, false, false, Never
 }
 
@@ -175,10 +176,7 @@ func ghostOf(q *request) *request {
 
 // replace puts a ghost where a request is.
 func (r *replica) replace(q, ghost *request) {
-	for _, b := range []*batch{r.step, r.ahead} {
-		if b == nil {
-			continue
-		}
+	for _, b := range r.batchesInFlight() {
 		for k := range b.entries {
 			if b.entries[k].request == q {
 				b.entries[k].request = ghost
@@ -204,7 +202,8 @@ func (s *simulation) bury(i int, now int64) {
 	r := s.replicas[i]
 	if r.life.state == "draining" && r.step == nil && !r.grammars.filling &&
 		s.inflight(i) == 0 && len(r.orphans)+len(r.held) == 0 {
-		r.ahead = nil
+		r.flight.ended = append(r.flight.ended, r.flight.queue...)
+		r.ahead, r.flight.queue = nil, nil
 		r.failTransfers(now)
 		s.enter(i, "gone", now)
 	}

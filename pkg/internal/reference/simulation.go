@@ -42,6 +42,9 @@ type request struct {
 	junction int
 	// inFlight is the number of tokens that those two will add to the output.
 	inFlight int
+	// flying is the number of its tokens in batches that have not ended, and nextBatch the number of the first
+	// batch that may have it again, with a Pipeline.
+	flying, nextBatch int
 	// uncached is the number of prompt tokens that were not cached when the router sent the request.
 	uncached int
 	// ghost: it has gone to another replica.
@@ -87,7 +90,7 @@ func (q *request) length() int { return q.visible() + q.inFlight }
 
 // draining reports whether the last token of a request is in flight, so that nothing is left to compute.
 func (r *replica) draining(q *request) bool {
-	if r.config.Speculation != nil {
+	if r.config.Speculation != nil || r.config.Pipeline != nil && r.config.Async {
 		return r.config.hasAllOutput(q)
 	}
 	return q.outcome.Generated+q.inFlight == q.Output+r.config.overrun(q)
@@ -214,7 +217,8 @@ func newRequest(r Request, tokens sequence) *request {
 
 func newReplica(c *Config) *replica {
 	r := &replica{config: c, cache: newCache(c.usable(), c.UnhashedFirst),
-		life: life{state: "ready", killAt: Never, warmFrom: Never, health: health{known: true}}}
+		life:   life{state: "ready", killAt: Never, warmFrom: Never, health: health{known: true}},
+		flight: inFlight{freeAt: map[int]int64{}, ends: map[int]int64{}}}
 	if c.Host != nil {
 		r.host = &host{Host: *c.Host}
 		if c.Host.Storage != nil {
@@ -504,6 +508,8 @@ func (s *simulation) result() Result {
 		result.Drafts.add(r.drafts)
 		result.Adapters.add(r.adapters)
 		result.Grammars.add(r.grammars.counts)
+		result.Pipeline.add(r.flight.counts)
+		result.StageUS = append(result.StageUS, r.stageTime(s.endedAt()))
 		if r.host != nil {
 			result.Host.add(r.host.counts)
 			result.Transfers = append(result.Transfers, r.host.done)

@@ -1,7 +1,5 @@
 package reference
 
-import "slices"
-
 // stop is what stops the queue of a replica when a batch is formed.
 type stop int
 
@@ -30,9 +28,9 @@ func (r *replica) stoppedBy(b *batch, now int64) stop {
 		first = r.firstTried()
 	}
 	switch {
-	case first == nil && slices.ContainsFunc(r.skippedNow, func(q *request) bool { return q.readyAt <= now }):
+	case r.passedAdapter && first == nil:
 		return stopAdapters
-	case first == nil: // all wait for transfers or for their grammars
+	case first == nil: // all wait for transfers, for their grammars or for their tokens in flight
 		return stopNone
 	}
 	computed := first.computed
