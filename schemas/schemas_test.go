@@ -446,7 +446,8 @@ func sample(t *testing.T) []string {
 		}),
 		w.Request(&stream.Request{ID: "r", InputTokens: 1, OutputTokens: 1, DeadlineUS: stream.Never}),
 		w.Request(&stream.Request{
-			ID: "r", InputTokens: 9, OutputTokens: 1, Prompt: []stream.Segment{{ID: "a", Tokens: 3}},
+			ID: "r", InputTokens: 9, OutputTokens: 1, Prompt: []stream.Segment{{ID: "a", Tokens: 3,
+				Media: stream.MediaImage}},
 			Tenant: "t", SLOClass: "chat", Model: "m", Adapter: "a", Grammar: "g", Session: "s", Turn: 1,
 			DeadlineUS: 5, PredictedOutputTokens: 2,
 			Stop: stream.StopEOS, DraftAcceptance: new(0.5),
@@ -458,7 +459,7 @@ func sample(t *testing.T) []string {
 			ID: "s", ArrivalUS: 1, Tenant: "t", SLOClass: "chat", Model: "m", Adapter: "a", Workflow: "w", UntilUS: 9,
 			Persistent: true, Steps: []stream.SessionStep{
 				{ID: "a", Extends: stream.NoIndex, InputTokens: 9, OutputTokens: 1,
-					Prompt: []stream.Segment{{ID: "a", Tokens: 3}}},
+					Prompt: []stream.Segment{{ID: "a", Tokens: 3, Media: stream.MediaVideo}}},
 				{ID: "b", After: []stream.Index{0}, Tool: "t", LatencyUS: 1, OutputTokens: 1, Extends: stream.NoIndex},
 				{ID: "c", Step: "c", Iteration: 1, After: []stream.Index{1}, DelayUS: 1, Model: "n", InputTokens: 9,
 					OutputTokens: 1, KeepTokens: 2, TimeoutUS: 1, PredictedOutputTokens: 2, Stop: stream.StopEOS,
@@ -504,7 +505,7 @@ func sample(t *testing.T) []string {
 		w.Any(&stream.Anomaly{Kind: stream.KindAnomaly, Type: "hol_blocking", EndUS: 5, Severity: 0.5, Count: 1,
 			RequestIDs: []string{"r"}, Deployment: "main", Text: "t"}),
 		w.Step(&stream.Step{Deployment: "main", EndUS: 5, DraftTokens: 3, Adapters: 2, AdapterLoadUS: 7,
-			Masks: 2, MaskUS: 7, MaskWaitUS: 1}),
+			Masks: 2, MaskUS: 7, MaskWaitUS: 1, EncodedItems: 1, EncodedTokens: 9, EncoderUS: 4}),
 		w.Outcome(&never),
 		w.Outcome(&stream.Outcome{
 			ID: "r", State: stream.StateCompleted, Reason: "x", Deployment: "main", Tenant: "t", SLOClass: "chat",
@@ -512,7 +513,7 @@ func sample(t *testing.T) []string {
 			Model: "m", Adapter: "a", Grammar: "g", Session: "s", Step: "a",
 			Iteration: 1, Decision: "d", InputTokens: 1, OutputTokens: 1, GeneratedTokens: 1,
 			ITLUS: [][2]int64{{5, 1}}, PreemptedUS: 5, SlotWaitUS: 1, BudgetWaitUS: 2, BlockWaitUS: 3,
-			AdapterWaitUS: 4, GrammarWaitUS: 5, Redirects: 1,
+			AdapterWaitUS: 4, GrammarWaitUS: 5, EncoderWaitUS: 5, Redirects: 1,
 			RetryOf: "q", RetryUS: 5, Retried: true,
 			SLOMet: stream.BoolPtr(true),
 		}),

@@ -257,7 +257,8 @@ func (p *Pattern) watermark() string {
 
 // unservableReasons are the reasons of rejections by the limits of engines.
 var unservableReasons = []string{stream.ReasonNoDeployment, stream.ReasonTooLongForModel, stream.ReasonTooLongForCache,
-	stream.ReasonTooLongForBudget, stream.ReasonNoLoRA, stream.ReasonNoStructuredOutput}
+	stream.ReasonTooLongForBudget, stream.ReasonNoLoRA, stream.ReasonNoStructuredOutput, stream.ReasonNoEncoder,
+	stream.ReasonTooLongForEncoder}
 
 // unservable reports whether r was rejected because no replica can serve it.
 func (a *Analyzer) unservable(r *request) bool {

@@ -72,6 +72,8 @@ var otherArguments = []struct{ names, advice string }{
 	{"enable_lora lora_modules", "set max_loras, and the adapter of requests"},
 	{"lora_dtype fully_sharded_loras lora_target_modules", "set lora_step_factor, lora_load_us and lora_copy_us to " +
 		"those of such adapters, and num_gpu_blocks_override if their slots take another part of the memory"},
+	{"limit_mm_per_prompt mm_processor_kwargs media_io_kwargs mm_encoder_tp_mode",
+		"set mm_max_tokens_per_item, encoder_token_us and encoder_item_us"},
 	{"num_speculative_tokens speculative_model spec_method", "set speculative_config"},
 	{"kv_transfer_config cpu_offload_gb kv_offloading_size kv_offloading_backend offload_backend",
 		"set kv_tiers and kv_offload, or prefill, decode and transfer, of the deployment"},

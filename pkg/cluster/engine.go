@@ -20,6 +20,7 @@ type Engine struct {
 	SpeculativeConfig *SpeculativeConfig `yaml:"speculative_config" json:"speculative_config,omitempty"`
 	LoRA              `yaml:",inline"`
 	StructuredOutput  `yaml:",inline"`
+	Encoder           `yaml:",inline"`
 	// MoE configures models with experts.
 	MoE *MoE `yaml:"moe" json:"moe,omitempty"`
 }

@@ -69,7 +69,7 @@ func (s *StructuredOutput) validate(path string, errorf strictyaml.Errorf) error
 // SimulatesGrammars reports whether requests with a grammar can be served as structured output.
 func (d *Deployment) SimulatesGrammars() bool {
 	return len(d.KVTiers) == 0 && d.Architecture == "" && !d.Disaggregates() && d.Engine.DataParallelSize == 1 &&
-		d.Engine.PipelineParallelSize == 1
+		d.Engine.PipelineParallelSize == 1 && d.Engine.MaxTokensPerItem == 0
 }
 
 // structuredOutput checks whether its settings go with the rest of a deployment, and fills in the defaults if any is
@@ -91,6 +91,8 @@ func (c *resolver) structuredOutput(d *Deployment, at string) error {
 	case d.Engine.PipelineParallelSize > 1:
 		return c.errorf(at, "is not supported with pipeline_parallel_size above 1: masks of batches in flight are not "+
 			"simulated")
+	case d.Engine.MaxTokensPerItem > 0:
+		return c.errorf(at, "is not supported with mm_max_tokens_per_item: structured output is not simulated there")
 	}
 	if d.Engine.Preset != "" && !strings.HasPrefix(d.Engine.Preset, loraPreset) {
 		c.warnf(d, "structured output follows the rules of vLLM 0.33, not those of %s", d.Engine.Preset)

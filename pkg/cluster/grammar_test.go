@@ -16,6 +16,8 @@ func TestStructuredOutputErrors(t *testing.T) {
 		{"grammar_mask_us: -1", "", "grammar_mask_us: must be between 0 and"},
 		{"sampling_us: 0", "", "sampling_us: must be between 1 and"},
 		{"sampling_us: 5, data_parallel_size: 2", "", "sampling_us: is not supported with data_parallel_size above 1"},
+		{"grammar_mask_us: 5, mm_max_tokens_per_item: 20, encoder_token_us: 9", "",
+			"grammar_mask_us: is not supported with mm_max_tokens_per_item"},
 		{"grammar_compile_cv: 1", tier, "grammar_compile_cv: is not supported with kv_tiers"},
 		{"grammar_workers: 2", ", architecture: disaggregated, prefill: {replicas: 1}, transfer: {latency_us: 1, " +
 			"out_gb_per_s: 1, in_gb_per_s: 1}", "grammar_workers: is not supported for a disaggregated deployment"},

@@ -109,7 +109,7 @@ func (e *Engine) validate(path string, errorf strictyaml.Errorf) error {
 	if err := e.Pipelining.validate(path, e.PipelineParallelSize, errorf); err != nil {
 		return err
 	}
-	if err := e.LoRA.validate(path, errorf); err != nil {
+	if err := cmp.Or(e.LoRA.validate(path, errorf), e.Encoder.validate(path, errorf)); err != nil {
 		return err
 	}
 	if err := e.StructuredOutput.validate(path, errorf); err != nil {

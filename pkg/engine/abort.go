@@ -24,6 +24,9 @@ func (e *Engine) Abort(s int32) (r Result, left bool) {
 	if q.onClock {
 		e.collect(q)
 	}
+	if e.encoder != nil {
+		e.encoder.releaseAll(s)
+	}
 	r = Result{Tag: q.tag, Generated: int(q.emitted), Gaps: q.gaps}
 	q.gaps = Gaps{} // r owns them now
 	if q.state == loading {

@@ -47,6 +47,9 @@ func (e *Engine) Check() error {
 	if err := e.checkPipeline(); err != nil {
 		return err
 	}
+	if err := e.checkEncoder(); err != nil {
+		return err
+	}
 	if e.offload != nil && e.offload.store != nil {
 		e.StopGrowth()
 		if err := e.offload.store.Check(); err != nil {

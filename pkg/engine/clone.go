@@ -29,7 +29,7 @@ func (e *Engine) Clone(cache *kv.Cache, model latency.Model, victim func(int32, 
 	if d.offload != nil {
 		d.cfg.Offload = d.offload.cfg
 	}
-	d.spec, d.lora, d.grammars = e.spec.clone(), e.lora.clone(), e.grammars.clone()
+	d.spec, d.lora, d.grammars, d.encoder = e.spec.clone(), e.lora.clone(), e.grammars.clone(), e.encoder.clone()
 	d.pipe = e.pipe.clone()
 	d.skipping.skipped, d.early = nil, nil
 	d.stopGrowthOnDemand()
@@ -43,6 +43,7 @@ func (b *batch) clone() *batch {
 	c.Admitted, c.Preempted, c.Resumed = slices.Clone(b.Admitted), slices.Clone(b.Preempted), slices.Clone(b.Resumed)
 	c.drafted, c.masked = slices.Clone(b.drafted), slices.Clone(b.masked)
 	c.flights, c.stages = slices.Clone(b.flights), slices.Clone(b.stages)
+	c.encoded, c.withItems = slices.Clone(b.encoded), slices.Clone(b.withItems)
 	c.finishing, c.individual = slices.Clone(b.finishing), slices.Clone(b.individual)
 	c.stores = slices.Clone(b.stores)
 	for i := range c.stores {

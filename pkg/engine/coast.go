@@ -17,7 +17,8 @@ type GapRun struct {
 func (e *Engine) Coast(until des.Time, most int) (steps int, result *StepResult) {
 	r := &e.result
 	r.Coasted, e.formed, e.own.known = r.Coasted[:0], e.formed[:0], false
-	if e.slow != nil || e.lora != nil || e.pipe != nil || e.masks() || !e.offload.coasts() {
+	if e.slow != nil || e.lora != nil || e.pipe != nil || e.masks() || e.encoder != nil && e.encoder.references > 0 ||
+		!e.offload.coasts() {
 		return 0, r
 	}
 	for ; steps < most && e.current.End < until && e.quiet(); steps++ {

@@ -57,8 +57,11 @@ type Config struct {
 	LoRA *LoRA
 	// Grammars is structured output, of which there is none until a request has a grammar. It does not go with Offload.
 	Grammars Grammars
-	// ByArrival is that of OffloadConfig, for LoRA, Grammars and Pipeline: since requests are skipped, running ones can
-	// have arrived after waiting ones.
+	// Encoder computes the embeddings of items, nil for none. It goes with none of Speculation, LoRA, StateBlock,
+	// Pipeline, Offload and requests with a grammar.
+	Encoder *Encoder
+	// ByArrival is that of OffloadConfig, for LoRA, Grammars, Pipeline and Encoder: since requests are skipped, running
+	// ones can have arrived after waiting ones.
 	ByArrival bool
 	// Pipeline is pipeline parallelism, nil for a single stage.
 	Pipeline *Pipeline
@@ -94,6 +97,9 @@ type Request struct {
 	// Grammar is what its output follows, 0 for none. It takes CompileUS unless the replica has it, and now is Now.
 	Grammar        int32
 	CompileUS, Now des.Time
+	// Items are the images and other media in its prompt, in order of their offsets, which do not overlap. They are
+	// read if there is an Encoder, and copied.
+	Items []Item
 	// Moved is what the request has from another replica, nil for a new one.
 	Moved *Moved
 	// Hold keeps the blocks of the request when it has all its output, until Release. Remote: the blocks of its prompt
@@ -234,6 +240,8 @@ type Engine struct {
 	skipping skipping
 	early    []int32 // see LeftEarly
 
+	encoder *encoder // nil without
+
 	log gapLog
 	// scheduled holds the tokens given to each individual sequence in the batch being formed, in the
 	// order of individual.
@@ -273,6 +281,9 @@ type batch struct {
 	// flights are all sequences in it with a Pipeline, and stages is when each stage computes it.
 	flights []flight
 	stages  []span
+	// encoded are the items that it encodes, withItems the sequences in it that may release items when it ends.
+	encoded   []encoded
+	withItems []int32
 	// growth, if any, and then stores begin at its end. It starts at notBefore at the earliest.
 	growth *growth
 	stores []pendingStore
@@ -300,6 +311,10 @@ type Step struct {
 	// them.
 	Masks              int
 	MaskUS, MaskWaitUS des.Time
+	// The encoder computes EncodedItems with EncodedTokens for the batch, which takes EncoderUS of the step.
+	EncodedItems  int
+	EncodedTokens int64
+	EncoderUS     des.Time
 	// EarlierVictims is the number of requests preempted by a batch that was formed ahead and is no step,
 	// since it has no tokens.
 	EarlierVictims int
@@ -361,6 +376,10 @@ type Stats struct {
 	// compiled; Compilations were made. Masks, MaskUS and MaskWaitUS are those of steps.
 	GrammarRequests, GrammarWaits, GrammarWaitUS, Compilations int64
 	Masks, MaskUS, MaskWaitUS                                  int64
+	// EncodedItems, EncodedTokens and EncoderUS are those of all steps that were formed. EncoderHits are items found in
+	// the encoder cache, PrefixItems those in the cached prefix of a request at its first admission, which need no
+	// embeddings. EncoderCuts counts the chunks that ended before an item since the encoder had no room for it.
+	EncodedItems, EncodedTokens, EncoderUS, EncoderHits, PrefixItems, EncoderCuts int64
 	// QueriedTokens counts the prompt tokens of requests at their first admission, CachedTokens those
 	// found in the prefix cache.
 	QueriedTokens, CachedTokens int64
@@ -389,6 +408,7 @@ func New(cfg Config, model latency.Model, cache *kv.Cache) *Engine {
 		lora:       newLoRA(cfg.LoRA),
 		skipping:   skipping{blocked: none},
 		pipe:       newPipeline(cfg.Pipeline),
+		encoder:    newEncoder(cfg.Encoder),
 		log:        gapLog{keep: cfg.KeepGaps, limit: minGapLog, minLimit: minGapLog}}
 	e.stopGrowthOnDemand()
 	return e

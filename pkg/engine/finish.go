@@ -12,6 +12,9 @@ func (e *Engine) Finish(now des.Time) (*StepResult, error) {
 	e.own.known = false
 	e.deliver(now)
 	e.result.Coasted, e.finished = e.result.Coasted[:0], e.finished[:0]
+	if e.encoder != nil {
+		e.finishItems(b)
+	}
 	for _, s := range b.finishing {
 		q := &e.seqs[s]
 		e.collect(q)
@@ -136,6 +139,11 @@ func (e *Engine) drop(s int32) {
 	}
 	if e.grammars != nil {
 		e.dropGrammar(s)
+	}
+	if e.encoder != nil {
+		e.leaveItems(s)
+		e.current.forgetItems(s)
+		e.next.forgetItems(s)
 	}
 	e.cache.Close(e.seqs[s].kv)
 	e.seqs[s] = sequence{}

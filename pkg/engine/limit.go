@@ -5,13 +5,15 @@ type Limit uint8
 
 // What stops the wait queue when a batch is formed: nothing, if it is empty then; no free batch slot; else a spent
 // token budget; else too few free blocks, for the first request or for a running one; or all waiting requests have
-// adapters that the running ones leave no room for, or grammars that are not compiled.
+// adapters that the running ones leave no room for, or grammars that are not compiled, or begin with items that the
+// encoder has no room for.
 const (
 	noLimit Limit = iota
 	SlotLimit
 	BudgetLimit
 	BlockLimit
 	AdapterLimit
+	EncoderLimit
 	limitCount
 )
 
@@ -38,6 +40,8 @@ func (e *Engine) StoppedBy() Limit {
 	switch {
 	case first == none && e.skipping.adapters:
 		return AdapterLimit
+	case first == none && e.encoder != nil:
+		return EncoderLimit
 	case first == none: // all wait for transfers, for their grammars or for their tokens in flight
 		return noLimit
 	case !e.cfg.ChunkedPrefill && e.tokensToCompute(first) > left:
@@ -47,7 +51,8 @@ func (e *Engine) StoppedBy() Limit {
 }
 
 // firstBlocked is the first request that did not fit into the last batch though it had batch slots and tokens left;
-// none if all others wait for transfers, for adapters, for their grammars or for their tokens in flight.
+// none if all others wait for transfers, for adapters, for their grammars, for the encoder or for
+// their tokens in flight.
 func (e *Engine) firstBlocked() int32 {
 	switch {
 	case e.offload != nil:

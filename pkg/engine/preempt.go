@@ -24,6 +24,9 @@ func (e *Engine) scheduleInOrder(b *batch, budget *int) {
 		} else {
 			n = e.align(q, int(q.computed), min(e.limitChunk(int(q.remaining())), *budget))
 		}
+		if e.encoder != nil {
+			n = e.cutAtItem(e.individual[i], int(q.computed), n)
+		}
 		at, skipped := e.makeRoom(b, i, n, budget)
 		if at < 0 {
 			if !e.cfg.ContinueAfterSelfPreemption || at == stuck {
@@ -31,6 +34,9 @@ func (e *Engine) scheduleInOrder(b *batch, budget *int) {
 			}
 			i = len(e.scheduled) - 1
 			continue
+		}
+		if e.encoder != nil && n > 0 {
+			e.encode(b, e.individual[at])
 		}
 		e.scheduled = append(e.scheduled, n)
 		*budget -= n
@@ -56,6 +62,9 @@ func (e *Engine) makeRoom(b *batch, i, n int, budget *int) (at, skipped int) {
 			e.scheduled = slices.Delete(e.scheduled, v, v+1)
 			e.undo(b, &e.seqs[e.individual[v]], back)
 			*budget += back
+			if e.encoder != nil {
+				e.withdrawItems(b, e.individual[v])
+			}
 			if back > 0 && e.spec != nil {
 				*budget += e.spec.BudgetSlots
 			}
@@ -127,6 +136,9 @@ func (e *Engine) preempt(b *batch, at int) {
 	q.computed, q.state = 0, waiting
 	if e.lora != nil {
 		e.lora.leave(q)
+	}
+	if e.encoder != nil {
+		e.leaveItems(s)
 	}
 	if e.spec != nil {
 		e.preemptDrafted(s)

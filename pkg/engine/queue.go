@@ -63,6 +63,9 @@ func (e *Engine) Enqueue(r Request) int32 {
 	if e.pipe != nil {
 		e.openPipelined(s, &r)
 	}
+	if e.encoder != nil {
+		e.encoder.open(s, r.Items)
+	}
 	e.push(waiter{r.Order, e.wait.last, s})
 	return s
 }

@@ -215,6 +215,7 @@ func newTierHarness(t *testing.T, c reference.Config, requests []reference.Reque
 	cfg.LoRA, p.adapters = loraOf(c), map[string]int32{"": 0}
 	cfg.Grammars, p.grammars = grammarsOf(c), map[string]int32{"": 0}
 	cfg.ByArrival = c.Scheduler != "" && c.Scheduler != "fcfs"
+	cfg.Encoder = encoderOf(c)
 	if cfg.Offload = offloadOf(c, p.tree); cfg.Offload != nil {
 		p.quiet = quiet
 		cfg.Offload.QuietStores = quiet > 0
@@ -348,11 +349,17 @@ func (p *harness) next(now des.Time) (des.Time, bool) {
 func (p *harness) enqueue(i int) {
 	r := p.requests[i]
 	var segments []kv.Segment
+	var items []Item
+	at := 0
 	for k, s := range r.Prompt {
 		if k == 0 {
 			s.ID = r.Adapter + "/" + s.ID
 		}
-		segments = append(segments, kv.Segment(s))
+		if s.Media {
+			items = append(items, Item{Offset: int32(at), Tokens: int32(s.Tokens), Content: contentOf(r.Prompt[k])})
+		}
+		at += s.Tokens
+		segments = append(segments, kv.Segment{ID: s.ID, Tokens: s.Tokens})
 	}
 	if _, ok := p.adapters[r.Adapter]; !ok {
 		p.adapters[r.Adapter] = int32(len(p.adapters))
@@ -369,7 +376,7 @@ func (p *harness) enqueue(i int) {
 		"sjf": float64(r.Predicted)}
 	p.numbers[i] = p.engine.Enqueue(
 		Request{Tag: int32(i), Path: p.paths[i], Input: r.Input, Output: r.Output, Order: order[p.config.Scheduler],
-			Priority: r.Priority, Drafts: draftsOf(&r), Adapter: p.adapters[r.Adapter],
+			Priority: r.Priority, Drafts: draftsOf(&r), Adapter: p.adapters[r.Adapter], Items: items,
 			Grammar: p.grammars[r.Grammar], CompileUS: compileUS, Now: p.enqueued[i],
 			EOS: r.EOS && (p.config.MaxModelLen == 0 || r.Input+r.Output < p.config.MaxModelLen)})
 }
@@ -406,6 +413,7 @@ func (p *harness) finish(now des.Time) (ok bool) {
 	p.steps = append(p.steps, reference.Step{StartUS: s.Start, EndUS: s.End, Batch: reference.Batch(s.Batch),
 		AdapterLoads: s.AdapterLoads, AdapterCopies: s.AdapterCopies, AdapterUS: s.AdapterUS,
 		Masks: s.Masks, MaskUS: s.MaskUS, MaskWaitUS: s.MaskWaitUS,
+		EncodedItems: s.EncodedItems, EncodedTokens: s.EncodedTokens, EncoderUS: s.EncoderUS,
 		Preempted: len(s.Preempted) + s.EarlierVictims, UsedBlocks: s.UsedBlocks, Running: s.Running,
 		Waiting: s.Waiting, Shares: shares})
 	for _, tag := range ends.First {

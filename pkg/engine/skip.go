@@ -3,9 +3,10 @@ package engine
 import "slices"
 
 // skipping is what a replica needs whose waiting requests may be passed: those with an adapter for which there is no
-// room, those whose grammar is not compiled, and those of which batches in flight still have tokens from before they
-// were preempted: these still count (Scheduler.schedule, num_stale_output_tokens). Of requests with one order the
-// one that arrived first is the first then, since running ones can have arrived after waiting ones.
+// room, those whose grammar is not compiled, those that begin with an item that the encoder has no room for, and those
+// of which batches in flight still have tokens from before they were preempted: these still count (Scheduler.schedule,
+// num_stale_output_tokens). Of requests with one order the one that arrived first is the first then, since running ones
+// can have arrived after waiting ones.
 type skipping struct {
 	// skipped are the waiting requests that the batch being formed may not have. adapters and grammars: any of them for
 	// its adapter, or its grammar.
@@ -16,7 +17,9 @@ type skipping struct {
 }
 
 // skips reports whether waiting requests may be passed.
-func (e *Engine) skips() bool { return e.lora != nil || e.grammars != nil || e.pipe != nil }
+func (e *Engine) skips() bool {
+	return e.lora != nil || e.grammars != nil || e.encoder != nil || e.pipe != nil
+}
 
 // ordersByArrival reports whether of requests with the same order the one that arrived first is before the others.
 func (e *Engine) ordersByArrival() bool { return e.cfg.ByArrival && e.skips() }
@@ -33,9 +36,14 @@ func (e *Engine) passOver(s int32) bool {
 	default:
 		return false
 	}
-	x.skipped = append(x.skipped, e.wait.heap[0])
-	e.dequeue(s)
+	e.pass(s)
 	return true
+}
+
+// pass skips the waiting request s, the first one.
+func (e *Engine) pass(s int32) {
+	e.skipping.skipped = append(e.skipping.skipped, e.wait.heap[0])
+	e.dequeue(s)
 }
 
 // endSkips returns the skipped requests to their places in the queue.

@@ -102,9 +102,13 @@ func (e *Engine) form(b *batch) bool {
 	e.cache.BeginStep()
 	budget := e.cfg.MaxNumBatchedTokens
 	e.limitChunks()
-	if e.spec != nil {
+	if e.encoder != nil {
+		e.encoder.left = e.encoder.Budget
+	}
+	switch {
+	case e.spec != nil:
 		e.scheduleDrafted(b, &budget)
-	} else if e.pipe != nil || !e.scheduleRunning(b, &budget) {
+	case e.pipe != nil || e.encoder != nil && e.encodes() || !e.scheduleRunning(b, &budget):
 		e.scheduleInOrder(b, &budget)
 	}
 	if len(b.Preempted) == 0 {
@@ -125,6 +129,9 @@ func (e *Engine) form(b *batch) bool {
 	}
 	if e.grammars != nil {
 		e.noteMasks(b)
+	}
+	if e.encoder != nil {
+		e.countItems(b)
 	}
 	if e.cfg.KeepBatches {
 		b.sortEntries()
@@ -156,7 +163,7 @@ func (e *Engine) form(b *batch) bool {
 	b.length = e.model.Step(latency.Batch{Prefill: b.Prefill, Decode: b.Decode, Context: b.Context,
 		LongestContext: b.LongestContext, Chunks: b.Chunks, PriorContext: b.PriorContext, Pairs: b.Pairs,
 		WindowContext: b.WindowContext, WindowPriorContext: b.WindowPriorContext, WindowPairs: b.WindowPairs,
-		Drafts: b.Drafts, Proposals: b.Proposals, Adapters: b.Adapters}) + b.AdapterUS
+		Drafts: b.Drafts, Proposals: b.Proposals, Adapters: b.Adapters}) + b.AdapterUS + b.EncoderUS
 	return true
 }
 
@@ -179,6 +186,8 @@ func (e *Engine) begin(b *batch) {
 	b.AdapterLoads, b.AdapterCopies, b.AdapterUS = 0, 0, 0
 	b.Masks, b.MaskUS, b.MaskWaitUS, b.masked, b.deferred = 0, 0, 0, b.masked[:0], false
 	e.skipping.adapters, e.skipping.grammars = false, false
+	b.EncodedItems, b.EncodedTokens, b.EncoderUS = 0, 0, 0
+	b.encoded, b.withItems = b.encoded[:0], b.withItems[:0]
 	b.finishing, b.individual, b.drafted = b.finishing[:0], b.individual[:0], b.drafted[:0]
 	b.flights = b.flights[:0]
 }
@@ -364,14 +373,26 @@ func (e *Engine) admit(b *batch, budget *int) {
 		if n = e.align(q, cached, min(n, *budget)); n == 0 {
 			return
 		}
+		if e.encoder != nil {
+			if n = e.cutAtItem(s, cached, n); n == 0 {
+				e.pass(s)
+				continue
+			}
+		}
 		reserve := cached + n
 		if e.cfg.ReserveFullSequence {
 			reserve = tokens
 		}
 		if !e.cache.Admit(q.kv, cached+n, reserve, e.spareBlocks()) {
+			if e.encoder != nil {
+				e.encoder.releaseAll(s)
+			}
 			return
 		}
 		e.dequeue(s)
+		if e.encoder != nil {
+			e.enterItems(b, s, cached)
+		}
 		q.computed = int32(cached)
 		*budget -= n
 		e.enter(b, q, s, tokens, n, cached)

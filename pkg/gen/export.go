@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,7 +69,7 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 	w := &exportWriter{exporter: form, blocks: map[blockKey]int64{}}
 	text := bufio.NewWriter(out)
 	text.WriteString(form.head) // an error is repeated by Flush
-	var requests, unsupported, segmented, stopped, drafted, adapted, structured int
+	var requests, unsupported, segmented, stopped, drafted, adapted, structured, media int
 	err = forEachArrival(ctx, src, o, func(a *stream.Arrival) error {
 		if !o.inShard(a) {
 			return nil
@@ -97,6 +98,9 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 		if r.Grammar != "" {
 			structured++
 		}
+		if slices.ContainsFunc(r.Prompt, func(s stream.Segment) bool { return s.Media != "" }) {
+			media++
+		}
 		line, err := form.line(w, r)
 		if err != nil {
 			return err
@@ -119,6 +123,11 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 	if drafted > 0 {
 		o.warn(fmt.Sprintf("%d of %d requests have a draft_acceptance, which files of %s cannot express", drafted,
 			requests, o.Export))
+	}
+	if media > 0 {
+		o.warn(fmt.Sprintf("%d of %d requests have images or other media, which files of %s cannot express: they "+
+			"are text",
+			media, requests, o.Export))
 	}
 	if adapted > 0 {
 		o.warn(fmt.Sprintf("%d of %d requests have a LoRA adapter, which files of %s cannot express", adapted, requests,

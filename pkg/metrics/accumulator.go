@@ -94,6 +94,9 @@ type ReplicaTotals struct {
 	GrammarRequests, GrammarWaits, GrammarWaitUS, Compilations, Masks, MaskUS, MaskWaitUS int64
 	// Stages is the number of pipeline stages, 0 without, and StageUS the time in which they computed, all together.
 	Stages, StageUS int64
+	// EncodedItems with EncodedTokens took EncoderUS of steps. EncoderHits were found in the encoder cache and
+	// PrefixItems in the prefix cache. EncoderCuts counts chunks that ended before an item.
+	EncodedItems, EncodedTokens, EncoderUS, EncoderHits, PrefixItems, EncoderCuts int64
 	// DraftTokens were verified in this many steps of sequences, and AcceptedTokens of them accepted.
 	Verifications, DraftTokens, AcceptedTokens int64
 	PeakQueue, PeakBatch                       int64

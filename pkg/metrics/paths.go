@@ -78,7 +78,7 @@ func missingAt(path string, branch Missing) Missing {
 		return MissingIsWorst
 	case "sessions", "regret", "cost", "energy", "replicas", "shadow", "load", "bound", "goodput", "util_mean",
 		"util_max",
-		"tiers", "spec_decode", "lora", "structured_output", "dp", "pipeline", "pd", "from_us", "until_us",
+		"tiers", "spec_decode", "lora", "structured_output", "encoder", "dp", "pipeline", "pd", "from_us", "until_us",
 		"attainment", "fan_out_utilization", "steps", "iterations":
 		return MissingIsUnknown
 	}
@@ -94,7 +94,7 @@ func higherIsBetter(name string) bool {
 	case "admitted", "completed", "admission_rate", "count", "coverage", "rps", "output_tok_s", "total_tok_s", "ratio",
 		"met", "prefix_hit_ratio", "hit_tokens", "hit_ratio", "cached_tokens", "jain", "attainment",
 		"fan_out_utilization", "spearman_ttft", "spearman_e2e", "goodput_ratio", "efficiency", "availability",
-		"accepted_tokens", "acceptance_rate", "mean_acceptance_length":
+		"accepted_tokens", "acceptance_rate", "mean_acceptance_length", "cache_hits", "cache_hit_ratio", "prefix_hits":
 		return true
 	}
 	return false

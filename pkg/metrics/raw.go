@@ -170,7 +170,7 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 		}
 	}
 	r.KV.Tiers, r.SpecDecode = tiers(a.replicas), specDecode(a.replicas)
-	r.LoRA, r.DP = loras(a.replicas), lockstep(a.replicas)
+	r.LoRA, r.Encoder, r.DP = loras(a.replicas), encoders(a.replicas), lockstep(a.replicas)
 	r.StructuredOutput = structuredOutput(a.replicas)
 	r.Pipeline = pipelines(a.replicas)
 	r.Cost = &Cost{GPUS: gpu / 1e6, ReplicaS: up / 1e6}
@@ -260,6 +260,25 @@ func pipelines(replicas []ReplicaTotals) *Pipeline {
 		return nil
 	}
 	return &Pipeline{StageMS: float64(computed) / 1000, BubbleShare: max(0, 1-float64(computed)/float64(busy))}
+}
+
+// encoders adds up what replicas encoded; nil if no item ran.
+func encoders(replicas []ReplicaTotals) *Encoder {
+	var e Encoder
+	var us int64
+	for i := range replicas {
+		t := &replicas[i]
+		e.Items, e.Tokens, us = e.Items+t.EncodedItems, e.Tokens+t.EncodedTokens, us+t.EncoderUS
+		e.CacheHits, e.PrefixHits, e.Cuts = e.CacheHits+t.EncoderHits, e.PrefixHits+t.PrefixItems, e.Cuts+t.EncoderCuts
+	}
+	if e.Items+e.CacheHits+e.PrefixHits == 0 {
+		return nil
+	}
+	if n := e.Items + e.CacheHits; n > 0 {
+		e.CacheHitRatio = float64(e.CacheHits) / float64(n)
+	}
+	e.MS = float64(us) / 1000
+	return &e
 }
 
 // addWait adds the mean wait for capacity of n requests, which is us µs in all.

@@ -69,6 +69,8 @@ type Raw struct {
 	StructuredOutput *StructuredOutput `json:"structured_output,omitempty"`
 	// Pipeline is absent if no replica has several pipeline stages.
 	Pipeline *Pipeline `json:"pipeline,omitempty"`
+	// Encoder is absent if no request with images or other media ran.
+	Encoder *Encoder `json:"encoder,omitempty"`
 	// SpecDecode is absent if no drafts were verified.
 	SpecDecode *SpecDecode `json:"spec_decode,omitempty"`
 	// Sessions is absent if there are none.
@@ -206,6 +208,21 @@ type StructuredOutput struct {
 	Masks        int64   `json:"masks"`
 	MaskMS       float64 `json:"mask_ms"`
 	StepWaitMS   float64 `json:"step_wait_ms"`
+}
+
+// Encoder reports the encoder of images and other media: Items with Tokens were encoded, which took MS of steps, over
+// all
+// replicas. CacheHits were found in the encoder cache, and CacheHitRatio is their share in both. PrefixHits were in the
+// cached prefix of a prompt and needed no embeddings. Cuts counts chunks that ended before an item since the budget
+// or the cache of the encoder had no room for it, and attempts to admit a request that begins with it.
+type Encoder struct {
+	Items         int64   `json:"items"`
+	Tokens        int64   `json:"tokens"`
+	CacheHits     int64   `json:"cache_hits"`
+	CacheHitRatio float64 `json:"cache_hit_ratio"`
+	PrefixHits    int64   `json:"prefix_hits"`
+	Cuts          int64   `json:"cuts"`
+	MS            float64 `json:"ms"`
 }
 
 // SpecDecode reports speculative decoding: DraftTokens were verified, and AcceptedTokens of them were accepted, also

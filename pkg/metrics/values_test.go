@@ -110,7 +110,7 @@ func TestHigherIsBetter(t *testing.T) {
 		"scale.efficiency",
 		"failures.availability", "sessions.completed", "sessions.fan_out_utilization", "sessions.attainment",
 		"bound.goodput_ratio", "spec_decode.accepted_tokens", "spec_decode.acceptance_rate",
-		"spec_decode.mean_acceptance_length"}
+		"spec_decode.mean_acceptance_length", "encoder.cache_hits", "encoder.cache_hit_ratio", "encoder.prefix_hits"}
 	lower := []string{"from_us", "until_us", "duration_s", "requests.offered", "requests.rejected",
 		"requests.timed_out", "requests.failed",
 		"requests.unfinished", "requests.not_issued", "requests.retries", "requests.server_rejected",
@@ -151,7 +151,8 @@ func TestHigherIsBetter(t *testing.T) {
 		"lora.copies", "lora.load_ms", "dp.steps", "dp.idle_share", "dp.wait_share", "dp.imbalance",
 		"structured_output.requests", "structured_output.compilations",
 		"structured_output.waits", "structured_output.wait_ms", "structured_output.masks", "structured_output.mask_ms",
-		"structured_output.step_wait_ms", "pipeline.stage_ms", "pipeline.bubble_share"}
+		"structured_output.step_wait_ms", "pipeline.stage_ms", "pipeline.bubble_share", "encoder.items",
+		"encoder.tokens", "encoder.cuts", "encoder.ms"}
 	for _, d := range []string{"ttft", "tpot", "e2e", "queue", "itl", "sessions.e2e", "sessions.critical_path",
 		"sessions.tool_wait", "sessions.steps", "sessions.iterations", "targeted.ttft", "targeted.tpot",
 		"targeted.e2e", "pd.transfer", "pd.kv_wait"} {

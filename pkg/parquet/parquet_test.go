@@ -170,9 +170,9 @@ func TestAbsentIsNull(t *testing.T) {
 		}
 	}
 	want := strings.Fields(`reason transfer_blocks scheduled_us slot_wait_us budget_wait_us block_wait_us
-		adapter_wait_us grammar_wait_us deployment replica tenant slo_class model adapter grammar session step iteration
-		decision decode_cached_tokens loaded_tokens preempted_us redirects retry_of retry_us retried
-		itl_us itl_us slo_met tpot_ms queue_ms`)
+		adapter_wait_us grammar_wait_us encoder_wait_us deployment replica tenant slo_class model adapter grammar
+		session step iteration decision decode_cached_tokens loaded_tokens loaded_tokens preempted_us
+		redirects retry_of retry_us retried itl_us itl_us slo_met tpot_ms queue_ms`)
 	if !reflect.DeepEqual(null, want) {
 		t.Errorf("null: %q\nwant  %q", null, want)
 	}

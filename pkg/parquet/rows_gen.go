@@ -26,6 +26,7 @@ type outcomeRow struct {
 	BlockWaitUS          *int64           `parquet:"block_wait_us,optional"`
 	AdapterWaitUS        *int64           `parquet:"adapter_wait_us,optional"`
 	GrammarWaitUS        *int64           `parquet:"grammar_wait_us,optional"`
+	EncoderWaitUS        *int64           `parquet:"encoder_wait_us,optional"`
 	FirstTokenUS         *stream.Micros   `parquet:"first_token_us"`
 	CompletedUS          *stream.Micros   `parquet:"completed_us"`
 	EndedUS              *stream.Micros   `parquet:"ended_us"`
@@ -86,6 +87,7 @@ func rowOfOutcome(v *stream.Outcome) outcomeRow {
 		BlockWaitUS:          optional(v.BlockWaitUS),
 		AdapterWaitUS:        optional(v.AdapterWaitUS),
 		GrammarWaitUS:        optional(v.GrammarWaitUS),
+		EncoderWaitUS:        optional(v.EncoderWaitUS),
 		FirstTokenUS:         present(v.FirstTokenUS),
 		CompletedUS:          present(v.CompletedUS),
 		EndedUS:              present(v.EndedUS),
@@ -148,6 +150,7 @@ func (r *outcomeRow) record() stream.Outcome {
 		BlockWaitUS:          valueOf(r.BlockWaitUS),
 		AdapterWaitUS:        valueOf(r.AdapterWaitUS),
 		GrammarWaitUS:        valueOf(r.GrammarWaitUS),
+		EncoderWaitUS:        valueOf(r.EncoderWaitUS),
 		FirstTokenUS:         valueOr(r.FirstTokenUS, stream.Never),
 		CompletedUS:          valueOr(r.CompletedUS, stream.Never),
 		EndedUS:              valueOr(r.EndedUS, stream.Never),
@@ -348,6 +351,9 @@ type stepRow struct {
 	Masks         *int64          `parquet:"masks,optional"`
 	MaskUS        *int64          `parquet:"mask_us,optional"`
 	MaskWaitUS    *int64          `parquet:"mask_wait_us,optional"`
+	EncodedItems  *int64          `parquet:"encoded_items,optional"`
+	EncodedTokens *int64          `parquet:"encoded_tokens,optional"`
+	EncoderUS     *int64          `parquet:"encoder_us,optional"`
 	Running       int64           `parquet:"running"`
 	Waiting       int64           `parquet:"waiting"`
 	UsedBlocks    int64           `parquet:"used_blocks"`
@@ -369,6 +375,9 @@ func rowOfStep(v *stream.Step) stepRow {
 		Masks:         optional(v.Masks),
 		MaskUS:        optional(v.MaskUS),
 		MaskWaitUS:    optional(v.MaskWaitUS),
+		EncodedItems:  optional(v.EncodedItems),
+		EncodedTokens: optional(v.EncodedTokens),
+		EncoderUS:     optional(v.EncoderUS),
 		Running:       v.Running,
 		Waiting:       v.Waiting,
 		UsedBlocks:    v.UsedBlocks,
@@ -392,6 +401,9 @@ func (r *stepRow) record() stream.Step {
 		Masks:         valueOf(r.Masks),
 		MaskUS:        valueOf(r.MaskUS),
 		MaskWaitUS:    valueOf(r.MaskWaitUS),
+		EncodedItems:  valueOf(r.EncodedItems),
+		EncodedTokens: valueOf(r.EncodedTokens),
+		EncoderUS:     valueOf(r.EncoderUS),
 		Running:       r.Running,
 		Waiting:       r.Waiting,
 		UsedBlocks:    r.UsedBlocks,

@@ -56,6 +56,7 @@ func featuresText(config tree, deployments []tree) string {
 		add(speculationText(d, of))
 		add(loraText(d, of))
 		add(grammarText(d, of))
+		add(encoderText(d, of))
 	}
 	add(scalingText(config.at("policies").at("autoscale")))
 	add(failuresText(config.at("failures"), several || pools))
@@ -93,6 +94,16 @@ func grammarText(d tree, of string) string {
 	}
 	return fmt.Sprintf("structured output%s: %v us to compile a grammar, %v us for a mask", of, e["grammar_compile_us"],
 		e["grammar_mask_us"])
+}
+
+// encoderText says how many tokens of images and other media a deployment encodes in a step and keeps.
+func encoderText(d tree, of string) string {
+	e := d.at("engine")
+	if e["mm_max_tokens_per_item"] == nil {
+		return ""
+	}
+	return fmt.Sprintf("encoder%s: %v tokens in a step, %v in its cache", of, e["max_num_encoder_input_tokens"],
+		e["encoder_cache_size"])
 }
 
 // poolsText says which prompts the prefill pool of a deployment computes, and how their KV moves.

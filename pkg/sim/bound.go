@@ -42,6 +42,7 @@ func (s *simulation) bound(c *cluster.Config, w workload) (*metrics.Bound, error
 		if cfg.LoRA != nil { // all adapters may be there already
 			cfg.LoRA.LoadUS, cfg.LoRA.CopyUS = 0, 0
 		}
+		cfg.Encoder = nil // all embeddings may be there already
 		b.engines = append(b.engines, engine.New(cfg, s.deployments[i].model,
 			kv.NewCache(b.tree, cacheConfig(d))))
 	}

@@ -84,7 +84,8 @@ func (s *simulation) rejectReason(d *deployment, r *request) string {
 	if r.grammar.id != 0 && !d.grammars.simulated {
 		return stream.ReasonNoStructuredOutput
 	}
-	reason := d.limits.rejectReason(r.out.InputTokens, r.out.OutputTokens, r.out.Adapter)
+	reason := cmp.Or(d.limits.rejectReason(r.out.InputTokens, r.out.OutputTokens, r.out.Adapter),
+		d.limits.itemsReason(r.items))
 	if p := d.pool; p != nil && p.decider.Ever() {
 		reason = cmp.Or(reason, s.deployments[p.prefill].limits.rejectReason(r.out.InputTokens, 1, r.out.Adapter))
 	}

@@ -74,6 +74,7 @@ func (t *requestTable) clone() requestTable {
 	c := requestTable{slots: slices.Clone(t.slots), free: slices.Clone(t.free), open: t.open}
 	for i := range c.slots {
 		c.slots[i].path = slices.Clone(c.slots[i].path)
+		c.slots[i].items = slices.Clone(c.slots[i].items)
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"blis/pkg/cluster"
+	"blis/pkg/engine"
 	"blis/pkg/stream"
 )
 
@@ -18,12 +19,15 @@ type limits struct {
 	drafts int64
 	// adapters is how many they serve at a time.
 	adapters int32
+	// itemTokens is the maximum number of tokens of an image or another item, 0 if they serve none.
+	itemTokens int32
 }
 
 func limitsOf(d *cluster.Deployment) limits {
 	e := &d.Engine
 	l := limits{modelLen: int64(e.MaxModelLen), blocks: int64(d.UsableBlocks()), blockSize: int64(d.HitSize()),
-		needed: d.SequenceBlocks(), drafts: d.DraftSlots(), adapters: int32(e.MaxLoras)}
+		needed: d.SequenceBlocks(), drafts: d.DraftSlots(), adapters: int32(e.MaxLoras),
+		itemTokens: int32(e.MaxTokensPerItem)}
 	if !e.EnableChunkedPrefill {
 		l.budget = int64(e.TokensOfStep())
 	}
@@ -58,6 +62,19 @@ func (l *limits) rejectReason(input, output int64, adapter string) string {
 		return stream.ReasonTooLongForCache
 	case l.budget > 0 && slots > l.budget:
 		return stream.ReasonTooLongForBudget
+	}
+	return ""
+}
+
+// itemsReason is rejectReason for the items of a request.
+func (l *limits) itemsReason(items []engine.Item) string {
+	for i := range items {
+		switch {
+		case l.itemTokens == 0:
+			return stream.ReasonNoEncoder
+		case items[i].Tokens > l.itemTokens:
+			return stream.ReasonTooLongForEncoder
+		}
 	}
 	return ""
 }

@@ -116,6 +116,8 @@ func summary(s *simulation, p *plugins) (*metrics.Record, error) {
 			GrammarRequests: e.GrammarRequests, GrammarWaits: e.GrammarWaits, GrammarWaitUS: e.GrammarWaitUS,
 			Compilations: e.Compilations, Masks: e.Masks, MaskUS: e.MaskUS, MaskWaitUS: e.MaskWaitUS,
 			Stages: int64(d.stages), StageUS: e.StageUS,
+			EncodedItems: e.EncodedItems, EncodedTokens: e.EncodedTokens, EncoderUS: e.EncoderUS,
+			EncoderHits: e.EncoderHits, PrefixItems: e.PrefixItems, EncoderCuts: e.EncoderCuts,
 			Verifications: e.Verifications, DraftTokens: e.DraftTokens, AcceptedTokens: e.AcceptedTokens,
 			Preemptions: e.Preemptions, PeakQueue: int64(e.PeakWaiting), PeakBatch: int64(e.PeakRunning),
 			BlockUS: e.BlockUS, PeakBlocks: int64(e.PeakBlocks), Blocks: int64(r.engine.Cache().Total()),

@@ -390,7 +390,7 @@ type outcomeFields struct {
 	Loaded, FromStorage                      int
 	Handoff                                  handoffFields
 	Waited                                   int64 // after preemptions
-	Stopped                                  [5]int64
+	Stopped                                  [6]int64
 	Longest                                  int64 // inter-token latency, Never if none
 	Gaps                                     [][2]int64
 	Retry                                    retryFields
@@ -403,9 +403,9 @@ type retryFields struct {
 }
 
 // stoppedOf are the times in the queue for each reason.
-func stoppedOf(o *reference.Outcome) (us [5]int64) {
+func stoppedOf(o *reference.Outcome) (us [6]int64) {
 	copy(us[:], o.StoppedUS[1:])
-	us[4] = o.GrammarUS
+	us[5] = o.GrammarUS
 	return us
 }
 
@@ -453,7 +453,8 @@ func readRun(t *testing.T, run []byte, replicas, decode int, numbers fleetNumber
 				Retry:     retryFields{o.RetryOf, o.RetryUS, o.Retried},
 				Generated: int(o.GeneratedTokens), Cached: int(o.CachedTokens),
 				Expected: int(o.ExpectedCachedTokens), Preemptions: int(o.Preemptions), Waited: o.PreemptedUS,
-				Stopped: [5]int64{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS, o.AdapterWaitUS, o.GrammarWaitUS},
+				Stopped: [6]int64{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS, o.AdapterWaitUS, o.EncoderWaitUS,
+					o.GrammarWaitUS},
 				Longest: int64(o.ITLMaxUS), Gaps: o.ITLUS, Loaded: loadedTokens(&o),
 				FromStorage: promotedTokens(&o), Handoff: readHandoff(&o)}
 		case stream.KindTransfer:
@@ -617,6 +618,11 @@ func deploymentOf(c reference.Config) cluster.Deployment {
 			Workers: g.Workers, MaskUS: &g.MaskUS, SamplingUS: new(float64(g.SamplingUS))}
 	}
 	setPipeline(&d, &c)
+	if x := c.Encoder; x != nil {
+		e.Encoder = cluster.Encoder{MaxTokensPerItem: min(x.Budget, x.Cache), MaxNumInputTokens: x.Budget,
+			CacheSize:           x.Cache,
+			DisableChunkedInput: x.Whole, TokenUS: &x.TokenUS, ItemUS: x.ItemUS}
+	}
 	e.MaxNumQueuedReqs, e.MaxNumQueuedTokens = c.Door.Reqs, c.Door.Tokens
 	if c.Door.RunnerSeqs > 0 {
 		e.MaxNumSeqs, e.MaxNumActiveSeqs = c.Door.RunnerSeqs, c.MaxNumSeqs
@@ -735,13 +741,21 @@ func workloadOf(requests []reference.Request) []byte {
 		}
 		q.DraftAcceptance = r.DraftAcceptance
 		for _, s := range r.Prompt {
-			q.Prompt = append(q.Prompt, stream.Segment{ID: s.ID, Tokens: int64(s.Tokens)})
+			q.Prompt = append(q.Prompt, stream.Segment{ID: s.ID, Tokens: int64(s.Tokens), Media: mediaOf(s)})
 		}
 		must(w.Request(&q))
 	}
 	must(w.End(&stream.End{}))
 	must(w.Close())
 	return out.Bytes()
+}
+
+// mediaOf is what a segment is, "" for text.
+func mediaOf(s reference.Segment) string {
+	if !s.Media {
+		return ""
+	}
+	return []string{stream.MediaImage, stream.MediaAudio, stream.MediaVideo}[s.Tokens%3]
 }
 
 // retryOf converts the retries of a request, nil if there are none.
@@ -785,7 +799,7 @@ func sessionOf(requests []reference.Request, at int) *stream.Session {
 			}
 			step.DraftAcceptance, step.Grammar = r.DraftAcceptance, r.Grammar
 			for _, p := range r.Prompt {
-				step.Prompt = append(step.Prompt, stream.Segment{ID: p.ID, Tokens: int64(p.Tokens)})
+				step.Prompt = append(step.Prompt, stream.Segment{ID: p.ID, Tokens: int64(p.Tokens), Media: mediaOf(p)})
 			}
 		}
 		s.Steps = append(s.Steps, step)

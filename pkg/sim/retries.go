@@ -66,6 +66,7 @@ func (s *simulation) sendAgain(slot int32, at des.Time) {
 	q := s.request(next)
 	q.path = append(q.path[:0], r.path...)
 	s.tree.Ref(q.path[len(q.path)-1].Node)
+	q.items = append(q.items[:0], r.items...)
 	s.fill(next, &in, r.position+retryStride)
 	q.sessionSlot, q.step = r.sessionSlot, r.step
 	q.out.Step, q.out.Iteration = o.Step, o.Iteration

@@ -209,6 +209,8 @@ type request struct {
 	// adapter is the number of its LoRA adapter, 0 if it has none.
 	adapter int32
 	grammar grammarUse
+	// items are the images and other media of its prompt.
+	items []engine.Item
 	// atServer: a server with a frontDoor counts it, with this many tokens until it has one.
 	atServer     bool
 	queuedTokens int64

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"blis/pkg/des"
+	"blis/pkg/engine"
 	"blis/pkg/kv"
 	"blis/pkg/stream"
 )
@@ -40,14 +41,41 @@ func (s *simulation) readNext() error {
 // addRequest puts a request into a slot, which it returns, and schedules its arrival.
 func (s *simulation) addRequest(in *stream.Request, position int64) int32 {
 	slot := s.requests.newSlot()
+	r := s.request(slot)
+	r.items = appendItems(r.items[:0], in.Prompt)
 	s.fill(slot, in, position)
-	if r := s.request(slot); r.rejectReason == "" {
+	if r = s.request(slot); r.rejectReason == "" {
 		r.path = s.requests.resolvePrompt(s.tree, r.path[:0], in, s.meetsItself())
 	}
 	return slot
 }
 
-// fill makes a slot that of a request, but for its path, and schedules the arrival.
+// appendItems appends the images and other media of a prompt to list.
+func appendItems(list []engine.Item, prompt []stream.Segment) []engine.Item {
+	at := int64(0)
+	for i := range prompt {
+		p := &prompt[i]
+		if p.Media != "" {
+			list = append(list, engine.Item{Offset: int32(at), Tokens: int32(p.Tokens), Content: contentOf(p)})
+		}
+		at += p.Tokens
+	}
+	return list
+}
+
+// contentOf identifies the content of an item: FNV-1a of its id and its length.
+func contentOf(p *stream.Segment) uint64 {
+	h := uint64(0xcbf29ce484222325)
+	for i := range len(p.ID) {
+		h = (h ^ uint64(p.ID[i])) * 0x100000001b3
+	}
+	for n := uint64(p.Tokens); n > 0; n >>= 8 {
+		h = (h ^ n&0xff) * 0x100000001b3
+	}
+	return h
+}
+
+// fill makes a slot that of a request, but for its path and its items, and schedules the arrival.
 func (s *simulation) fill(slot int32, in *stream.Request, position int64) {
 	s.requests.open++
 	r := s.request(slot)

@@ -93,7 +93,8 @@ func engineConfig(d *cluster.Deployment) engine.Config {
 		Window:                      d.Computed.WindowTokens,
 		ContinueAfterSelfPreemption: e.AfterSelfPreemption == cluster.ContinueScheduling,
 		IdleVictimSkipsNext:         e.IdleVictimSkipsNext,
-		Speculation:                 speculation(e), LoRA: lora(e), Grammars: grammarsOf(e), Pipeline: pipeline(d)}
+		Speculation:                 speculation(e), LoRA: lora(e), Grammars: grammarsOf(e), Encoder: encoder(e),
+		Pipeline: pipeline(d)}
 	if cores > 1 {
 		c.MaxSequenceTokens = e.MaxNumBatchedTokens // a sequence has the budget of one core
 	}
@@ -129,6 +130,16 @@ func lora(e *cluster.Engine) *engine.LoRA {
 	}
 	return &engine.LoRA{MaxLoras: e.MaxLoras, MaxCPULoras: e.MaxCPULoras, LoadUS: des.Micros(*e.LoRA.LoadUS),
 		CopyUS: des.Micros(*e.LoRA.CopyUS)}
+}
+
+// encoder converts the encoder; nil if there is none.
+func encoder(e *cluster.Engine) *engine.Encoder {
+	x := &e.Encoder
+	if x.MaxTokensPerItem == 0 {
+		return nil
+	}
+	return &engine.Encoder{Budget: int64(x.MaxNumInputTokens), CacheTokens: int64(x.CacheSize),
+		WholeItems: x.DisableChunkedInput, Cost: latency.LinearEncoder{ItemUS: x.ItemUS, TokenUS: *x.TokenUS}}
 }
 
 // draftSeed is the seed of the drafts of a request that are accepted: FNV-1a of its id, begun with the seed of the run.

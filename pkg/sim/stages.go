@@ -272,7 +272,7 @@ func (s *simulation) enqueue(slot int32) error {
 	r.engineSeq = e.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: int(r.out.InputTokens),
 		Output: int(r.out.OutputTokens), Order: order, Priority: r.out.Priority, Moved: r.moved,
 		EOS:    r.eos && s.limitsAt(r.replica).endsByEOS(r.out.InputTokens, r.out.OutputTokens),
-		Drafts: s.drafts(r), Adapter: r.adapter, Remote: r.handoff.stage == atPrefill,
+		Drafts: s.drafts(r), Adapter: r.adapter, Items: r.items, Remote: r.handoff.stage == atPrefill,
 		Grammar: r.grammar.id, CompileUS: s.compileUS(r), Now: s.now})
 	r.moved = nil
 	s.awaitGrammar(slot)

@@ -351,6 +351,7 @@ func (o *traceWriter) step(s *simulation, i int32) error {
 		DecodeTokens: step.Decode, DraftTokens: step.Drafts,
 		Adapters: step.Adapters, AdapterLoadUS: step.AdapterUS,
 		Masks: int64(step.Masks), MaskUS: step.MaskUS, MaskWaitUS: step.MaskWaitUS,
+		EncodedItems: int64(step.EncodedItems), EncodedTokens: step.EncodedTokens, EncoderUS: step.EncoderUS,
 		Running: int64(step.Running), Waiting: int64(step.Waiting),
 		UsedBlocks: int64(step.UsedBlocks), Preempted: int64(len(step.Preempted) + step.EarlierVictims), Batch: batch})
 }

@@ -79,4 +79,5 @@ func (m *waitMonitor) record(s *simulation, slot int32) {
 	r.out.BudgetWaitUS += since(engine.BudgetLimit)
 	r.out.BlockWaitUS += since(engine.BlockLimit)
 	r.out.AdapterWaitUS += since(engine.AdapterLimit)
+	r.out.EncoderWaitUS += since(engine.EncoderLimit)
 }

@@ -12,7 +12,7 @@ import (
 func exampleRecords() (Request, Outcome) {
 	return Request{
 			ID: "req-000042", ArrivalUS: 12_345_678, InputTokens: 612, OutputTokens: 256,
-			Prompt: []Segment{{"prefix-217", 256}}, Tenant: "tenant-3", SLOClass: "interactive",
+			Prompt: []Segment{{ID: "prefix-217", Tokens: 256}}, Tenant: "tenant-3", SLOClass: "interactive",
 			Model:      "meta-llama/Llama-3.1-8B-Instruct",
 			DeadlineUS: Never,
 		}, Outcome{

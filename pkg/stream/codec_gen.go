@@ -155,6 +155,7 @@ var objectOutcome = describe[Outcome]("outcome", "The result of one request. Tim
 	Field{Name: "block_wait_us", Doc: "Time in the queue before the first batch while there were too few free blocks, in µs.", Min: 1, Max: maxExact},
 	Field{Name: "adapter_wait_us", Doc: "Time in the queue before the first batch while the running requests had max_loras other adapters than all waiting ones, in µs.", Min: 1, Max: maxExact},
 	Field{Name: "grammar_wait_us", Doc: "Time in the queue before the first batch until the grammar was compiled, in µs.", Min: 1, Max: maxExact},
+	Field{Name: "encoder_wait_us", Doc: "Time in the queue before the first batch while the encoder had no room for the images or other media with which all waiting ones would begin, in µs.", Min: 1, Max: maxExact},
 	Field{Name: "first_token_us", Doc: "When the client received the first token.", Max: maxExact},
 	Field{Name: "completed_us", Doc: "When the client received the last token; only if completed.", Max: maxExact},
 	Field{Name: "ended_us", Doc: "When a request that did not complete ended.", Max: maxExact},
@@ -250,6 +251,9 @@ var objectStep = describe[Step]("step", "One engine iteration of one replica, wr
 	Field{Name: "masks", Doc: "Masks of tokens that the host filled for requests with a grammar.", Max: maxExact},
 	Field{Name: "mask_us", Doc: "Time in which the host filled them, in µs.", Max: maxExact},
 	Field{Name: "mask_wait_us", Doc: "Time by which the step ended later since it waited for them, in µs.", Max: maxExact},
+	Field{Name: "encoded_items", Doc: "Images and other media that were encoded for the batch.", Max: maxExact},
+	Field{Name: "encoded_tokens", Doc: "Tokens of these.", Max: maxExact},
+	Field{Name: "encoder_us", Doc: "Time of the step in the encoder, in µs.", Max: maxExact},
 	Field{Name: "running", Doc: "Requests in the replica's running list.", Required: true, Max: maxExact},
 	Field{Name: "waiting", Doc: "Requests in the replica's wait queue.", Required: true, Max: maxExact},
 	Field{Name: "used_blocks", Doc: "KV blocks held by requests.", Required: true, Max: maxExact},
@@ -481,6 +485,7 @@ var objectLoadedTokens = describe[LoadedTokens]("loaded_tokens", "LoadedTokens a
 var objectSegment = describe[Segment]("segment", "A run of prompt tokens with an identity: prompts that begin with the same segments begin with the same tokens.",
 	Field{Name: "id", Doc: "Name of the tokens. A shorter use of an id is a prefix of a longer one. The output of request R is R.out.", Required: true},
 	Field{Name: "tokens", Doc: "Number of its tokens that are used.", Required: true, Min: 1, Max: maxTokens},
+	Field{Name: "media", Doc: "What an encoder makes them of: an image, an audio clip or a video. If absent, they are text. The same id with the same tokens is the same content.", OneOf: mediaKinds},
 )
 
 var objectBatchEntry = describe[BatchEntry]("batch_entry", "A request in the batch of a step.",
@@ -811,6 +816,9 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 	if v.GrammarWaitUS != 0 {
 		b = appendInt(b, `,"grammar_wait_us":`, v.GrammarWaitUS)
 	}
+	if v.EncoderWaitUS != 0 {
+		b = appendInt(b, `,"encoder_wait_us":`, v.EncoderWaitUS)
+	}
 	if !v.FirstTokenUS.IsZero() {
 		b = appendInt(b, `,"first_token_us":`, int64(v.FirstTokenUS))
 	}
@@ -991,125 +999,129 @@ func (v *Outcome) decode(s *scanner) {
 		f := it.begin(20)
 		v.GrammarWaitUS = s.integer(f)
 	}
-	if s.atKey(`,"first_token_us":`) {
+	if s.atKey(`,"encoder_wait_us":`) {
 		f := it.begin(21)
+		v.EncoderWaitUS = s.integer(f)
+	}
+	if s.atKey(`,"first_token_us":`) {
+		f := it.begin(22)
 		v.FirstTokenUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"completed_us":`) {
-		f := it.begin(22)
+		f := it.begin(23)
 		v.CompletedUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"ended_us":`) {
-		f := it.begin(23)
+		f := it.begin(24)
 		v.EndedUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"deployment":`) {
-		f := it.begin(24)
+		f := it.begin(25)
 		v.Deployment = s.internedString(f)
 	}
 	if s.atKey(`,"replica":`) {
-		f := it.begin(25)
+		f := it.begin(26)
 		v.Replica = Index(s.integer(f))
 	}
 	if s.atKey(`,"tenant":`) {
-		f := it.begin(26)
+		f := it.begin(27)
 		v.Tenant = s.internedString(f)
 	}
 	if s.atKey(`,"slo_class":`) {
-		f := it.begin(27)
+		f := it.begin(28)
 		v.SLOClass = s.internedString(f)
 	}
 	if s.atKey(`,"model":`) {
-		f := it.begin(28)
+		f := it.begin(29)
 		v.Model = s.internedString(f)
 	}
 	if s.atKey(`,"adapter":`) {
-		f := it.begin(29)
+		f := it.begin(30)
 		v.Adapter = s.internedString(f)
 	}
 	if s.atKey(`,"grammar":`) {
-		f := it.begin(30)
+		f := it.begin(31)
 		v.Grammar = s.internedString(f)
 	}
 	if s.atKey(`,"priority":`) {
-		f := it.begin(31)
+		f := it.begin(32)
 		v.Priority = s.float(f)
 	}
 	if s.atKey(`,"session":`) {
-		f := it.begin(32)
+		f := it.begin(33)
 		v.Session = s.internedString(f)
 	}
 	if s.atKey(`,"step":`) {
-		f := it.begin(33)
+		f := it.begin(34)
 		v.Step = s.internedString(f)
 	}
 	if s.atKey(`,"iteration":`) {
-		f := it.begin(34)
+		f := it.begin(35)
 		v.Iteration = s.integer(f)
 	}
 	if s.atKey(`,"decision":`) {
-		f := it.begin(35)
+		f := it.begin(36)
 		v.Decision = s.uniqueString(f)
 	}
 	if s.atKey(`,"input_tokens":`) {
-		f := it.begin(36)
+		f := it.begin(37)
 		v.InputTokens = s.integer(f)
 	}
 	if s.atKey(`,"output_tokens":`) {
-		f := it.begin(37)
+		f := it.begin(38)
 		v.OutputTokens = s.integer(f)
 	}
 	if s.atKey(`,"generated_tokens":`) {
-		f := it.begin(38)
+		f := it.begin(39)
 		v.GeneratedTokens = s.integer(f)
 	}
 	if s.atKey(`,"cached_tokens":`) {
-		f := it.begin(39)
+		f := it.begin(40)
 		v.CachedTokens = s.integer(f)
 	}
 	if s.atKey(`,"decode_cached_tokens":`) {
-		f := it.begin(40)
+		f := it.begin(41)
 		v.DecodeCachedTokens = s.integer(f)
 	}
 	if s.atKey(`,"loaded_tokens":`) {
-		it.begin(41)
+		it.begin(42)
 		v.LoadedTokens = new(LoadedTokens)
 		v.LoadedTokens.decode(s)
 	}
 	if s.atKey(`,"expected_cached_tokens":`) {
-		f := it.begin(42)
+		f := it.begin(43)
 		v.ExpectedCachedTokens = s.integer(f)
 	}
 	if s.atKey(`,"preemptions":`) {
-		f := it.begin(43)
+		f := it.begin(44)
 		v.Preemptions = s.integer(f)
 	}
 	if s.atKey(`,"preempted_us":`) {
-		f := it.begin(44)
+		f := it.begin(45)
 		v.PreemptedUS = s.integer(f)
 	}
 	if s.atKey(`,"redirects":`) {
-		f := it.begin(45)
+		f := it.begin(46)
 		v.Redirects = s.integer(f)
 	}
 	if s.atKey(`,"retry_of":`) {
-		f := it.begin(46)
+		f := it.begin(47)
 		v.RetryOf = s.uniqueString(f)
 	}
 	if s.atKey(`,"retry_us":`) {
-		f := it.begin(47)
+		f := it.begin(48)
 		v.RetryUS = s.integer(f)
 	}
 	if s.atKey(`,"retried":`) {
-		f := it.begin(48)
+		f := it.begin(49)
 		v.Retried = s.boolean(f)
 	}
 	if s.atKey(`,"delays":`) {
-		f := it.begin(49)
+		f := it.begin(50)
 		v.Delays = s.integer(f)
 	}
 	if s.atKey(`,"itl_us":`) {
-		f := it.begin(50)
+		f := it.begin(51)
 		for n := 0; s.nextElement(f, n); n++ {
 			v.ITLUS = append(v.ITLUS, s.pair())
 			if s.err != nil {
@@ -1118,11 +1130,11 @@ func (v *Outcome) decode(s *scanner) {
 		}
 	}
 	if s.atKey(`,"itl_max_us":`) {
-		f := it.begin(51)
+		f := it.begin(52)
 		v.ITLMaxUS = Micros(s.integer(f))
 	}
 	if s.atKey(`,"slo_met":`) {
-		f := it.begin(52)
+		f := it.begin(53)
 		v.SLOMet = BoolPtr(s.boolean(f))
 	}
 	for s.nextField(&it) {
@@ -1172,75 +1184,77 @@ func (v *Outcome) decode(s *scanner) {
 			v.AdapterWaitUS = s.integer(f)
 		case 20: // grammar_wait_us
 			v.GrammarWaitUS = s.integer(f)
-		case 21: // first_token_us
+		case 21: // encoder_wait_us
+			v.EncoderWaitUS = s.integer(f)
+		case 22: // first_token_us
 			v.FirstTokenUS = Micros(s.integer(f))
-		case 22: // completed_us
+		case 23: // completed_us
 			v.CompletedUS = Micros(s.integer(f))
-		case 23: // ended_us
+		case 24: // ended_us
 			v.EndedUS = Micros(s.integer(f))
-		case 24: // deployment
+		case 25: // deployment
 			v.Deployment = s.internedString(f)
-		case 25: // replica
+		case 26: // replica
 			v.Replica = Index(s.integer(f))
-		case 26: // tenant
+		case 27: // tenant
 			v.Tenant = s.internedString(f)
-		case 27: // slo_class
+		case 28: // slo_class
 			v.SLOClass = s.internedString(f)
-		case 28: // model
+		case 29: // model
 			v.Model = s.internedString(f)
-		case 29: // adapter
+		case 30: // adapter
 			v.Adapter = s.internedString(f)
-		case 30: // grammar
+		case 31: // grammar
 			v.Grammar = s.internedString(f)
-		case 31: // priority
+		case 32: // priority
 			v.Priority = s.float(f)
-		case 32: // session
+		case 33: // session
 			v.Session = s.internedString(f)
-		case 33: // step
+		case 34: // step
 			v.Step = s.internedString(f)
-		case 34: // iteration
+		case 35: // iteration
 			v.Iteration = s.integer(f)
-		case 35: // decision
+		case 36: // decision
 			v.Decision = s.uniqueString(f)
-		case 36: // input_tokens
+		case 37: // input_tokens
 			v.InputTokens = s.integer(f)
-		case 37: // output_tokens
+		case 38: // output_tokens
 			v.OutputTokens = s.integer(f)
-		case 38: // generated_tokens
+		case 39: // generated_tokens
 			v.GeneratedTokens = s.integer(f)
-		case 39: // cached_tokens
+		case 40: // cached_tokens
 			v.CachedTokens = s.integer(f)
-		case 40: // decode_cached_tokens
+		case 41: // decode_cached_tokens
 			v.DecodeCachedTokens = s.integer(f)
-		case 41: // loaded_tokens
+		case 42: // loaded_tokens
 			v.LoadedTokens = new(LoadedTokens)
 			v.LoadedTokens.decode(s)
-		case 42: // expected_cached_tokens
+		case 43: // expected_cached_tokens
 			v.ExpectedCachedTokens = s.integer(f)
-		case 43: // preemptions
+		case 44: // preemptions
 			v.Preemptions = s.integer(f)
-		case 44: // preempted_us
+		case 45: // preempted_us
 			v.PreemptedUS = s.integer(f)
-		case 45: // redirects
+		case 46: // redirects
 			v.Redirects = s.integer(f)
-		case 46: // retry_of
+		case 47: // retry_of
 			v.RetryOf = s.uniqueString(f)
-		case 47: // retry_us
+		case 48: // retry_us
 			v.RetryUS = s.integer(f)
-		case 48: // retried
+		case 49: // retried
 			v.Retried = s.boolean(f)
-		case 49: // delays
+		case 50: // delays
 			v.Delays = s.integer(f)
-		case 50: // itl_us
+		case 51: // itl_us
 			for n := 0; s.nextElement(f, n); n++ {
 				v.ITLUS = append(v.ITLUS, s.pair())
 				if s.err != nil {
 					s.inElement(f, n)
 				}
 			}
-		case 51: // itl_max_us
+		case 52: // itl_max_us
 			v.ITLMaxUS = Micros(s.integer(f))
-		case 52: // slo_met
+		case 53: // slo_met
 			v.SLOMet = BoolPtr(s.boolean(f))
 		}
 	}
@@ -1466,6 +1480,15 @@ func appendStep(b []byte, v *Step, cache *numberCache) []byte {
 	if v.MaskWaitUS != 0 {
 		b = appendInt(b, `,"mask_wait_us":`, v.MaskWaitUS)
 	}
+	if v.EncodedItems != 0 {
+		b = appendInt(b, `,"encoded_items":`, v.EncodedItems)
+	}
+	if v.EncodedTokens != 0 {
+		b = appendInt(b, `,"encoded_tokens":`, v.EncodedTokens)
+	}
+	if v.EncoderUS != 0 {
+		b = appendInt(b, `,"encoder_us":`, v.EncoderUS)
+	}
 	b = appendInt(b, `,"running":`, v.Running)
 	b = appendInt(b, `,"waiting":`, v.Waiting)
 	b = appendInt(b, `,"used_blocks":`, v.UsedBlocks)
@@ -1536,24 +1559,36 @@ func (v *Step) decode(s *scanner) {
 		f := it.begin(12)
 		v.MaskWaitUS = s.integer(f)
 	}
-	if s.atKey(`,"running":`) {
+	if s.atKey(`,"encoded_items":`) {
 		f := it.begin(13)
+		v.EncodedItems = s.integer(f)
+	}
+	if s.atKey(`,"encoded_tokens":`) {
+		f := it.begin(14)
+		v.EncodedTokens = s.integer(f)
+	}
+	if s.atKey(`,"encoder_us":`) {
+		f := it.begin(15)
+		v.EncoderUS = s.integer(f)
+	}
+	if s.atKey(`,"running":`) {
+		f := it.begin(16)
 		v.Running = s.integer(f)
 	}
 	if s.atKey(`,"waiting":`) {
-		f := it.begin(14)
+		f := it.begin(17)
 		v.Waiting = s.integer(f)
 	}
 	if s.atKey(`,"used_blocks":`) {
-		f := it.begin(15)
+		f := it.begin(18)
 		v.UsedBlocks = s.integer(f)
 	}
 	if s.atKey(`,"preempted":`) {
-		f := it.begin(16)
+		f := it.begin(19)
 		v.Preempted = s.integer(f)
 	}
 	if s.atKey(`,"batch":`) {
-		f := it.begin(17)
+		f := it.begin(20)
 		for n := 0; s.nextElement(f, n); n++ {
 			v.Batch = slices.Grow(v.Batch, 1)[:n+1]
 			v.Batch[n].decode(s)
@@ -1590,15 +1625,21 @@ func (v *Step) decode(s *scanner) {
 			v.MaskUS = s.integer(f)
 		case 12: // mask_wait_us
 			v.MaskWaitUS = s.integer(f)
-		case 13: // running
+		case 13: // encoded_items
+			v.EncodedItems = s.integer(f)
+		case 14: // encoded_tokens
+			v.EncodedTokens = s.integer(f)
+		case 15: // encoder_us
+			v.EncoderUS = s.integer(f)
+		case 16: // running
 			v.Running = s.integer(f)
-		case 14: // waiting
+		case 17: // waiting
 			v.Waiting = s.integer(f)
-		case 15: // used_blocks
+		case 18: // used_blocks
 			v.UsedBlocks = s.integer(f)
-		case 16: // preempted
+		case 19: // preempted
 			v.Preempted = s.integer(f)
-		case 17: // batch
+		case 20: // batch
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Batch = slices.Grow(v.Batch, 1)[:n+1]
 				v.Batch[n].decode(s)
@@ -2057,6 +2098,9 @@ func (v *LoadedTokens) decode(s *scanner) {
 func appendSegment(b []byte, v *Segment, cache *numberCache) []byte {
 	b = appendString(append(b, `{"id":`...), v.ID)
 	b = appendInt(b, `,"tokens":`, v.Tokens)
+	if v.Media != "" {
+		b = appendString(append(b, `,"media":`...), v.Media)
+	}
 	return append(b, '}')
 }
 
@@ -2074,6 +2118,10 @@ func (v *Segment) decode(s *scanner) {
 		f := it.begin(1)
 		v.Tokens = s.integer(f)
 	}
+	if s.atKey(`,"media":`) {
+		f := it.begin(2)
+		v.Media = s.choice(f)
+	}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
 		case 0: // id
@@ -2083,6 +2131,8 @@ func (v *Segment) decode(s *scanner) {
 			}
 		case 1: // tokens
 			v.Tokens = s.integer(f)
+		case 2: // media
+			v.Media = s.choice(f)
 		}
 	}
 }

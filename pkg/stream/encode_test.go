@@ -50,7 +50,8 @@ func drawRequest(t *rapid.T) Request {
 		ArrivalUS:   Micros(anyInt.Draw(t, "arrival_us")),
 		InputTokens: anyInt.Draw(t, "input_tokens"), OutputTokens: anyInt.Draw(t, "output_tokens"),
 		Prompt: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Segment {
-			return Segment{anyString.Draw(t, "id"), anyInt.Draw(t, "tokens")}
+			return Segment{anyString.Draw(t, "id"), anyInt.Draw(t, "tokens"),
+				rapid.SampledFrom([]string{"", MediaImage, MediaVideo}).Draw(t, "media")}
 		}), 0, 3).Draw(t, "prompt"),
 		Tenant: anyString.Draw(t, "tenant"), SLOClass: anyString.Draw(t, "slo_class"),
 		Model: anyString.Draw(t, "model"), Adapter: anyString.Draw(t, "adapter"),
@@ -208,7 +209,7 @@ func TestEncodersEqualEncodingJSON(t *testing.T) {
 
 func TestEncodeExample(t *testing.T) {
 	r := Request{ID: "a\"<é\u2028", ArrivalUS: 5, InputTokens: 7, OutputTokens: 1,
-		Prompt: []Segment{{"s", 3}, {"t", 4}}, DeadlineUS: Never}
+		Prompt: []Segment{{ID: "s", Tokens: 3}, {ID: "t", Tokens: 4}}, DeadlineUS: Never}
 	const want = `{"kind":"request","id":"a\"<é\u2028","arrival_us":5,"input_tokens":7,"output_tokens":1,` +
 		`"prompt":[{"id":"s","tokens":3},{"id":"t","tokens":4}]}`
 	if diff := cmp.Diff(want, string(appendRequest(nil, &r, &testCache))); diff != "" {

@@ -21,6 +21,8 @@ const (
 	ReasonNoLoRA           = "no_lora" // the request has an adapter, and no deployment of its model serves any
 	// The request has a grammar, and no deployment of its model is simulated with structured output.
 	ReasonNoStructuredOutput = "no_structured_output"
+	ReasonNoEncoder          = "no_encoder" // the request has media, and no deployment of its model encodes any
+	ReasonTooLongForEncoder  = "too_long_for_encoder"
 	ReasonAdmission          = "admission"
 	ReasonAdmissionDelay     = "admission_delay"
 	ReasonQueuedReqs         = "max_num_queued_reqs"
@@ -84,6 +86,9 @@ type Outcome struct {
 	AdapterWaitUS int64 `json:"adapter_wait_us,omitempty" wire:"min=1"`
 	// Time in the queue before the first batch until the grammar was compiled, in µs.
 	GrammarWaitUS int64 `json:"grammar_wait_us,omitempty" wire:"min=1"`
+	// Time in the queue before the first batch while the encoder had no room for the images or other media with which
+	// all waiting ones would begin, in µs.
+	EncoderWaitUS int64 `json:"encoder_wait_us,omitempty" wire:"min=1"`
 	// When the client received the first token.
 	FirstTokenUS Micros `json:"first_token_us,omitzero"`
 	// When the client received the last token; only if completed.

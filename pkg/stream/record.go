@@ -90,7 +90,19 @@ type Segment struct {
 	ID string `json:"id"`
 	// Number of its tokens that are used.
 	Tokens int64 `json:"tokens" wire:"min=1,max=maxTokens"`
+	// What an encoder makes them of: an image, an audio clip or a video. If absent, they are text. The same id with the
+	// same tokens is the same content.
+	Media string `json:"media,omitempty" wire:"oneof=mediaKinds"`
 }
+
+// Media of a Segment.
+const (
+	MediaImage = "image"
+	MediaAudio = "audio"
+	MediaVideo = "video"
+)
+
+var mediaKinds = []string{MediaImage, MediaAudio, MediaVideo}
 
 // Request is one model call that a workload offers. Requests of a stream are sorted by arrival.
 //
@@ -235,6 +247,12 @@ type Step struct {
 	MaskUS int64 `json:"mask_us,omitempty"`
 	// Time by which the step ended later since it waited for them, in µs.
 	MaskWaitUS int64 `json:"mask_wait_us,omitempty"`
+	// Images and other media that were encoded for the batch.
+	EncodedItems int64 `json:"encoded_items,omitempty"`
+	// Tokens of these.
+	EncodedTokens int64 `json:"encoded_tokens,omitempty"`
+	// Time of the step in the encoder, in µs.
+	EncoderUS int64 `json:"encoder_us,omitempty"`
 	// Requests in the replica's running list.
 	Running int64 `json:"running"`
 	// Requests in the replica's wait queue.

@@ -39,7 +39,7 @@ func (r *Retry) Next(attempt int, state, reason string) (us int64, ok bool) {
 	}
 	switch reason {
 	case ReasonNoDeployment, ReasonTooLongForModel, ReasonTooLongForCache, ReasonTooLongForBudget,
-		ReasonNoLoRA, ReasonNoStructuredOutput:
+		ReasonNoLoRA, ReasonNoStructuredOutput, ReasonNoEncoder, ReasonTooLongForEncoder:
 		return 0, false
 	}
 	return r.BackoffUS[attempt], true

@@ -55,7 +55,8 @@ func drawPrompt(t *rapid.T, s *Session, step *SessionStep, count *rapid.Generato
 		}
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "segments") {
-		step.Prompt = append(step.Prompt, Segment{fmt.Sprint(count.Draw(t, "segment")), 1 + count.Draw(t, "tokens")})
+		step.Prompt = append(step.Prompt, Segment{ID: fmt.Sprint(count.Draw(t, "segment")), Tokens: 1 + count.Draw(t,
+			"tokens")})
 	}
 	extended := *s
 	extended.Steps = append(slices.Clone(s.Steps), *step)
@@ -95,14 +96,16 @@ func TestSessionRoundTrip(t *testing.T) {
 // A prompt that extends another begins with the first KeepTokens of its tokens.
 func TestAppendPrompt(t *testing.T) {
 	s := Session{Steps: []SessionStep{
-		{ID: "0", Extends: NoIndex, Prompt: []Segment{{"a", 10}, {"b", 20}}},
-		{ID: "1", Extends: 0, Prompt: []Segment{{"0.out", 5}}},
-		{ID: "2", Extends: 1, KeepTokens: 12, Prompt: []Segment{{"c", 1}}},
+		{ID: "0", Extends: NoIndex, Prompt: []Segment{{ID: "a", Tokens: 10}, {ID: "b", Tokens: 20}}},
+		{ID: "1", Extends: 0, Prompt: []Segment{{ID: "0.out", Tokens: 5}}},
+		{ID: "2", Extends: 1, KeepTokens: 12, Prompt: []Segment{{ID: "c", Tokens: 1}}},
 		{ID: "3", Extends: 1, KeepTokens: 30},
 	}}
 	for i, want := range [][]Segment{
-		{{"a", 10}, {"b", 20}}, {{"a", 10}, {"b", 20}, {"0.out", 5}},
-		{{"a", 10}, {"b", 2}, {"c", 1}}, {{"a", 10}, {"b", 20}},
+		{{ID: "a", Tokens: 10}, {ID: "b", Tokens: 20}}, {{ID: "a", Tokens: 10}, {ID: "b", Tokens: 20}, {ID: "0.out",
+			Tokens: 5}},
+		{{ID: "a", Tokens: 10}, {ID: "b", Tokens: 2}, {ID: "c", Tokens: 1}}, {{ID: "a", Tokens: 10}, {ID: "b",
+			Tokens: 20}},
 	} {
 		if got := s.AppendPrompt(nil, i); !slices.Equal(got, want) {
 			t.Errorf("step %d: %v, want %v", i, got, want)

@@ -27,7 +27,8 @@ func exampleWorkload(t testing.TB, n int, plain bool) []byte {
 	for i := range n {
 		must(t, w.Request(&Request{
 			ID: fmt.Sprintf("req-%06d", i), ArrivalUS: Micros(i), InputTokens: 512, OutputTokens: int64(1 + i%300),
-			Prompt: []Segment{{fmt.Sprintf("prefix-%d", i%512), 256}}, Tenant: "t1", SLOClass: "interactive",
+			Prompt: []Segment{{ID: fmt.Sprintf("prefix-%d", i%512), Tokens: 256}}, Tenant: "t1",
+			SLOClass:   "interactive",
 			DeadlineUS: Never,
 		}))
 	}

@@ -146,7 +146,7 @@ func TestWritingAllocatesNothing(t *testing.T) {
 	var sink limitedWriter = math.MaxInt
 	w := NewWriter(&sink, true)
 	defer w.Close()
-	r := Request{ID: "req-1", Prompt: []Segment{{"p", 3}}, DeadlineUS: Never}
+	r := Request{ID: "req-1", Prompt: []Segment{{ID: "p", Tokens: 3}}, DeadlineUS: Never}
 	o := Outcome{ID: "req-1", State: StateCompleted, Priority: 0.1, ITLUS: [][2]int64{{1, 2}}, SLOMet: BoolPtr(true)}
 	d := Decision{ID: "dec-1", Score: 0.123456}
 	s := Step{Deployment: "main"}

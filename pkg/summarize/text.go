@@ -111,6 +111,11 @@ func (p *page) totals(m *metrics.Raw) {
 		p.line("grammars", "%d requests, %d compilations; %d waited for theirs, %.0f ms in all; steps waited %.0f ms "+
 			"for masks", s.Requests, s.Compilations, s.Waits, s.WaitMS, s.StepWaitMS)
 	}
+	if e := m.Encoder; e != nil {
+		p.line("encoder",
+			"%d items with %d tokens in %.0f ms; %.1f %% found in the encoder cache, %d in cached prefixes; "+
+				"%d chunks cut", e.Items, e.Tokens, e.MS, 100*e.CacheHitRatio, e.PrefixHits, e.Cuts)
+	}
 	if m.Fairness != nil {
 		p.line("fairness", "%.4f Jain over %d tenants, of completed/offered output tokens", m.Fairness.Jain,
 			len(m.Tenants))

@@ -8,6 +8,7 @@ import random
 import types
 
 import door
+import encoder
 import grammar
 import lora
 import models
@@ -140,6 +141,7 @@ REGIMES = {
     "lora": "LoRA adapters (0.33), in another regime without a connector, also with KV cache groups or speculative decoding",
     "grammar": "structured output (0.33), in another regime without a connector, also with KV cache groups, speculative decoding or LoRA",
     "pp": "pipeline parallelism with two to four stages (async: 0.33), in another regime without a connector, also with EOS or LoRA adapters",
+    "encoder": "images in prompts (0.33), in another regime without a connector and without recurrent states",
     "door": "requests that the API server rejects, and max_num_active_seqs (0.31), in another regime without a connector",
     "offload": "a CPU tier where the version is one whose connector BLIS follows (0.33), in another regime with prefix caching",
     "offload-tight": "the same with few blocks in the tier",
@@ -164,7 +166,7 @@ OFFLOADED = ("offload", "offload-tight")
 DISAGGREGATED = ("nixl", "nixl-offload")
 
 # Regimes that add something to another one, with or without a connector.
-WRAPPERS = ("eos", "spec", "lora", "grammar", "door", "pp")
+WRAPPERS = ("eos", "spec", "lora", "grammar", "door", "pp", "encoder")
 
 # The regimes of the scheduler alone.
 ROTATION = [name for name in REGIMES if name not in OFFLOADED + DISAGGREGATED + WRAPPERS]
@@ -196,6 +198,10 @@ def random_case(regime, seed, index, preset, mode, settings):
     if speculative:
         eos = rng.choice([0, 0, 0.3, 1])
         regime = rng.choice([r for r in REGIMES if r not in (*GROUPED, *OFFLOADED, *DISAGGREGATED, *WRAPPERS)])
+    encoded = regime == "encoder"
+    if encoded:
+        eos = rng.choice([0, 0, 0.3, 1])
+        regime = rng.choice([r for r in REGIMES if r not in ("mamba", *OFFLOADED, *DISAGGREGATED, *WRAPPERS)])
     limited = regime == "door"
     if limited:
         regime = rng.choice([r for r in REGIMES if r not in (*OFFLOADED, *DISAGGREGATED, *WRAPPERS)])
@@ -229,6 +235,8 @@ def random_case(regime, seed, index, preset, mode, settings):
         speculation.random_speculation(rng, engine, requests)
     if adapters:
         lora.random_adapters(rng, engine, requests)
+    if encoded:
+        encoder.random_images(rng, engine, requests)
     if limited:
         door.random_limits(rng, engine, requests)
     if staged:

@@ -15,6 +15,7 @@ import types
 
 import cases
 import door
+import encoder
 import grammar
 import lora
 import models
@@ -118,6 +119,7 @@ def configuration(directory, case):
     lora.configure(config, e)
     if pipeline.stages_of(e) > 1:
         pipeline.configure(config, e, version_of(directory))
+    encoder.configure(config, e)
     if stated := e.get("speculative_config"):
         speculation.configure(directory, config, stated)
     return config
@@ -308,7 +310,7 @@ class Run:
         q = self.requests[r.id] = self.Request(**accepted((self.Request,), dict(
             request_id=r.id, prompt_token_ids=self.prompt(r), arrival_time=arrival, priority=-r.priority,
             sampling_params=sampling, pooling_params=None, eos_token_id=eos,
-            lora_request=lora.request(self.adapters, r.adapter), block_hasher=self.block_hasher)))
+            lora_request=lora.request(self.adapters, r.adapter), mm_features=encoder.features(r.prompt), block_hasher=self.block_hasher)))
         self.results[r.id] = result_of(r)
         if r.grammar:
             q.structured_output_request.grammar = self.grammars.submit(r.grammar, r.enqueued_us)
@@ -327,9 +329,10 @@ class Run:
             self.core.aborts_queue.put([r.id])
 
     def prompt(self, r):
-        segments = [(s["id"], s["tokens"]) for s in r.prompt]
+        # All images have the same placeholder token.
+        segments = [("placeholder" if "media" in s else s["id"], s["tokens"]) for s in r.prompt]
         segments.append((f"{r.id}.rest", r.input_tokens - sum(n for _, n in segments)))
-        return [self.token(name, i) for name, n in segments for i in range(n)]
+        return [self.token(name, 0 if name == "placeholder" else i) for name, n in segments for i in range(n)]
 
     def token(self, segment, position):
         return self.tokens.setdefault((segment, position), len(self.tokens))
@@ -430,6 +433,8 @@ class Run:
         if self.lora:
             names = (self.stated[name].adapter for name in output.num_scheduled_tokens)
             us = self.lora.step_us(us, list(dict.fromkeys(name for name in names if name)))
+        if output.scheduled_encoder_inputs:
+            us += encoder.step_us(self.case.engine, self.requests, output.scheduled_encoder_inputs)
         self.busy_until = start + us
         if self.stages:
             start, self.busy_until = self.stages.place(self.formed, self.now, us, b.prefill + b.decode, bool(b.sampled))

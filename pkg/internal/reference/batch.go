@@ -85,6 +85,9 @@ type batch struct {
 	Step
 	entries []entry
 	budget  int // tokens left
+	// encodes are the items that it encodes, with encoderTokens.
+	encodes       []encodedItem
+	encoderTokens int
 	// notBefore is when the step starts at the earliest. stores begin when it ends.
 	notBefore int64
 	stores    []*transfer

@@ -226,6 +226,7 @@ func (s *simulation) fail(i int, f Failure, now int64) {
 	r.flight.freeAt, r.flight.ends = map[int]int64{}, map[int]int64{}
 	r.inHost, r.onGPU = nil, nil
 	r.grammars = structured{counts: r.grammars.counts}
+	r.embeddings = encoderCache{}
 	r.victims = 0
 	s.flow.due = true
 	if drained {

@@ -39,6 +39,7 @@ func (r *replica) form(now int64) *batch {
 	if b.deferred = r.isDeferred(b); !b.deferred {
 		r.fillMasks(b, now)
 	}
+	r.timeItems(b)
 	b.UsedBlocks = r.cache.used()
 	b.Running, b.Waiting = len(r.running), len(r.waiting)+len(r.loading)
 	r.stopped = r.stoppedBy(b, now)
@@ -80,6 +81,8 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 		if n > 0 {
 			n = r.aligned(q, q.computed, n, false)
 		}
+		encoded := b.encoderTokens
+		media, n := r.planItems(b, q, q.computed, n)
 		if n <= 0 {
 			continue
 		}
@@ -97,6 +100,7 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 			if !idle {
 				r.undoneVictims++
 				b.withdraw(victim, r.config)
+				r.withdrawItems(b, victim)
 			}
 			if slices.Index(r.running, victim) < slices.Index(r.running, q) { // it had its turn
 				i--
@@ -114,6 +118,7 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 			i--
 			continue
 		}
+		r.encode(b, q, media, encoded)
 		r.allocate(q, hit{}, n)
 		r.schedule(b, q, n)
 		if r.selfPreempted > before {
@@ -152,9 +157,20 @@ func (r *replica) scheduleWaiting(b *batch, now int64) {
 			return
 		}
 		n = r.aligned(q, hits.tokens, min(n, b.budget), true)
-		if n == 0 || r.isFresh(q, hits) || !r.canAdmit(q, hits, n) {
+		if n == 0 || r.isFresh(q, hits) {
 			return
 		}
+		encoded := b.encoderTokens
+		media, n := r.planItems(b, q, hits.tokens, n)
+		if n == 0 {
+			r.passItem(q)
+			continue
+		}
+		if !r.canAdmit(q, hits, n) {
+			r.releaseAll(q)
+			return
+		}
+		r.encode(b, q, media, encoded)
 		r.waiting = r.waiting[1:]
 		r.running = append(r.running, q)
 		q.stage = stageRunning

@@ -53,7 +53,8 @@ func (r *replica) victim() *request {
 
 // ordersByArrival reports whether of requests that are equal the one that arrived first is before the others.
 func (r *replica) ordersByArrival() bool {
-	skips := r.host != nil || r.config.LoRA != nil || r.config.Pipeline != nil || r.grammars.used
+	skips := r.host != nil || r.config.LoRA != nil || r.config.Pipeline != nil || r.grammars.used ||
+		r.config.Encoder != nil
 	return skips && r.config.Scheduler != "" && r.config.Scheduler != "fcfs"
 }
 

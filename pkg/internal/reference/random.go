@@ -363,9 +363,9 @@ func (d *generator) prompt(c *Config, r *Request, earlier []Request) {
 		r.Input, r.Prompt = before.Input, before.Prompt
 	case 2: // a turn that goes on from what another one was answered, perhaps not yet
 		r.Prompt = slices.Clone(before.Prompt)
-		r.Prompt = append(r.Prompt, Segment{before.ID + ".out", d.between(1, before.Output+1)})
+		r.Prompt = append(r.Prompt, Segment{ID: before.ID + ".out", Tokens: d.between(1, before.Output+1)})
 		if d.percent(50) {
-			r.Prompt = append(r.Prompt, Segment{"more", d.between(1, c.BlockSize)})
+			r.Prompt = append(r.Prompt, Segment{ID: "more", Tokens: d.between(1, c.BlockSize)})
 		}
 		d.fitPrompt(r, pick(d, 0, 0, 1, d.between(0, c.BlockSize)))
 	default:
@@ -381,9 +381,10 @@ func (d *generator) fullBlocks(c *Config) int {
 // namedPrompt gives the request one or two of the few segments, in different lengths, and leaves
 // part of its prompt unique or nothing.
 func (d *generator) namedPrompt(c *Config, r *Request) {
-	r.Prompt = []Segment{{pick(d, d.names...), pick(d, 1, r.Input, d.between(1, r.Input), d.fullBlocks(c))}}
+	r.Prompt = []Segment{{ID: pick(d, d.names...), Tokens: pick(d, 1, r.Input, d.between(1, r.Input), d.fullBlocks(c))}}
 	if d.percent(40) {
-		r.Prompt = append(r.Prompt, Segment{pick(d, "p", "x", "y"), pick(d, d.between(1, r.Input), d.fullBlocks(c))})
+		r.Prompt = append(r.Prompt, Segment{ID: pick(d, "p", "x", "y"), Tokens: pick(d, d.between(1, r.Input),
+			d.fullBlocks(c))})
 	}
 	d.fitPrompt(r, pick(d, 0, 0, 1, d.between(0, c.BlockSize)))
 }

@@ -56,6 +56,9 @@ type Config struct {
 	Grammars *Grammars
 	// Pipeline divides the layers into stages, nil does not. It goes with neither Host nor Speculation.
 	Pipeline *Pipeline
+	// Encoder computes the embeddings of images, nil for none. It goes with none of Host, Speculation, LoRA, Grammars,
+	// Pipeline and states.
+	Encoder *Encoder
 	// Door are the limits of the servers.
 	Door FrontDoor
 	// Groups are the KV cache groups; without any there is one of full attention with BlockSize.
@@ -192,10 +195,11 @@ type Request struct {
 }
 
 // Segment is the first Tokens tokens of the sequence called ID. The output of request R is the
-// sequence "R.out".
+// sequence "R.out". Media are images and the like.
 type Segment struct {
 	ID     string
 	Tokens int
+	Media  bool
 }
 
 // States of an Outcome. BeyondHorizon is a request or a session that was not offered, NotOffered a
@@ -266,8 +270,11 @@ type Step struct {
 	// Masks were filled for it in MaskUS. It ends MaskWaitUS later since it waits for them.
 	Masks              int
 	MaskUS, MaskWaitUS int64
-	UsedBlocks         int
-	Running, Waiting   int
+	// EncoderUS is the time to encode EncodedItems with EncodedTokens.
+	EncodedItems             int
+	EncodedTokens, EncoderUS int64
+	UsedBlocks               int
+	Running, Waiting         int
 	// Shares are the tokens of each request in the batch, in the order of scheduling.
 	Shares []Share
 }
@@ -320,6 +327,7 @@ type Result struct {
 	Pipeline  PipelineCounts
 	// StageUS is the time in which the stages of each replica with a Pipeline computed.
 	StageUS []int64
+	Items   EncoderCounts
 }
 
 // AsyncCounts counts what happens only to batches formed while a step is in progress.

@@ -71,6 +71,8 @@ type replica struct {
 	// passedAdapter: one of them is passed for its adapter.
 	passedAdapter bool
 	flight        inFlight
+	embeddings    encoderCache
+	encoding      EncoderCounts
 }
 
 // hasWork reports whether a step must start.
@@ -181,7 +183,7 @@ func (r *replica) endOf(b *batch) int64 {
 
 // lengthOf is how long a batch takes that starts at its StartUS.
 func (r *replica) lengthOf(b *batch) int64 {
-	us := r.config.starts().warm(&r.life, b.StartUS, r.config.stepTime(b.Batch)+b.AdapterUS)
+	us := r.config.starts().warm(&r.life, b.StartUS, r.config.stepTime(b.Batch)+b.AdapterUS+b.EncoderUS)
 	return roundHalfUp(r.config.slow(r.index, b.StartUS, us))
 }
 
@@ -203,6 +205,7 @@ func (r *replica) finish(now int64) []*request {
 		if q.final() {
 			continue
 		}
+		r.finishItems(p)
 		if r.config.Speculation != nil {
 			if r.yield(p, now) && q.final() {
 				left = append(left, q)
@@ -219,6 +222,7 @@ func (r *replica) finish(now int64) []*request {
 			r.async.LateHashes += r.register(q, q.visible()-1)
 		}
 		if q.final() {
+			r.releaseAll(q)
 			left = append(left, q)
 		}
 	}
@@ -263,6 +267,7 @@ func (r *replica) holders() []*request {
 // leave removes a request from running and frees its blocks, or from the queue, where it has none.
 func (r *replica) leave(q *request) {
 	r.flight.left = r.config.Pipeline != nil
+	r.releaseAll(q)
 	if i := slices.Index(r.waiting, q); i >= 0 {
 		r.waiting = slices.Delete(r.waiting, i, i+1)
 		return

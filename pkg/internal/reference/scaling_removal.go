@@ -145,6 +145,7 @@ func (s *simulation) takeAway(q *request, now int64) {
 
 // takeAway takes a request, which goes on elsewhere, from a replica.
 func (r *replica) takeAway(q *request, now int64) {
+	r.releaseAll(q)
 	g := ghostOf(q)
 	switch q.stage {
 	case stageQueued:

@@ -101,8 +101,7 @@ func (d *generator) session(c *Config, all []Request, from, n int) {
 			if before := all[i-p]; !before.Tool && before.Input+before.Output < r.Input+d.input+d.output {
 				r.Prompt = append(
 					append([]Segment(nil), before.Prompt...),
-					Segment{before.Session + "/" + before.ID + ".out",
-						before.Output},
+					Segment{ID: before.Session + "/" + before.ID + ".out", Tokens: before.Output},
 				)
 				r.Input = 0
 				for _, segment := range r.Prompt {

@@ -510,6 +510,7 @@ func (s *simulation) result() Result {
 		result.Grammars.add(r.grammars.counts)
 		result.Pipeline.add(r.flight.counts)
 		result.StageUS = append(result.StageUS, r.stageTime(s.endedAt()))
+		result.Items.add(r.encoding)
 		if r.host != nil {
 			result.Host.add(r.host.counts)
 			result.Transfers = append(result.Transfers, r.host.done)

@@ -170,6 +170,7 @@ func (s *simulation) abort(q *request, now int64, state, reason string) {
 // abortAt ends a request at its replica, or on the way there, and reports whether it has left it.
 func (s *simulation) abortAt(r *replica, q *request, now int64) bool {
 	r.woken = r.woken || q.stage >= stageQueued
+	r.releaseAll(q)
 	switch {
 	case q.stage == stageLoading:
 		s.flow.due = true

@@ -9,6 +9,7 @@ const (
 	stopBudget
 	stopBlocks
 	stopAdapters
+	stopEncoder
 	stops
 )
 
@@ -28,6 +29,8 @@ func (r *replica) stoppedBy(b *batch, now int64) stop {
 		first = r.firstTried()
 	}
 	switch {
+	case first == nil && r.config.Encoder != nil:
+		return stopEncoder
 	case r.passedAdapter && first == nil:
 		return stopAdapters
 	case first == nil: // all wait for transfers, for their grammars or for their tokens in flight
