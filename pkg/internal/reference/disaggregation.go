@@ -185,14 +185,12 @@ func (s *simulation) sendToPrefill(q *request, now int64) {
 // anything of the prompt. Where the other one that prefixes prefer is to compute the prompt, the request goes there.
 func (s *simulation) sendPrefillFirst(q *request, now int64) {
 	d, replicas := s.config.Disaggregation, s.decodeReplicas()
-	goes := d.Decider == "always"
-	if d.readsCaches() {
+	if d.readsCaches() { // else the decider is always
 		at, expected := s.router.prefer(q, replicas)
 		if s.router.hasIndexes() {
 			expected = min(s.router.indexes[at].matched(s.router.hashes(q))*s.router.config.BlockSize, s.router.most(q))
 		}
-		goes = d.prefills(q, expected)
-		if !goes || d.Pool.tooLong(q.visible(), 1) != "" {
+		if !d.prefills(q, expected) || d.Pool.tooLong(q.visible(), 1) != "" {
 			q.outcome.Replica, q.outcome.ExpectedCached = at, expected
 			s.router.inflight[at]++
 			s.router.remember(q, at)
