@@ -28,7 +28,7 @@ var brokenStorages = []rule{
 	{"and promotes behind them", "engine/storage.go",
 		"if o.cfg.Storage == nil || lo+n == hi {", "if o.cfg.Storage == nil || n > 0 || lo+n == hi {"},
 	{"a promotion evicts no block of the run", "engine/storage.go",
-		"\t\town += o.store.Protect(path, size, protected, at)\n", ""},
+		"\t\town += o.store.Protect(path, size, protected, at)\n", "\t\t_ = protected\n"},
 	{"also none that it has passed", "engine/storage.go",
 		"\t\tprotected = at\n", "\t\tprotected = hi\n"},
 	{"promotions count as use of the blocks", "tier/below.go",
