@@ -23,7 +23,7 @@ func TestReferenceOnTiers(t *testing.T) {
 
 // TestReferenceOnTiersOfFleets is TestReferenceOnTiers with an auto-scaler, replicas that fail, or both.
 func TestReferenceOnTiersOfFleets(t *testing.T) {
-	compareSeeds(t, 3000, 200, reference.RandomHostFleets, 3488)
+	compareSeeds(t, 3000, 200, reference.RandomHostFleets, 1487, 3488)
 }
 
 // TestReferenceOnStorages is TestReferenceOnTiers with a storage below the tiers.

@@ -119,13 +119,23 @@ func (s *simulation) capacity(x *scaler, input, uncached, output int) float64 {
 		c = &s.config.Disaggregation.Pool
 	}
 	p, most, mostInTime := &x.config.Predict, 0.0, 0.0
+	largest := 0
 	for n := 1; n <= c.MaxNumSeqs; n++ {
 		fits := n*(input+output/2) <= (c.NumBlocks-1)*c.BlockSize
+		if x.prefills {
+			fits = n == 1 || n*uncached <= c.MaxNumBatchedTokens
+		} else if s.config.Disaggregation == nil {
+			fits = fits && n < c.MaxNumBatchedTokens
+		}
+		if fits {
+			largest = n
+		}
+	}
+	for _, n := range tried(largest) {
 		var requests, us float64
 		inTime := true
 		switch {
 		case x.prefills:
-			fits = n == 1 || n*uncached <= c.MaxNumBatchedTokens
 			us = c.prompts(n*uncached, 0, 0)
 			requests, inTime = float64(n), us/1000 <= p.TTFTMS
 		case s.config.Disaggregation != nil:
@@ -133,15 +143,12 @@ func (s *simulation) capacity(x *scaler, input, uncached, output int) float64 {
 			requests, inTime = float64(n)/float64(output), us/1000 <= p.TPOTMS
 		default:
 			share := int(math.Ceil(float64(n*uncached) / float64(output)))
-			if fits = fits && share+n <= c.MaxNumBatchedTokens; !fits {
+			if share+n > c.MaxNumBatchedTokens {
 				continue
 			}
 			us = float64(c.evenStep(share, n, input+output/2))
 			requests = float64(n) / float64(output)
 			inTime = us/1000 <= p.TPOTMS && c.prompts(share+uncached, n, input+output/2)/1000 <= p.TTFTMS
-		}
-		if !fits {
-			continue
 		}
 		rate := requests * 1e6 / us
 		if most = max(most, rate); inTime {
@@ -152,6 +159,20 @@ func (s *simulation) capacity(x *scaler, input, uncached, output int) float64 {
 		return mostInTime
 	}
 	return most
+}
+
+// tried are the batch sizes that are tried: all up to the largest or, if these are more than 128, as many at equal
+// distances.
+func tried(largest int) (sizes []int) {
+	const most = 128
+	for k := range min(largest, most) {
+		n := 1 + k
+		if largest > most {
+			n = 1 + k*(largest-1)/(most-1)
+		}
+		sizes = append(sizes, n)
+	}
+	return sizes
 }
 
 // evenStep is the time of a step with a chunk of a new prompt and some sequences with equal contexts.
