@@ -28,7 +28,7 @@ func contentOf(s reference.Segment) uint64 {
 
 // TestReferenceOnEncoders is TestReference with images.
 func TestReferenceOnEncoders(t *testing.T) {
-	cases := uint64(4000)
+	cases := uint64(1000)
 	if testing.Short() {
 		cases = 300
 	}

@@ -18,7 +18,7 @@ func grammarsOf(c reference.Config) Grammars {
 
 // TestReferenceOnGrammars is TestReference with structured output.
 func TestReferenceOnGrammars(t *testing.T) {
-	cases := uint64(4000)
+	cases := uint64(1000)
 	if testing.Short() {
 		cases = 300
 	}

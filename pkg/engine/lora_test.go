@@ -18,7 +18,7 @@ func loraOf(c reference.Config) *LoRA {
 
 // TestReferenceOnLoRA is TestReference with adapters.
 func TestReferenceOnLoRA(t *testing.T) {
-	cases := uint64(4000)
+	cases := uint64(1000)
 	if testing.Short() {
 		cases = 300
 	}

@@ -19,7 +19,7 @@ func pipelineOf(c reference.Config) *Pipeline {
 
 // TestReferenceOnPipelines is TestReference with pipeline parallelism.
 func TestReferenceOnPipelines(t *testing.T) {
-	cases := uint64(4000)
+	cases := uint64(1000)
 	if testing.Short() {
 		cases = 300
 	}

@@ -43,7 +43,7 @@ func speculationOf(c reference.Config) *Speculation {
 
 // TestReferenceOnSpeculation is TestReference with speculative decoding.
 func TestReferenceOnSpeculation(t *testing.T) {
-	cases := uint64(4000)
+	cases := uint64(2000)
 	if testing.Short() {
 		cases = 300
 	}
