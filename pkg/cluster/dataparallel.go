@@ -48,15 +48,16 @@ const (
 
 // validate returns an error for the first invalid value.
 func (p *DataParallel) validate(path string, size int, errorf strictyaml.Errorf) error {
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{{"merge_data_parallel_ranks", p.MergeDataParallelRanks}, {"data_parallel_external_lb", p.DataParallelExternalLB},
-		{"dp_sync_interval", p.DPSyncInterval != 0}} {
-		switch {
-		case f.set && size == 1:
-			return errorf(path+"."+f.name, "must not be set without data_parallel_size above 1")
-		case f.set && p.MergeDataParallelRanks && f.name != "merge_data_parallel_ranks":
+	settings := []setting{{"data_parallel_external_lb", p.DataParallelExternalLB},
+		{"dp_sync_interval", p.DPSyncInterval != 0}}
+	if size == 1 {
+		settings = append([]setting{{"merge_data_parallel_ranks", p.MergeDataParallelRanks}}, settings...)
+		if err := unset(path, "data_parallel_size above 1", errorf, settings...); err != nil {
+			return err
+		}
+	}
+	for _, f := range settings {
+		if f.set && p.MergeDataParallelRanks {
 			return errorf(path+"."+f.name, "must not be set with merge_data_parallel_ranks")
 		}
 	}

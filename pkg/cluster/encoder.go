@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"cmp"
-	"strings"
 
 	"blis/pkg/strictyaml"
 )
@@ -31,17 +30,10 @@ const maxItemTokens = 1 << 24
 // validate returns an error for the first invalid value.
 func (x *Encoder) validate(path string, errorf strictyaml.Errorf) error {
 	if x.MaxTokensPerItem == 0 {
-		for _, f := range []struct {
-			name string
-			set  bool
-		}{{"max_num_encoder_input_tokens", x.MaxNumInputTokens != 0}, {"encoder_cache_size", x.CacheSize != 0},
-			{"disable_chunked_mm_input", x.DisableChunkedInput}, {"encoder_token_us", x.TokenUS != nil},
-			{"encoder_item_us", x.ItemUS != 0}} {
-			if f.set {
-				return errorf(path+"."+f.name, "must not be set without mm_max_tokens_per_item")
-			}
-		}
-		return nil
+		return unset(path, "mm_max_tokens_per_item", errorf,
+			setting{"max_num_encoder_input_tokens", x.MaxNumInputTokens != 0},
+			setting{"encoder_cache_size", x.CacheSize != 0}, setting{"disable_chunked_mm_input", x.DisableChunkedInput},
+			setting{"encoder_token_us", x.TokenUS != nil}, setting{"encoder_item_us", x.ItemUS != 0})
 	}
 	if err := strictyaml.Between[int](errorf, path+".")("mm_max_tokens_per_item", x.MaxTokensPerItem, 1,
 		maxItemTokens); err != nil {
@@ -100,13 +92,8 @@ func (c *resolver) encoder(d *Deployment, at string) error {
 		return c.errorf(at+"disable_chunked_mm_input", "needs max_num_batched_tokens of at least "+
 			"mm_max_tokens_per_item = %d, is %d", x.MaxTokensPerItem, e.MaxNumBatchedTokens)
 	}
-	if e.Preset != "" && !strings.HasPrefix(e.Preset, encoderPreset) {
-		c.warnf(d, "the encoder follows the rules of vLLM 0.33, not those of %s", e.Preset)
-	}
+	c.warnOfRules(d, "the encoder")
 	most := max(e.MaxNumBatchedTokens, x.MaxTokensPerItem)
 	x.MaxNumInputTokens, x.CacheSize = cmp.Or(x.MaxNumInputTokens, most), cmp.Or(x.CacheSize, most)
 	return nil
 }
-
-// encoderPreset is the preset whose rules those of the encoder are.
-const encoderPreset = "vllm-0.33"

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"cmp"
-	"strings"
 
 	"blis/pkg/strictyaml"
 )
@@ -67,9 +66,24 @@ func (s *StructuredOutput) validate(path string, errorf strictyaml.Errorf) error
 }
 
 // SimulatesGrammars reports whether requests with a grammar can be served as structured output.
-func (d *Deployment) SimulatesGrammars() bool {
-	return len(d.KVTiers) == 0 && d.Architecture == "" && !d.Disaggregates() && d.Engine.DataParallelSize == 1 &&
-		d.Engine.PipelineParallelSize == 1 && d.Engine.MaxTokensPerItem == 0
+func (d *Deployment) SimulatesGrammars() bool { return d.withoutGrammars() == "" && !d.Disaggregates() }
+
+// withoutGrammars says with what structured output is not supported, "" if it is.
+func (d *Deployment) withoutGrammars() string {
+	const elsewhere = ": structured output is not simulated there"
+	switch e := &d.Engine; {
+	case len(d.KVTiers) > 0:
+		return "with kv_tiers" + elsewhere
+	case d.Architecture != "": // a pool, too
+		return "for a disaggregated deployment" + elsewhere
+	case e.DataParallelSize > 1:
+		return "with data_parallel_size above 1, since each rank compiles its own grammars"
+	case e.PipelineParallelSize > 1:
+		return "with pipeline_parallel_size above 1: masks of batches in flight are not simulated"
+	case e.MaxTokensPerItem > 0:
+		return "with mm_max_tokens_per_item" + elsewhere
+	}
+	return ""
 }
 
 // structuredOutput checks whether its settings go with the rest of a deployment, and fills in the defaults if any is
@@ -79,24 +93,10 @@ func (c *resolver) structuredOutput(d *Deployment, at string) error {
 	if !s.IsSet() {
 		return nil
 	}
-	at += ".engine." + s.first()
-	switch {
-	case len(d.KVTiers) > 0:
-		return c.errorf(at, "is not supported with kv_tiers: structured output is not simulated there")
-	case d.Architecture != "": // a pool, too
-		return c.errorf(at, "is not supported for a disaggregated deployment: structured output is not simulated there")
-	case d.Engine.DataParallelSize > 1:
-		return c.errorf(at, "is not supported with data_parallel_size above 1, since each rank compiles its own "+
-			"grammars")
-	case d.Engine.PipelineParallelSize > 1:
-		return c.errorf(at, "is not supported with pipeline_parallel_size above 1: masks of batches in flight are not "+
-			"simulated")
-	case d.Engine.MaxTokensPerItem > 0:
-		return c.errorf(at, "is not supported with mm_max_tokens_per_item: structured output is not simulated there")
+	if why := d.withoutGrammars(); why != "" {
+		return c.errorf(at+".engine."+s.first(), "is not supported %s", why)
 	}
-	if d.Engine.Preset != "" && !strings.HasPrefix(d.Engine.Preset, loraPreset) {
-		c.warnf(d, "structured output follows the rules of vLLM 0.33, not those of %s", d.Engine.Preset)
-	}
+	c.warnOfRules(d, "structured output")
 	*s = s.WithDefaults()
 	return nil
 }

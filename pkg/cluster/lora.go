@@ -48,17 +48,10 @@ const (
 // validate returns an error for the first invalid value.
 func (l *LoRA) validate(path string, errorf strictyaml.Errorf) error {
 	if l.MaxLoras == 0 {
-		for _, f := range []struct {
-			name string
-			set  bool
-		}{{"max_cpu_loras", l.MaxCPULoras != 0}, {"max_lora_rank", l.MaxRank != 0}, {"lora_load_us", l.LoadUS != nil},
-			{"lora_copy_us", l.CopyUS != nil},
-			{"lora_step_factor", l.StepFactor != nil}, {"lora_adapter_us", l.AdapterUS != 0}} {
-			if f.set {
-				return errorf(path+"."+f.name, "must not be set without max_loras")
-			}
-		}
-		return nil
+		return unset(path, "max_loras", errorf, setting{"max_cpu_loras", l.MaxCPULoras != 0},
+			setting{"max_lora_rank", l.MaxRank != 0}, setting{"lora_load_us", l.LoadUS != nil},
+			setting{"lora_copy_us", l.CopyUS != nil}, setting{"lora_step_factor", l.StepFactor != nil},
+			setting{"lora_adapter_us", l.AdapterUS != 0})
 	}
 	if err := strictyaml.Between[int](errorf, path+".")("max_loras", l.MaxLoras, 1, maxLoras); err != nil {
 		return err
@@ -103,9 +96,7 @@ func (c *resolver) lora(d *Deployment, at string, arch *model.Architecture) erro
 	case d.Engine.DataParallelSize > 1:
 		return c.errorf(at, "is not supported with data_parallel_size above 1, since each rank has its own adapters")
 	}
-	if d.Engine.Preset != "" && !strings.HasPrefix(d.Engine.Preset, loraPreset) {
-		c.warnf(d, "LoRA follows the rules of vLLM 0.33, not those of %s", d.Engine.Preset)
-	}
+	c.warnOfRules(d, "LoRA")
 	if arch != nil && !arch.AdaptsAll() {
 		c.warnf(d, "the slots for LoRA adapters take more memory than computed: attention of %s is left out; set "+
 			"num_gpu_blocks_override to the number of the server", d.Model)
@@ -116,6 +107,3 @@ func (c *resolver) lora(d *Deployment, at string, arch *model.Architecture) erro
 	}
 	return nil
 }
-
-// loraPreset is the preset whose rules those of adapters are.
-const loraPreset = "vllm-0.33"

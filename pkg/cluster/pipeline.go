@@ -26,16 +26,11 @@ type Pipelining struct {
 // validate returns an error for the first invalid value.
 func (p *Pipelining) validate(path string, stages int, errorf strictyaml.Errorf) error {
 	if stages == 1 {
-		for _, f := range []struct {
-			name string
-			set  bool
-		}{{"use_v2_model_runner", p.UseV2ModelRunner != nil}, {"pipeline_empty_batches", p.PipelineEmptyBatches != nil},
-			{"pipeline_hop_us", p.PipelineHopUS != nil}, {"pipeline_hop_token_us", p.PipelineHopTokenUS != nil}} {
-			if f.set {
-				return errorf(path+"."+f.name, "must not be set without pipeline_parallel_size above 1")
-			}
-		}
-		return nil
+		return unset(path, "pipeline_parallel_size above 1", errorf,
+			setting{"use_v2_model_runner", p.UseV2ModelRunner != nil},
+			setting{"pipeline_empty_batches", p.PipelineEmptyBatches != nil},
+			setting{"pipeline_hop_us", p.PipelineHopUS != nil},
+			setting{"pipeline_hop_token_us", p.PipelineHopTokenUS != nil})
 	}
 	between := strictyaml.Between[float64](errorf, path+".")
 	for _, f := range []struct {

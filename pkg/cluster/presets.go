@@ -168,3 +168,10 @@ func vllm33(e *Engine, g *hardware.GPU) {
 	vllm31(e, g)
 	e.AfterSelfPreemption, e.MambaChunks, e.NumPrefillCheckpointBlocks = ContinueScheduling, "resumable", 1
 }
+
+// warnOfRules warns that a feature has one set of rules, those of vLLM 0.33, if the engine has another preset.
+func (c *resolver) warnOfRules(d *Deployment, feature string) {
+	if p := d.Engine.Preset; p != "" && !strings.HasPrefix(p, "vllm-0.33") {
+		c.warnf(d, "%s follows the rules of vLLM 0.33, not those of %s", feature, p)
+	}
+}

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"slices"
-	"strings"
 
 	"blis/pkg/latency"
 	"blis/pkg/model"
@@ -281,9 +280,7 @@ func (c *resolver) speculation(d *Deployment, at string, arch *model.Architectur
 	if !m.hidden && (s.DisableLookaheadBlockHashes || s.DisableEagleBlockDrop) {
 		c.warnf(d, "the block hashes and hits in engine.speculative_config have no effect with the method %s", s.Method)
 	}
-	if d.Engine.Preset != "" && !strings.HasPrefix(d.Engine.Preset, specPreset) {
-		c.warnf(d, "speculative decoding follows the rules of vLLM 0.33, not those of %s", d.Engine.Preset)
-	}
+	c.warnOfRules(d, "speculative decoding")
 	switch {
 	case s.DraftPassUS != nil:
 	case !m.hidden && !m.own:
@@ -297,9 +294,6 @@ func (c *resolver) speculation(d *Deployment, at string, arch *model.Architectur
 	}
 	return nil
 }
-
-// specPreset is the preset whose rules those of speculative decoding are.
-const specPreset = "vllm-0.33"
 
 // draftModel finds the step times of a drafter that is a model of its own.
 func (c *resolver) draftModel(d *Deployment, at string) error {

@@ -157,3 +157,19 @@ func (d *Deployment) LatencyModel() (latency.Model, error) {
 	drafting, err := d.drafting(base) // drafters have no adapters
 	return latency.Drafter(m, drafting), err
 }
+
+// setting is a field and whether the file sets it.
+type setting struct {
+	name string
+	set  bool
+}
+
+// unset returns an error for the first of these settings that is set, though what they need is not.
+func unset(path, needed string, errorf strictyaml.Errorf, settings ...setting) error {
+	for _, f := range settings {
+		if f.set {
+			return errorf(path+"."+f.name, "must not be set without %s", needed)
+		}
+	}
+	return nil
+}

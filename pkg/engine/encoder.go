@@ -69,6 +69,8 @@ type encoding struct {
 	tokens, left int64 // left: of the budget
 }
 
+func (p *encoding) clear() { p.items, p.duplicates, p.hits = p.items[:0], p.duplicates[:0], 0 }
+
 // encoded is an item that a batch encodes.
 type encoded struct {
 	seq  int32
@@ -141,7 +143,7 @@ func (e *Engine) encode(b *batch, s int32) {
 		x.refer(s, i)
 	}
 	e.stats.EncoderHits += p.hits + int64(len(p.duplicates))
-	p.items, p.duplicates, p.hits = p.items[:0], p.duplicates[:0], 0
+	p.clear()
 }
 
 // hasItems reports whether s has items that it has not computed.
@@ -160,8 +162,8 @@ func (e *Engine) encodes() bool {
 // cutAtItem returns how many of n tokens of the sequence s can be computed after computed ones.
 func (e *Engine) cutAtItem(s int32, computed, n int) int {
 	x := e.encoder
-	if x.plan.items, x.plan.duplicates, x.plan.hits = x.plan.items[:0], x.plan.duplicates[:0], 0; n == 0 ||
-		!x.hasItems(s, int32(computed)) {
+	x.plan.clear()
+	if n == 0 || !x.hasItems(s, int32(computed)) {
 		return n
 	}
 	m := x.try(s, computed, n)

@@ -28,19 +28,5 @@ func contentOf(s reference.Segment) uint64 {
 
 // TestReferenceOnEncoders is TestReference with images.
 func TestReferenceOnEncoders(t *testing.T) {
-	cases := uint64(1000)
-	if testing.Short() {
-		cases = 300
-	}
-	livelocked := 0
-	for seed := range cases {
-		c, requests := reference.RandomEncoder(seed)
-		_, _, ended := compareOnOneReplica(t, seed, &c, requests, fmt.Sprintf("%+v", *c.Encoder))
-		if !ended {
-			livelocked++
-		}
-	}
-	if livelocked > int(cases)/20 {
-		t.Errorf("%d of %d cases without progress", livelocked, cases)
-	}
+	compareFeature(t, 1000, reference.RandomEncoder, func(c *reference.Config) any { return *c.Encoder }, nil)
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"testing"
 
 	"blis/pkg/internal/reference"
@@ -18,21 +17,7 @@ func grammarsOf(c reference.Config) Grammars {
 
 // TestReferenceOnGrammars is TestReference with structured output.
 func TestReferenceOnGrammars(t *testing.T) {
-	cases := uint64(1000)
-	if testing.Short() {
-		cases = 300
-	}
-	livelocked := 0
-	for seed := range cases {
-		c, requests := reference.RandomGrammars(seed)
-		setDraws(&c)
-		if _, _, ended := compareOnOneReplica(t, seed, &c, requests, fmt.Sprintf("%+v", *c.Grammars)); !ended {
-			livelocked++
-		}
-	}
-	if livelocked > int(cases)/20 {
-		t.Errorf("%d of %d cases without progress", livelocked, cases)
-	}
+	compareFeature(t, 1000, reference.RandomGrammars, func(c *reference.Config) any { return *c.Grammars }, nil)
 }
 
 // TestPreemptedBeforeGrammars: of two equal requests the second was preempted before the first request with a grammar

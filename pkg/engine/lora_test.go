@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"testing"
 
 	"blis/pkg/internal/reference"
@@ -18,20 +17,5 @@ func loraOf(c reference.Config) *LoRA {
 
 // TestReferenceOnLoRA is TestReference with adapters.
 func TestReferenceOnLoRA(t *testing.T) {
-	cases := uint64(1000)
-	if testing.Short() {
-		cases = 300
-	}
-	livelocked := 0
-	for seed := range cases {
-		c, requests := reference.RandomLoRA(seed)
-		setDraws(&c)
-		_, _, ended := compareOnOneReplica(t, seed, &c, requests, fmt.Sprintf("%+v", *c.LoRA))
-		if !ended {
-			livelocked++
-		}
-	}
-	if livelocked > int(cases)/20 {
-		t.Errorf("%d of %d cases without progress", livelocked, cases)
-	}
+	compareFeature(t, 1000, reference.RandomLoRA, func(c *reference.Config) any { return *c.LoRA }, nil)
 }

@@ -19,21 +19,7 @@ func pipelineOf(c reference.Config) *Pipeline {
 
 // TestReferenceOnPipelines is TestReference with pipeline parallelism.
 func TestReferenceOnPipelines(t *testing.T) {
-	cases := uint64(1000)
-	if testing.Short() {
-		cases = 300
-	}
-	livelocked := 0
-	for seed := range cases {
-		c, requests := reference.RandomPipeline(seed)
-		_, _, ended := compareOnOneReplica(t, seed, &c, requests, fmt.Sprintf("%+v", *c.Pipeline))
-		if !ended {
-			livelocked++
-		}
-	}
-	if livelocked > int(cases)/20 {
-		t.Errorf("%d of %d cases without progress", livelocked, cases)
-	}
+	compareFeature(t, 1000, reference.RandomPipeline, func(c *reference.Config) any { return *c.Pipeline }, nil)
 }
 
 // TestPipelineThroughput: four equal stages take 1 ms each. N requests whose prompts fill a batch each decode in N

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -42,6 +43,31 @@ func TestReference(t *testing.T) {
 		if counts[name] < int(cases)/200 {
 			t.Errorf("%s in %d cases with preemption by progress, want more", name, counts[name])
 		}
+	}
+}
+
+// compareFeature runs random cases of a feature on one engine and on the plain reference: as many as given, or 300 of
+// them with -short. It calls check for each; nil does nothing. Few may be without progress.
+func compareFeature(t *testing.T, cases uint64, random func(seed uint64) (reference.Config, []reference.Request),
+	feature func(c *reference.Config) any, check func(seed uint64, p *harness, want *reference.Result)) {
+	t.Helper()
+	if testing.Short() {
+		cases = 300
+	}
+	livelocked := 0
+	for seed := range cases {
+		c, requests := random(seed)
+		setDraws(&c)
+		p, want, ended := compareOnOneReplica(t, seed, &c, requests, fmt.Sprintf("%+v", feature(&c)))
+		if !ended {
+			livelocked++
+		}
+		if check != nil {
+			check(seed, p, &want)
+		}
+	}
+	if livelocked > int(cases)/20 {
+		t.Errorf("%d of %d cases without progress", livelocked, cases)
 	}
 }
 

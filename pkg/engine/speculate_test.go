@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"hash/fnv"
 	"testing"
 
@@ -43,25 +42,12 @@ func speculationOf(c reference.Config) *Speculation {
 
 // TestReferenceOnSpeculation is TestReference with speculative decoding.
 func TestReferenceOnSpeculation(t *testing.T) {
-	cases := uint64(2000)
-	if testing.Short() {
-		cases = 300
-	}
-	livelocked := 0
-	for seed := range cases {
-		c, requests := reference.RandomSpeculation(seed)
-		setDraws(&c)
-		p, want, ended := compareOnOneReplica(t, seed, &c, requests, fmt.Sprintf("%+v", *c.Speculation))
-		if !ended {
-			livelocked++
-		}
-		s := p.engine.Stats()
-		have := [3]int64{s.Verifications, s.DraftTokens, s.AcceptedTokens}
-		if d := want.Drafts; have != [3]int64{int64(d.Verifications), int64(d.Drafted), int64(d.Accepted)} {
-			t.Fatalf("seed %d: %v steps with drafts, drafts and accepted ones, want %+v", seed, have, d)
-		}
-	}
-	if livelocked > int(cases)/20 {
-		t.Errorf("%d of %d cases without progress", livelocked, cases)
-	}
+	compareFeature(t, 2000, reference.RandomSpeculation, func(c *reference.Config) any { return *c.Speculation },
+		func(seed uint64, p *harness, want *reference.Result) {
+			s := p.engine.Stats()
+			have := [3]int64{s.Verifications, s.DraftTokens, s.AcceptedTokens}
+			if d := want.Drafts; have != [3]int64{int64(d.Verifications), int64(d.Drafted), int64(d.Accepted)} {
+				t.Fatalf("seed %d: %v steps with drafts, drafts and accepted ones, want %+v", seed, have, d)
+			}
+		})
 }

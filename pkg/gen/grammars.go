@@ -2,10 +2,7 @@ package gen
 
 import (
 	"math/rand/v2"
-	"slices"
-	"strconv"
 
-	"blis/pkg/portable"
 	"blis/pkg/stream"
 )
 
@@ -48,26 +45,5 @@ func (x *Grammars) decorator(at field) func(*stream.Arrival, *rand.Rand) {
 		for s := range modelCalls(&a.Session) {
 			set(&s.Grammar, r)
 		}
-	}
-}
-
-// popular returns a function that draws one of count names, by Zipf's law.
-func popular(at field, name string, count int64, zipf float64) func(*rand.Rand) string {
-	if name == "" {
-		at.fail("name", "must not be empty")
-	}
-	between(at, "count", count, 1, maxNames)
-	between(at, "zipf", zipf, 0, maxZipf)
-	if at.err != nil {
-		return nil
-	}
-	sums, sum := make([]float64, count), 0.0
-	for k := range sums {
-		sum += portable.Pow(float64(k+1), -zipf)
-		sums[k] = sum
-	}
-	return func(r *rand.Rand) string {
-		k, _ := slices.BinarySearch(sums[:len(sums)-1], float64(r.Float64()*sum))
-		return name + "-" + strconv.Itoa(k+1)
 	}
 }

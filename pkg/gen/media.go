@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"blis/pkg/dist"
-	"blis/pkg/portable"
 	"blis/pkg/stream"
 )
 
@@ -45,7 +44,8 @@ type media struct {
 	kinds  []medium
 	encode bool
 	common *CommonMedia
-	sums   []float64 // of the popularity of the common ones
+	// popularity is that of the common ones.
+	popularity popularity
 	// own counts the requests of the client, which have no id yet.
 	own int64
 }
@@ -116,11 +116,7 @@ func (m *media) addCommon(seed uint64, c *Client, at field) {
 	if at.err != nil || of.err != nil {
 		return
 	}
-	sum := 0.0
-	for k := range x.Count {
-		sum += portable.Pow(float64(k+1), -x.Zipf)
-		m.sums = append(m.sums, sum)
-	}
+	m.popularity = newPopularity(x.Count, x.Zipf)
 	for i := range m.kinds {
 		kind := &m.kinds[i]
 		lengths := c.stream(seed, "common "+kind.name)
@@ -182,7 +178,7 @@ func (m *media) appendTo(prompt []stream.Segment, kind *medium, request string, 
 		s := stream.Segment{ID: fmt.Sprintf("%s.%s-%d", request, kind.name, k+1), Tokens: kind.tokens.Draw(lengths),
 			Media: kind.name}
 		if x := m.common; x != nil && choices.Float64() < x.Probability {
-			at, _ := slices.BinarySearch(m.sums[:len(m.sums)-1], float64(choices.Float64()*m.sums[len(m.sums)-1]))
+			at := m.popularity.draw(choices)
 			s.ID, s.Tokens = fmt.Sprintf("%s.%s-%d", m.client, kind.name, at+1), kind.lengths[at]
 		}
 		if *input+s.Tokens > maxTokens {

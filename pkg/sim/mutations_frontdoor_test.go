@@ -9,7 +9,7 @@ var brokenFrontDoor = []rule{
 	{"the limit of requests is checked first", "sim/frontdoor.go",
 		"case door.reqs != nil &&", "case door.reqs != nil && door.tokens == nil &&"},
 	{"it checks when a request comes", "sim/stages.go",
-		"if reason := s.rejects(chosen.Index); reason != \"\" {", "if reason := \"\"; reason != \"\" {"},
+		"if reason := s.rejects(to); reason != \"\" {", "if reason := \"\"; reason != \"\" {"},
 	{"it checks again when the request is tokenized", "sim/stages.go",
 		"if reason := s.rejects(r.replica); reason != \"\" {", "if reason := \"\"; reason != \"\" {"},
 	{"whole prompts count", "sim/frontdoor.go",

@@ -6,7 +6,7 @@ var brokenGrammars = []rule{
 		"e.grammars.ready[s] > e.now:", "e.grammars.ready[s] > e.now+1:"},
 	{"requests without a grammar do not wait", "engine/skip.go", "case e.seqs[s].grammar != 0 && ",
 		"case e.grammars != nil && int(s) < len(e.grammars.ready) && "},
-	{"a request that waits for its grammar blocks no others", "engine/step.go",
+	{"a request that waits for its grammar blocks no others", "engine/admit.go",
 		"if e.passOver(s) || e.offload != nil && e.skipStoring(s) {\n			continue",
 		"if e.passOver(s) || e.offload != nil && e.skipStoring(s) {\n			return"},
 	{"nor with speculative decoding", "engine/speculate.go",

@@ -8,7 +8,7 @@ var brokenLoRA = []rule{
 		"x.distinct >= x.MaxLoras && !x.runs(adapter)", "x.distinct >= x.MaxLoras"},
 	{"requests without an adapter are admitted", "engine/lora.go",
 		"return adapter != 0 && x.distinct", "return x.distinct"},
-	{"requests that are skipped block no others", "engine/step.go",
+	{"requests that are skipped block no others", "engine/admit.go",
 		"if e.passOver(s) || e.offload != nil && e.skipStoring(s) {\n			continue",
 		"if e.passOver(s) || e.offload != nil && e.skipStoring(s) {\n			return"},
 	{"nor with speculative decoding", "engine/speculate.go",

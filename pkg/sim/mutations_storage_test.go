@@ -63,7 +63,7 @@ var brokenStorages = []rule{
 		"return int64(i)<<40 | n", "return n"},
 	{"a replica with a storage does not coast", "engine/offload.go",
 		"!o.cfg.Pools && o.cfg.Storage == nil &&", "!o.cfg.Pools &&"},
-	{"and its stores end with events", "sim/sim.go",
+	{"and its stores end with events", "sim/build.go",
 		"s.transfers.quiet && cfg.Offload.Storage == nil", "s.transfers.quiet"},
 	{"a storage knows blocks that no prompt can have any more", "tier/below.go",
 		"\ts.forgets = false // one above", "\t_ = s // one above"},

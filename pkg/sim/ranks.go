@@ -191,11 +191,10 @@ func (s *simulation) jointModel(i int32) latency.Model {
 
 // stepModel is the model by which the engine of a replica forms steps.
 func (s *simulation) stepModel(i int32) latency.Model {
-	r := &s.replicas[i]
-	if r.server != missing && s.servers[r.server].lockstep {
-		return s.deployments[r.deployment].model
+	if r := &s.replicas[i]; r.server != missing && s.servers[r.server].lockstep {
+		return s.deployments[r.deployment].model // the jitter is that of joint steps
 	}
-	return r.jitter.wrap(s.deployments[r.deployment].model)
+	return s.jointModel(i)
 }
 
 // endsStep ends the part of a rank in a step and reports whether it had a batch.

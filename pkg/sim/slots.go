@@ -65,12 +65,9 @@ func appendItems(list []engine.Item, prompt []stream.Segment) []engine.Item {
 
 // contentOf identifies the content of an item: FNV-1a of its id and its length.
 func contentOf(p *stream.Segment) uint64 {
-	h := uint64(0xcbf29ce484222325)
-	for i := range len(p.ID) {
-		h = (h ^ uint64(p.ID[i])) * 0x100000001b3
-	}
+	h := fnv1a(fnvBegin, p.ID)
 	for n := uint64(p.Tokens); n > 0; n >>= 8 {
-		h = (h ^ n&0xff) * 0x100000001b3
+		h = (h ^ n&0xff) * fnvPrime
 	}
 	return h
 }

@@ -143,10 +143,15 @@ func encoder(e *cluster.Engine) *engine.Encoder {
 }
 
 // draftSeed is the seed of the drafts of a request that are accepted: FNV-1a of its id, begun with the seed of the run.
-func draftSeed(seed uint64, id string) uint64 {
-	h := 0xcbf29ce484222325 ^ seed*0x9e3779b97f4a7c15
-	for i := range len(id) {
-		h = (h ^ uint64(id[i])) * 0x100000001b3
+func draftSeed(seed uint64, id string) uint64 { return fnv1a(fnvBegin^seed*0x9e3779b97f4a7c15, id) }
+
+// The numbers of FNV-1a.
+const fnvBegin, fnvPrime uint64 = 0xcbf29ce484222325, 0x100000001b3
+
+// fnv1a continues a hash with the bytes of text.
+func fnv1a(h uint64, text string) uint64 {
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * fnvPrime
 	}
 	return h
 }

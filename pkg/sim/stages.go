@@ -193,23 +193,23 @@ func (s *simulation) send(slot int32) error {
 	if s.decisions.overridden() {
 		choice.Candidate = s.decisions.override.candidate
 	}
-	chosen := v.Replicas[choice.Candidate]
 	if err := s.recordRoute(slot, v, choice); err != nil {
 		return err
 	}
-	d := &s.deployments[s.replicas[chosen.Index].deployment]
-	refused := s.failures != nil && !s.accepts(chosen.Index)
+	to := r.replica
+	d := &s.deployments[s.replicas[to].deployment]
+	refused := s.failures != nil && !s.accepts(to)
 	disaggregates := !refused && s.disaggregates(d, r)
 	if !disaggregates { // else it is sent to a prefill replica first
-		s.router.flow.recordSend(chosen.Index)
+		s.router.flow.recordSend(to)
 	}
 	if err := s.observers.notify(s, onSend, slot); err != nil {
 		return err
 	}
 	if refused {
-		return s.refuseSent(slot, chosen.Index)
+		return s.refuseSent(slot, to)
 	}
-	if reason := s.rejects(chosen.Index); reason != "" {
+	if reason := s.rejects(to); reason != "" {
 		return s.rejectSent(slot, reason)
 	}
 	if disaggregates {
