@@ -10,7 +10,7 @@ func (e *Engine) admit(b *batch, budget *int) {
 		s := e.wait.heap[0].seq
 		q := &e.seqs[s]
 		tokens := int(q.input + q.generated)
-		if e.passOver(s) || e.offload != nil && e.skipStoring(s) {
+		if e.features && e.passOver(s) || e.offload != nil && e.skipStoring(s) {
 			continue
 		}
 		cached := e.cache.Lookup(q.kv, tokens-1)

@@ -241,6 +241,8 @@ type Engine struct {
 	early    []int32 // see LeftEarly
 
 	encoder *encoder // nil without
+	// features: any of spec, lora, pipe, grammars and encoder is not nil.
+	features bool
 
 	log gapLog
 	// scheduled holds the tokens given to each individual sequence in the batch being formed, in the
@@ -271,7 +273,13 @@ type batch struct {
 	finishing []int32
 	// individual holds the other sequences that get a token.
 	individual []int32
-	// drafted are all sequences in it with Speculation; these lists are empty then.
+	// growth, if any, and then stores begin at its end. It starts at notBefore at the earliest.
+	growth *growth
+	stores []pendingStore
+	// storesLeft: stores of requests that have left are among these, or began.
+	storesLeft bool
+	notBefore  des.Time
+	// drafted are all sequences in it with Speculation; finishing and individual are empty then.
 	drafted []drafted
 	// masked are the sequences in it that sample by a grammar. deferred: their masks are filled when the step before it
 	// has ended. They are filled at filled.
@@ -284,12 +292,6 @@ type batch struct {
 	// encoded are the items that it encodes, withItems the sequences in it that may release items when it ends.
 	encoded   []encoded
 	withItems []int32
-	// growth, if any, and then stores begin at its end. It starts at notBefore at the earliest.
-	growth *growth
-	stores []pendingStore
-	// storesLeft: stores of requests that have left are among these, or began.
-	storesLeft bool
-	notBefore  des.Time
 }
 
 // Step is a batch with its start and end.
@@ -303,6 +305,12 @@ type Step struct {
 	// again after a preemption.
 	Admitted           []Admission
 	Preempted, Resumed []int32
+	// EarlierVictims is the number of requests preempted by a batch that was formed ahead and is no step,
+	// since it has no tokens.
+	EarlierVictims int
+	// Entries are the requests in the batch in the order in which they were scheduled, empty unless
+	// KeepBatches is set.
+	Entries []Entry
 	// The step begins with AdapterLoads of adapters into the memory of the host and AdapterCopies from there to the
 	// GPU, which take AdapterUS.
 	AdapterLoads, AdapterCopies int
@@ -315,12 +323,6 @@ type Step struct {
 	EncodedItems  int
 	EncodedTokens int64
 	EncoderUS     des.Time
-	// EarlierVictims is the number of requests preempted by a batch that was formed ahead and is no step,
-	// since it has no tokens.
-	EarlierVictims int
-	// Entries are the requests in the batch in the order in which they were scheduled, empty unless
-	// KeepBatches is set.
-	Entries []Entry
 }
 
 // Entry is a request in a batch.
@@ -410,6 +412,7 @@ func New(cfg Config, model latency.Model, cache *kv.Cache) *Engine {
 		pipe:       newPipeline(cfg.Pipeline),
 		encoder:    newEncoder(cfg.Encoder),
 		log:        gapLog{keep: cfg.KeepGaps, limit: minGapLog, minLimit: minGapLog}}
+	e.features = e.spec != nil || e.skips()
 	e.stopGrowthOnDemand()
 	return e
 }

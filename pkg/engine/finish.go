@@ -62,8 +62,11 @@ func (e *Engine) deliver(now des.Time) {
 	e.stats.Steps++
 	e.stats.PrefillTokens += b.Prefill
 	e.stats.DecodeTokens += b.Decode
-	last := e.deliveredAt
-	e.deliveredAt = max(last+1, e.notBefore, now+e.fillDeferred(now)+e.model.Output(b.Decode))
+	last, filled := e.deliveredAt, now
+	if e.grammars != nil {
+		filled += e.fillDeferred(now)
+	}
+	e.deliveredAt = max(last+1, e.notBefore, filled+e.model.Output(b.Decode))
 	r.DeliveredAt, r.Decoding, r.DecodeGap = e.deliveredAt, 0, 0
 	r.First, r.Done, r.Aborted, r.Gaps = r.First[:0], r.Done[:0], r.Aborted[:0], r.Gaps[:0]
 	if b.ticked {

@@ -51,7 +51,7 @@ type host struct {
 // compiles is waited for: xgrammar's cache has a place for it from the beginning (cpp/support/thread_safe_cache.h).
 func (e *Engine) openGrammar(s int32, r *Request) {
 	if e.grammars == nil {
-		e.grammars = &grammars{free: make([]des.Time, e.cfg.Grammars.Workers)}
+		e.grammars, e.features = &grammars{free: make([]des.Time, e.cfg.Grammars.Workers)}, true
 		e.orderByArrival()
 	}
 	x := e.grammars

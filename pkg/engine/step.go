@@ -117,17 +117,8 @@ func (e *Engine) form(b *batch) bool {
 			e.admit(b, &budget)
 		}
 	}
-	if e.skips() {
-		e.endSkips()
-	}
-	if e.lora != nil {
-		e.useAdapters(b)
-	}
-	if e.grammars != nil {
-		e.noteMasks(b)
-	}
-	if e.encoder != nil {
-		e.countItems(b)
+	if e.features {
+		e.noteFeatures(b)
 	}
 	if e.cfg.KeepBatches {
 		b.sortEntries()
@@ -159,8 +150,27 @@ func (e *Engine) form(b *batch) bool {
 	b.length = e.model.Step(latency.Batch{Prefill: b.Prefill, Decode: b.Decode, Context: b.Context,
 		LongestContext: b.LongestContext, Chunks: b.Chunks, PriorContext: b.PriorContext, Pairs: b.Pairs,
 		WindowContext: b.WindowContext, WindowPriorContext: b.WindowPriorContext, WindowPairs: b.WindowPairs,
-		Drafts: b.Drafts, Proposals: b.Proposals, Adapters: b.Adapters}) + b.AdapterUS + b.EncoderUS
+		Drafts: b.Drafts, Proposals: b.Proposals, Adapters: b.Adapters})
+	if e.features {
+		b.length += b.AdapterUS + b.EncoderUS
+	}
 	return true
+}
+
+// noteFeatures notes in b, whose sequences are scheduled, what its features need.
+func (e *Engine) noteFeatures(b *batch) {
+	if e.skips() {
+		e.endSkips()
+	}
+	if e.lora != nil {
+		e.useAdapters(b)
+	}
+	if e.grammars != nil {
+		e.noteMasks(b)
+	}
+	if e.encoder != nil {
+		e.countItems(b)
+	}
 }
 
 // count records the state in which b was formed.
@@ -179,13 +189,20 @@ func (e *Engine) begin(b *batch) {
 	b.Batch = latency.Batch{}
 	b.Admitted, b.Preempted, b.Resumed = b.Admitted[:0], b.Preempted[:0], b.Resumed[:0]
 	b.Entries, b.EarlierVictims, b.ticked, b.decoding = b.Entries[:0], 0, false, 0
+	b.finishing, b.individual = b.finishing[:0], b.individual[:0]
+	if e.features {
+		e.skipping.adapters, e.skipping.grammars = false, false
+		b.clearFeatures()
+	}
+}
+
+// clearFeatures empties what the features of an engine note in a batch.
+func (b *batch) clearFeatures() {
 	b.AdapterLoads, b.AdapterCopies, b.AdapterUS = 0, 0, 0
 	b.Masks, b.MaskUS, b.MaskWaitUS, b.masked, b.deferred = 0, 0, 0, b.masked[:0], false
-	e.skipping.adapters, e.skipping.grammars = false, false
 	b.EncodedItems, b.EncodedTokens, b.EncoderUS = 0, 0, 0
 	b.encoded, b.withItems = b.encoded[:0], b.withItems[:0]
-	b.finishing, b.individual, b.drafted = b.finishing[:0], b.individual[:0], b.drafted[:0]
-	b.flights = b.flights[:0]
+	b.drafted, b.flights = b.drafted[:0], b.flights[:0]
 }
 
 // Stop accounts for the part of a step in flight before now, the end of the simulation.

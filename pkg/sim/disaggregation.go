@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -84,10 +83,12 @@ func (s *simulation) rejectReason(d *deployment, r *request) string {
 	if r.grammar.id != 0 && !d.grammars.simulated {
 		return stream.ReasonNoStructuredOutput
 	}
-	reason := cmp.Or(d.limits.rejectReason(r.out.InputTokens, r.out.OutputTokens, r.out.Adapter),
-		d.limits.itemsReason(r.items))
-	if p := d.pool; p != nil && p.decider.Ever() {
-		reason = cmp.Or(reason, s.deployments[p.prefill].limits.rejectReason(r.out.InputTokens, 1, r.out.Adapter))
+	reason := d.limits.rejectReason(r.out.InputTokens, r.out.OutputTokens, r.out.Adapter)
+	if reason == "" {
+		reason = d.limits.itemsReason(r.items)
+	}
+	if p := d.pool; reason == "" && p != nil && p.decider.Ever() {
+		reason = s.deployments[p.prefill].limits.rejectReason(r.out.InputTokens, 1, r.out.Adapter)
 	}
 	return reason
 }

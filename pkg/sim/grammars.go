@@ -53,21 +53,18 @@ type grammarUse struct {
 // waited is how long the request has waited for it.
 func (g *grammarUse) waited(now des.Time) int64 { return max(0, min(now, g.ready)-g.from) }
 
-// compileUS is how long a replica compiles the grammar of a request if it does not have it.
-func (s *simulation) compileUS(r *request) des.Time {
+// compileUS is how long a replica of d compiles the grammar of a request if it does not have it.
+func (d *deployment) compileUS(r *request) des.Time {
 	if r.grammar.id == 0 {
 		return 0
 	}
-	return s.deployments[s.replicas[r.replica].deployment].grammars.of(r.out.Grammar)
+	return d.grammars.of(r.out.Grammar)
 }
 
 // awaitGrammar schedules the end of the compilation of the grammar of a request that has just entered a queue.
 func (s *simulation) awaitGrammar(slot int32) {
 	r := s.request(slot)
 	g := &r.grammar
-	if g.id == 0 {
-		return
-	}
 	g.from, g.ready = s.now, s.replicas[r.replica].engine.GrammarReady(r.engineSeq)
 	if g.pending != never { // at a replica that is gone
 		s.events.stale++
@@ -104,11 +101,4 @@ func (s *simulation) waitForGrammars(i int32) error {
 	}
 	s.telemetry.afterChange(s, i)
 	return s.observers.notify(s, onWait, i)
-}
-
-// departEarly counts aborted requests that have left a replica while the host filled the masks of its step.
-func (s *simulation) departEarly(i int32) {
-	for _, tag := range s.replicas[i].engine.LeftEarly() {
-		s.depart(tag)
-	}
 }

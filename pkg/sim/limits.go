@@ -40,11 +40,6 @@ func (l *limits) endsByEOS(input, output int64) bool {
 	return l.modelLen == 0 || input+output < l.modelLen
 }
 
-// limitsAt returns the limits of a replica.
-func (s *simulation) limitsAt(replica int32) *limits {
-	return &s.deployments[s.replicas[replica].deployment].limits
-}
-
 // maxCachedTokens is the largest number of prompt tokens that can be cache hits: full blocks without
 // the last token, which is always computed.
 func (l *limits) maxCachedTokens(input int64) int64 { return l.blockSize * ((input - 1) / l.blockSize) }

@@ -67,7 +67,7 @@ var brokenHandoffs = []rule{
 	{"the client does not get that token", "sim/steps.go",
 		"			continue // the client does not get it\n", ""},
 	{"a prompt must fit into a prefill replica", "sim/disaggregation.go",
-		"reason = cmp.Or(reason, s.deployments[p.prefill].limits.rejectReason(r.out.InputTokens, 1, r.out.Adapter))",
+		"reason = s.deployments[p.prefill].limits.rejectReason(r.out.InputTokens, 1, r.out.Adapter)",
 		""},
 	{"but not if no prompt goes there", "sim/disaggregation.go",
 		"p != nil && p.decider.Ever() {", "p != nil {"},

@@ -48,7 +48,7 @@ var brokenEncoder = []rule{
 		"if q.output == 1 && slices.Contains(b.individual, s) {", "if false {"},
 	{"only requests in the batch release items", "engine/encoder.go",
 		"if q.state == individual && q.lastBatch == b.number || q.state", "if q.state == individual || q.state"},
-	{"the encoder takes time", "engine/step.go", "+ b.AdapterUS + b.EncoderUS", "+ b.AdapterUS"},
+	{"the encoder takes time", "engine/step.go", "b.AdapterUS + b.EncoderUS", "b.AdapterUS"},
 	{"for each item", "latency/encoder.go", "return l.ItemUS + ", "return "},
 	{"and each token", "latency/encoder.go", "l.TokenUS*float64(tokens)", "l.TokenUS*min(1, float64(tokens))"},
 	{"steps without new tokens of requests that refer to items are not skipped", "engine/coast.go",

@@ -201,20 +201,8 @@ type request struct {
 	heldBack                      heldBack
 	// preempted: it has lost its batch slot and not yet regained it; until then PreemptedUS is
 	// negative by the time of preemption.
-	preempted bool
-	// eos: an end-of-sequence token ends its output.
-	eos bool
-	// adapter is the number of its LoRA adapter, 0 if it has none.
-	adapter int32
-	grammar grammarUse
-	// items are the images and other media of its prompt.
-	items []engine.Item
-	// atServer: a server with a frontDoor counts it, with this many tokens until it has one.
-	atServer     bool
-	queuedTokens int64
-	// draftAcceptance is its own probability of drafts, or negative.
-	draftAcceptance float64
-	flowTimeout     des.Time
+	preempted   bool
+	flowTimeout des.Time
 	// queueRead is the number of reads of the replica's queue depth before the request entered the
 	// queue, as flow control counts them.
 	queueRead int64
@@ -234,6 +222,18 @@ type request struct {
 	prefillTokens int64
 	// sessionSlot is the session of the request and step its step; missing without one.
 	sessionSlot, step int32
+	// eos: an end-of-sequence token ends its output.
+	eos bool
+	// adapter is the number of its LoRA adapter, 0 if it has none.
+	adapter int32
+	grammar grammarUse
+	// items are the images and other media of its prompt.
+	items []engine.Item
+	// atServer: a server with a frontDoor counts it, with this many tokens until it has one.
+	atServer     bool
+	queuedTokens int64
+	// draftAcceptance is its own probability of drafts, or negative.
+	draftAcceptance float64
 }
 
 const missing int32 = -1

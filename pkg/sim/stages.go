@@ -260,7 +260,7 @@ func (s *simulation) enqueue(slot int32) error {
 		return s.rejectSent(slot, reason)
 	}
 	s.telemetry.beforeChange(s, r.replica, s.instantDone())
-	e := s.replicas[r.replica].engine
+	e, d := s.replicas[r.replica].engine, &s.deployments[s.replicas[r.replica].deployment]
 	if r.out.EnqueuedUS.IsZero() {
 		r.out.EnqueuedUS = stream.Micros(s.now)
 	}
@@ -271,12 +271,14 @@ func (s *simulation) enqueue(slot int32) error {
 	}
 	r.engineSeq = e.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: int(r.out.InputTokens),
 		Output: int(r.out.OutputTokens), Order: order, Priority: r.out.Priority, Moved: r.moved,
-		EOS:    r.eos && s.limitsAt(r.replica).endsByEOS(r.out.InputTokens, r.out.OutputTokens),
-		Drafts: s.drafts(r), Adapter: r.adapter, Items: r.items, Remote: r.handoff.stage == atPrefill,
-		Grammar: r.grammar.id, CompileUS: s.compileUS(r), Now: s.now})
+		EOS:    r.eos && d.limits.endsByEOS(r.out.InputTokens, r.out.OutputTokens),
+		Drafts: s.drafts(d, r), Adapter: r.adapter, Items: r.items, Remote: r.handoff.stage == atPrefill,
+		Grammar: r.grammar.id, CompileUS: d.compileUS(r), Now: s.now})
 	r.moved = nil
-	s.awaitGrammar(slot)
-	if s.deployments[s.replicas[r.replica].deployment].door != nil {
+	if r.grammar.id != 0 {
+		s.awaitGrammar(slot)
+	}
+	if d.door != nil {
 		s.countAdmitted(r)
 	}
 	if err := s.observers.notify(s, onEnqueue, slot); err != nil {
@@ -287,9 +289,9 @@ func (s *simulation) enqueue(slot int32) error {
 	return nil
 }
 
-// drafts is what decides which drafts of a request are accepted, if its replica has speculative decoding.
-func (s *simulation) drafts(r *request) engine.Drafts {
-	if !s.deployments[s.replicas[r.replica].deployment].speculates {
+// drafts is what decides which drafts of a request are accepted, if its deployment d has speculative decoding.
+func (s *simulation) drafts(d *deployment, r *request) engine.Drafts {
+	if !d.speculates {
 		return engine.Drafts{}
 	}
 	return engine.Drafts{Seed: draftSeed(s.draftSeed, r.out.ID), Acceptance: r.draftAcceptance}

@@ -88,9 +88,11 @@ func (s *simulation) startStep(i int32) (started bool, err error) {
 
 // stepStarted records the step that a replica has started. late: it only formed the batch behind it.
 func (s *simulation) stepStarted(i int32, late bool) error {
-	s.departEarly(i)
-	s.events.changed = true
 	e := s.replicas[i].engine
+	for _, tag := range e.LeftEarly() { // while the host filled the masks of the step
+		s.depart(tag)
+	}
+	s.events.changed = true
 	for _, step := range e.Formed() {
 		s.recordBatch(i, step)
 	}

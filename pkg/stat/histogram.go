@@ -23,13 +23,13 @@ type Histogram struct {
 
 // Add counts value n times. The total must stay below 2^63.
 func (h *Histogram) Add(value, n int64) {
-	if page := value / pageLength; page < int64(len(h.small)) && h.small[page] != nil {
-		h.small[page][value%pageLength] += n
-	} else {
-		h.addRare(value, n)
-	}
 	h.n += n
 	h.sum += value * n
+	if page := uint64(value) / pageLength; page < uint64(len(h.small)) && h.small[page] != nil {
+		h.small[page][uint64(value)%pageLength] += n
+		return
+	}
+	h.addRare(value, n)
 }
 
 // addRare counts a value that has no array yet.

@@ -634,79 +634,79 @@ func (v *Decision) decode(s *scanner) {
 	if s.atKey(`{"kind":`) {
 		f := it.begin(0)
 		s.kind(f)
-	}
-	if s.atKey(`,"id":`) {
-		f := it.begin(1)
-		v.ID = s.uniqueString(f)
-		if v.ID == "" {
-			s.failf("id is empty")
+		if s.atKey(`,"id":`) {
+			f := it.begin(1)
+			v.ID = s.uniqueString(f)
+			if v.ID == "" {
+				s.failf("id is empty")
+			}
 		}
-	}
-	if s.atKey(`,"stage":`) {
-		f := it.begin(2)
-		v.Stage = s.choice(f)
-	}
-	if s.atKey(`,"at_us":`) {
-		f := it.begin(3)
-		v.AtUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"request":`) {
-		f := it.begin(4)
-		v.Request = s.uniqueString(f)
-	}
-	if s.atKey(`,"verdict":`) {
-		f := it.begin(5)
-		v.Verdict = s.internedString(f)
-	}
-	if s.atKey(`,"delay_us":`) {
-		f := it.begin(6)
-		v.DelayUS = s.integer(f)
-	}
-	if s.atKey(`,"deployment":`) {
-		f := it.begin(7)
-		v.Deployment = s.internedString(f)
-	}
-	if s.atKey(`,"replica":`) {
-		f := it.begin(8)
-		v.Replica = Index(s.integer(f))
-	}
-	if s.atKey(`,"score":`) {
-		f := it.begin(9)
-		v.Score = s.float(f)
-	}
-	if s.atKey(`,"candidates":`) {
-		f := it.begin(10)
-		v.Candidates = s.integer(f)
-	}
-	if s.atKey(`,"tied":`) {
-		f := it.begin(11)
-		v.Tied = s.integer(f)
-	}
-	if s.atKey(`,"reason":`) {
-		f := it.begin(12)
-		v.Reason = s.internedString(f)
-	}
-	if s.atKey(`,"rule":`) {
-		f := it.begin(13)
-		v.Rule = s.internedString(f)
-	}
-	if s.atKey(`,"expected_cached_tokens":`) {
-		f := it.begin(14)
-		v.ExpectedCachedTokens = s.integer(f)
-	}
-	if s.atKey(`,"scorers":`) {
-		f := it.begin(15)
-		for n := 0; s.nextElement(f, n); n++ {
-			v.Scorers = append(v.Scorers, s.internedString(f))
+		if s.atKey(`,"stage":`) {
+			f := it.begin(2)
+			v.Stage = s.choice(f)
 		}
-	}
-	if s.atKey(`,"considered":`) {
-		f := it.begin(16)
-		for n := 0; s.nextElement(f, n); n++ {
-			v.Considered = slices.Grow(v.Considered, 1)[:n+1]
-			v.Considered[n].decode(s)
-			if s.err != nil {
-				s.inElement(f, n)
+		if s.atKey(`,"at_us":`) {
+			f := it.begin(3)
+			v.AtUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"request":`) {
+			f := it.begin(4)
+			v.Request = s.uniqueString(f)
+		}
+		if s.atKey(`,"verdict":`) {
+			f := it.begin(5)
+			v.Verdict = s.internedString(f)
+		}
+		if s.atKey(`,"delay_us":`) {
+			f := it.begin(6)
+			v.DelayUS = s.integer(f)
+		}
+		if s.atKey(`,"deployment":`) {
+			f := it.begin(7)
+			v.Deployment = s.internedString(f)
+		}
+		if s.atKey(`,"replica":`) {
+			f := it.begin(8)
+			v.Replica = Index(s.integer(f))
+		}
+		if s.atKey(`,"score":`) {
+			f := it.begin(9)
+			v.Score = s.float(f)
+		}
+		if s.atKey(`,"candidates":`) {
+			f := it.begin(10)
+			v.Candidates = s.integer(f)
+		}
+		if s.atKey(`,"tied":`) {
+			f := it.begin(11)
+			v.Tied = s.integer(f)
+		}
+		if s.atKey(`,"reason":`) {
+			f := it.begin(12)
+			v.Reason = s.internedString(f)
+		}
+		if s.atKey(`,"rule":`) {
+			f := it.begin(13)
+			v.Rule = s.internedString(f)
+		}
+		if s.atKey(`,"expected_cached_tokens":`) {
+			f := it.begin(14)
+			v.ExpectedCachedTokens = s.integer(f)
+		}
+		if s.atKey(`,"scorers":`) {
+			f := it.begin(15)
+			for n := 0; s.nextElement(f, n); n++ {
+				v.Scorers = append(v.Scorers, s.internedString(f))
+			}
+		}
+		if s.atKey(`,"considered":`) {
+			f := it.begin(16)
+			for n := 0; s.nextElement(f, n); n++ {
+				v.Considered = slices.Grow(v.Considered, 1)[:n+1]
+				v.Considered[n].decode(s)
+				if s.err != nil {
+					s.inElement(f, n)
+				}
 			}
 		}
 	}
@@ -915,227 +915,227 @@ func (v *Outcome) decode(s *scanner) {
 	if s.atKey(`{"kind":`) {
 		f := it.begin(0)
 		s.kind(f)
-	}
-	if s.atKey(`,"id":`) {
-		f := it.begin(1)
-		v.ID = s.uniqueString(f)
-		if v.ID == "" {
-			s.failf("id is empty")
-		}
-	}
-	if s.atKey(`,"state":`) {
-		f := it.begin(2)
-		v.State = s.choice(f)
-	}
-	if s.atKey(`,"reason":`) {
-		f := it.begin(3)
-		v.Reason = s.internedString(f)
-	}
-	if s.atKey(`,"arrival_us":`) {
-		f := it.begin(4)
-		v.ArrivalUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"admitted_us":`) {
-		f := it.begin(5)
-		v.AdmittedUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"routed_us":`) {
-		f := it.begin(6)
-		v.RoutedUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"prefill_replica":`) {
-		f := it.begin(7)
-		v.PrefillReplica = Index(s.integer(f))
-	}
-	if s.atKey(`,"prefill_enqueued_us":`) {
-		f := it.begin(8)
-		v.PrefillEnqueuedUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"prefill_scheduled_us":`) {
-		f := it.begin(9)
-		v.PrefillScheduledUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"prefilled_us":`) {
-		f := it.begin(10)
-		v.PrefilledUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"transfer_started_us":`) {
-		f := it.begin(11)
-		v.TransferStartedUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"transferred_us":`) {
-		f := it.begin(12)
-		v.TransferredUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"transfer_blocks":`) {
-		f := it.begin(13)
-		v.TransferBlocks = s.integer(f)
-	}
-	if s.atKey(`,"enqueued_us":`) {
-		f := it.begin(14)
-		v.EnqueuedUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"scheduled_us":`) {
-		f := it.begin(15)
-		v.ScheduledUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"slot_wait_us":`) {
-		f := it.begin(16)
-		v.SlotWaitUS = s.integer(f)
-	}
-	if s.atKey(`,"budget_wait_us":`) {
-		f := it.begin(17)
-		v.BudgetWaitUS = s.integer(f)
-	}
-	if s.atKey(`,"block_wait_us":`) {
-		f := it.begin(18)
-		v.BlockWaitUS = s.integer(f)
-	}
-	if s.atKey(`,"adapter_wait_us":`) {
-		f := it.begin(19)
-		v.AdapterWaitUS = s.integer(f)
-	}
-	if s.atKey(`,"grammar_wait_us":`) {
-		f := it.begin(20)
-		v.GrammarWaitUS = s.integer(f)
-	}
-	if s.atKey(`,"encoder_wait_us":`) {
-		f := it.begin(21)
-		v.EncoderWaitUS = s.integer(f)
-	}
-	if s.atKey(`,"first_token_us":`) {
-		f := it.begin(22)
-		v.FirstTokenUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"completed_us":`) {
-		f := it.begin(23)
-		v.CompletedUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"ended_us":`) {
-		f := it.begin(24)
-		v.EndedUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"deployment":`) {
-		f := it.begin(25)
-		v.Deployment = s.internedString(f)
-	}
-	if s.atKey(`,"replica":`) {
-		f := it.begin(26)
-		v.Replica = Index(s.integer(f))
-	}
-	if s.atKey(`,"tenant":`) {
-		f := it.begin(27)
-		v.Tenant = s.internedString(f)
-	}
-	if s.atKey(`,"slo_class":`) {
-		f := it.begin(28)
-		v.SLOClass = s.internedString(f)
-	}
-	if s.atKey(`,"model":`) {
-		f := it.begin(29)
-		v.Model = s.internedString(f)
-	}
-	if s.atKey(`,"adapter":`) {
-		f := it.begin(30)
-		v.Adapter = s.internedString(f)
-	}
-	if s.atKey(`,"grammar":`) {
-		f := it.begin(31)
-		v.Grammar = s.internedString(f)
-	}
-	if s.atKey(`,"priority":`) {
-		f := it.begin(32)
-		v.Priority = s.float(f)
-	}
-	if s.atKey(`,"session":`) {
-		f := it.begin(33)
-		v.Session = s.internedString(f)
-	}
-	if s.atKey(`,"step":`) {
-		f := it.begin(34)
-		v.Step = s.internedString(f)
-	}
-	if s.atKey(`,"iteration":`) {
-		f := it.begin(35)
-		v.Iteration = s.integer(f)
-	}
-	if s.atKey(`,"decision":`) {
-		f := it.begin(36)
-		v.Decision = s.uniqueString(f)
-	}
-	if s.atKey(`,"input_tokens":`) {
-		f := it.begin(37)
-		v.InputTokens = s.integer(f)
-	}
-	if s.atKey(`,"output_tokens":`) {
-		f := it.begin(38)
-		v.OutputTokens = s.integer(f)
-	}
-	if s.atKey(`,"generated_tokens":`) {
-		f := it.begin(39)
-		v.GeneratedTokens = s.integer(f)
-	}
-	if s.atKey(`,"cached_tokens":`) {
-		f := it.begin(40)
-		v.CachedTokens = s.integer(f)
-	}
-	if s.atKey(`,"decode_cached_tokens":`) {
-		f := it.begin(41)
-		v.DecodeCachedTokens = s.integer(f)
-	}
-	if s.atKey(`,"loaded_tokens":`) {
-		it.begin(42)
-		v.LoadedTokens = new(LoadedTokens)
-		v.LoadedTokens.decode(s)
-	}
-	if s.atKey(`,"expected_cached_tokens":`) {
-		f := it.begin(43)
-		v.ExpectedCachedTokens = s.integer(f)
-	}
-	if s.atKey(`,"preemptions":`) {
-		f := it.begin(44)
-		v.Preemptions = s.integer(f)
-	}
-	if s.atKey(`,"preempted_us":`) {
-		f := it.begin(45)
-		v.PreemptedUS = s.integer(f)
-	}
-	if s.atKey(`,"redirects":`) {
-		f := it.begin(46)
-		v.Redirects = s.integer(f)
-	}
-	if s.atKey(`,"retry_of":`) {
-		f := it.begin(47)
-		v.RetryOf = s.uniqueString(f)
-	}
-	if s.atKey(`,"retry_us":`) {
-		f := it.begin(48)
-		v.RetryUS = s.integer(f)
-	}
-	if s.atKey(`,"retried":`) {
-		f := it.begin(49)
-		v.Retried = s.boolean(f)
-	}
-	if s.atKey(`,"delays":`) {
-		f := it.begin(50)
-		v.Delays = s.integer(f)
-	}
-	if s.atKey(`,"itl_us":`) {
-		f := it.begin(51)
-		for n := 0; s.nextElement(f, n); n++ {
-			v.ITLUS = append(v.ITLUS, s.pair())
-			if s.err != nil {
-				s.inElement(f, n)
+		if s.atKey(`,"id":`) {
+			f := it.begin(1)
+			v.ID = s.uniqueString(f)
+			if v.ID == "" {
+				s.failf("id is empty")
 			}
 		}
-	}
-	if s.atKey(`,"itl_max_us":`) {
-		f := it.begin(52)
-		v.ITLMaxUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"slo_met":`) {
-		f := it.begin(53)
-		v.SLOMet = BoolPtr(s.boolean(f))
+		if s.atKey(`,"state":`) {
+			f := it.begin(2)
+			v.State = s.choice(f)
+		}
+		if s.atKey(`,"reason":`) {
+			f := it.begin(3)
+			v.Reason = s.internedString(f)
+		}
+		if s.atKey(`,"arrival_us":`) {
+			f := it.begin(4)
+			v.ArrivalUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"admitted_us":`) {
+			f := it.begin(5)
+			v.AdmittedUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"routed_us":`) {
+			f := it.begin(6)
+			v.RoutedUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"prefill_replica":`) {
+			f := it.begin(7)
+			v.PrefillReplica = Index(s.integer(f))
+		}
+		if s.atKey(`,"prefill_enqueued_us":`) {
+			f := it.begin(8)
+			v.PrefillEnqueuedUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"prefill_scheduled_us":`) {
+			f := it.begin(9)
+			v.PrefillScheduledUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"prefilled_us":`) {
+			f := it.begin(10)
+			v.PrefilledUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"transfer_started_us":`) {
+			f := it.begin(11)
+			v.TransferStartedUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"transferred_us":`) {
+			f := it.begin(12)
+			v.TransferredUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"transfer_blocks":`) {
+			f := it.begin(13)
+			v.TransferBlocks = s.integer(f)
+		}
+		if s.atKey(`,"enqueued_us":`) {
+			f := it.begin(14)
+			v.EnqueuedUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"scheduled_us":`) {
+			f := it.begin(15)
+			v.ScheduledUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"slot_wait_us":`) {
+			f := it.begin(16)
+			v.SlotWaitUS = s.integer(f)
+		}
+		if s.atKey(`,"budget_wait_us":`) {
+			f := it.begin(17)
+			v.BudgetWaitUS = s.integer(f)
+		}
+		if s.atKey(`,"block_wait_us":`) {
+			f := it.begin(18)
+			v.BlockWaitUS = s.integer(f)
+		}
+		if s.atKey(`,"adapter_wait_us":`) {
+			f := it.begin(19)
+			v.AdapterWaitUS = s.integer(f)
+		}
+		if s.atKey(`,"grammar_wait_us":`) {
+			f := it.begin(20)
+			v.GrammarWaitUS = s.integer(f)
+		}
+		if s.atKey(`,"encoder_wait_us":`) {
+			f := it.begin(21)
+			v.EncoderWaitUS = s.integer(f)
+		}
+		if s.atKey(`,"first_token_us":`) {
+			f := it.begin(22)
+			v.FirstTokenUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"completed_us":`) {
+			f := it.begin(23)
+			v.CompletedUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"ended_us":`) {
+			f := it.begin(24)
+			v.EndedUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"deployment":`) {
+			f := it.begin(25)
+			v.Deployment = s.internedString(f)
+		}
+		if s.atKey(`,"replica":`) {
+			f := it.begin(26)
+			v.Replica = Index(s.integer(f))
+		}
+		if s.atKey(`,"tenant":`) {
+			f := it.begin(27)
+			v.Tenant = s.internedString(f)
+		}
+		if s.atKey(`,"slo_class":`) {
+			f := it.begin(28)
+			v.SLOClass = s.internedString(f)
+		}
+		if s.atKey(`,"model":`) {
+			f := it.begin(29)
+			v.Model = s.internedString(f)
+		}
+		if s.atKey(`,"adapter":`) {
+			f := it.begin(30)
+			v.Adapter = s.internedString(f)
+		}
+		if s.atKey(`,"grammar":`) {
+			f := it.begin(31)
+			v.Grammar = s.internedString(f)
+		}
+		if s.atKey(`,"priority":`) {
+			f := it.begin(32)
+			v.Priority = s.float(f)
+		}
+		if s.atKey(`,"session":`) {
+			f := it.begin(33)
+			v.Session = s.internedString(f)
+		}
+		if s.atKey(`,"step":`) {
+			f := it.begin(34)
+			v.Step = s.internedString(f)
+		}
+		if s.atKey(`,"iteration":`) {
+			f := it.begin(35)
+			v.Iteration = s.integer(f)
+		}
+		if s.atKey(`,"decision":`) {
+			f := it.begin(36)
+			v.Decision = s.uniqueString(f)
+		}
+		if s.atKey(`,"input_tokens":`) {
+			f := it.begin(37)
+			v.InputTokens = s.integer(f)
+		}
+		if s.atKey(`,"output_tokens":`) {
+			f := it.begin(38)
+			v.OutputTokens = s.integer(f)
+		}
+		if s.atKey(`,"generated_tokens":`) {
+			f := it.begin(39)
+			v.GeneratedTokens = s.integer(f)
+		}
+		if s.atKey(`,"cached_tokens":`) {
+			f := it.begin(40)
+			v.CachedTokens = s.integer(f)
+		}
+		if s.atKey(`,"decode_cached_tokens":`) {
+			f := it.begin(41)
+			v.DecodeCachedTokens = s.integer(f)
+		}
+		if s.atKey(`,"loaded_tokens":`) {
+			it.begin(42)
+			v.LoadedTokens = new(LoadedTokens)
+			v.LoadedTokens.decode(s)
+		}
+		if s.atKey(`,"expected_cached_tokens":`) {
+			f := it.begin(43)
+			v.ExpectedCachedTokens = s.integer(f)
+		}
+		if s.atKey(`,"preemptions":`) {
+			f := it.begin(44)
+			v.Preemptions = s.integer(f)
+		}
+		if s.atKey(`,"preempted_us":`) {
+			f := it.begin(45)
+			v.PreemptedUS = s.integer(f)
+		}
+		if s.atKey(`,"redirects":`) {
+			f := it.begin(46)
+			v.Redirects = s.integer(f)
+		}
+		if s.atKey(`,"retry_of":`) {
+			f := it.begin(47)
+			v.RetryOf = s.uniqueString(f)
+		}
+		if s.atKey(`,"retry_us":`) {
+			f := it.begin(48)
+			v.RetryUS = s.integer(f)
+		}
+		if s.atKey(`,"retried":`) {
+			f := it.begin(49)
+			v.Retried = s.boolean(f)
+		}
+		if s.atKey(`,"delays":`) {
+			f := it.begin(50)
+			v.Delays = s.integer(f)
+		}
+		if s.atKey(`,"itl_us":`) {
+			f := it.begin(51)
+			for n := 0; s.nextElement(f, n); n++ {
+				v.ITLUS = append(v.ITLUS, s.pair())
+				if s.err != nil {
+					s.inElement(f, n)
+				}
+			}
+		}
+		if s.atKey(`,"itl_max_us":`) {
+			f := it.begin(52)
+			v.ITLMaxUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"slo_met":`) {
+			f := it.begin(53)
+			v.SLOMet = BoolPtr(s.boolean(f))
+		}
 	}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
@@ -1321,85 +1321,85 @@ func (v *Request) decode(s *scanner) {
 	if s.atKey(`{"kind":`) {
 		f := it.begin(0)
 		s.kind(f)
-	}
-	if s.atKey(`,"id":`) {
-		f := it.begin(1)
-		v.ID = s.uniqueString(f)
-		if v.ID == "" {
-			s.failf("id is empty")
-		}
-	}
-	if s.atKey(`,"arrival_us":`) {
-		f := it.begin(2)
-		v.ArrivalUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"input_tokens":`) {
-		f := it.begin(3)
-		v.InputTokens = s.integer(f)
-	}
-	if s.atKey(`,"output_tokens":`) {
-		f := it.begin(4)
-		v.OutputTokens = s.integer(f)
-	}
-	if s.atKey(`,"stop":`) {
-		f := it.begin(5)
-		v.Stop = s.choice(f)
-	}
-	if s.atKey(`,"draft_acceptance":`) {
-		f := it.begin(6)
-		x := s.float(f)
-		v.DraftAcceptance = &x
-	}
-	if s.atKey(`,"prompt":`) {
-		f := it.begin(7)
-		for n := 0; s.nextElement(f, n); n++ {
-			v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
-			v.Prompt[n].decode(s)
-			if s.err != nil {
-				s.inElement(f, n)
+		if s.atKey(`,"id":`) {
+			f := it.begin(1)
+			v.ID = s.uniqueString(f)
+			if v.ID == "" {
+				s.failf("id is empty")
 			}
 		}
-	}
-	if s.atKey(`,"tenant":`) {
-		f := it.begin(8)
-		v.Tenant = s.internedString(f)
-	}
-	if s.atKey(`,"slo_class":`) {
-		f := it.begin(9)
-		v.SLOClass = s.internedString(f)
-	}
-	if s.atKey(`,"model":`) {
-		f := it.begin(10)
-		v.Model = s.internedString(f)
-	}
-	if s.atKey(`,"adapter":`) {
-		f := it.begin(11)
-		v.Adapter = s.internedString(f)
-	}
-	if s.atKey(`,"grammar":`) {
-		f := it.begin(12)
-		v.Grammar = s.internedString(f)
-	}
-	if s.atKey(`,"session":`) {
-		f := it.begin(13)
-		v.Session = s.internedString(f)
-	}
-	if s.atKey(`,"turn":`) {
-		f := it.begin(14)
-		v.Turn = s.integer(f)
-	}
-	if s.atKey(`,"deadline_us":`) {
-		f := it.begin(15)
-		v.DeadlineUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"predicted_output_tokens":`) {
-		f := it.begin(16)
-		v.PredictedOutputTokens = s.integer(f)
-	}
-	if s.atKey(`,"retry":`) {
-		it.begin(17)
-		v.Retry = new(Retry)
-		v.Retry.decode(s)
+		if s.atKey(`,"arrival_us":`) {
+			f := it.begin(2)
+			v.ArrivalUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"input_tokens":`) {
+			f := it.begin(3)
+			v.InputTokens = s.integer(f)
+		}
+		if s.atKey(`,"output_tokens":`) {
+			f := it.begin(4)
+			v.OutputTokens = s.integer(f)
+		}
+		if s.atKey(`,"stop":`) {
+			f := it.begin(5)
+			v.Stop = s.choice(f)
+		}
+		if s.atKey(`,"draft_acceptance":`) {
+			f := it.begin(6)
+			x := s.float(f)
+			v.DraftAcceptance = &x
+		}
+		if s.atKey(`,"prompt":`) {
+			f := it.begin(7)
+			for n := 0; s.nextElement(f, n); n++ {
+				v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
+				v.Prompt[n].decode(s)
+				if s.err != nil {
+					s.inElement(f, n)
+				}
+			}
+		}
+		if s.atKey(`,"tenant":`) {
+			f := it.begin(8)
+			v.Tenant = s.internedString(f)
+		}
+		if s.atKey(`,"slo_class":`) {
+			f := it.begin(9)
+			v.SLOClass = s.internedString(f)
+		}
+		if s.atKey(`,"model":`) {
+			f := it.begin(10)
+			v.Model = s.internedString(f)
+		}
+		if s.atKey(`,"adapter":`) {
+			f := it.begin(11)
+			v.Adapter = s.internedString(f)
+		}
+		if s.atKey(`,"grammar":`) {
+			f := it.begin(12)
+			v.Grammar = s.internedString(f)
+		}
+		if s.atKey(`,"session":`) {
+			f := it.begin(13)
+			v.Session = s.internedString(f)
+		}
+		if s.atKey(`,"turn":`) {
+			f := it.begin(14)
+			v.Turn = s.integer(f)
+		}
+		if s.atKey(`,"deadline_us":`) {
+			f := it.begin(15)
+			v.DeadlineUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"predicted_output_tokens":`) {
+			f := it.begin(16)
+			v.PredictedOutputTokens = s.integer(f)
+		}
+		if s.atKey(`,"retry":`) {
+			it.begin(17)
+			v.Retry = new(Retry)
+			v.Retry.decode(s)
+		}
 	}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
@@ -1510,90 +1510,90 @@ func (v *Step) decode(s *scanner) {
 	if s.atKey(`{"kind":`) {
 		f := it.begin(0)
 		s.kind(f)
-	}
-	if s.atKey(`,"deployment":`) {
-		f := it.begin(1)
-		v.Deployment = s.internedString(f)
-	}
-	if s.atKey(`,"replica":`) {
-		f := it.begin(2)
-		v.Replica = Index(s.integer(f))
-	}
-	if s.atKey(`,"start_us":`) {
-		f := it.begin(3)
-		v.StartUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"end_us":`) {
-		f := it.begin(4)
-		v.EndUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"prefill_tokens":`) {
-		f := it.begin(5)
-		v.PrefillTokens = s.integer(f)
-	}
-	if s.atKey(`,"decode_tokens":`) {
-		f := it.begin(6)
-		v.DecodeTokens = s.integer(f)
-	}
-	if s.atKey(`,"draft_tokens":`) {
-		f := it.begin(7)
-		v.DraftTokens = s.integer(f)
-	}
-	if s.atKey(`,"adapters":`) {
-		f := it.begin(8)
-		v.Adapters = s.integer(f)
-	}
-	if s.atKey(`,"adapter_load_us":`) {
-		f := it.begin(9)
-		v.AdapterLoadUS = s.integer(f)
-	}
-	if s.atKey(`,"masks":`) {
-		f := it.begin(10)
-		v.Masks = s.integer(f)
-	}
-	if s.atKey(`,"mask_us":`) {
-		f := it.begin(11)
-		v.MaskUS = s.integer(f)
-	}
-	if s.atKey(`,"mask_wait_us":`) {
-		f := it.begin(12)
-		v.MaskWaitUS = s.integer(f)
-	}
-	if s.atKey(`,"encoded_items":`) {
-		f := it.begin(13)
-		v.EncodedItems = s.integer(f)
-	}
-	if s.atKey(`,"encoded_tokens":`) {
-		f := it.begin(14)
-		v.EncodedTokens = s.integer(f)
-	}
-	if s.atKey(`,"encoder_us":`) {
-		f := it.begin(15)
-		v.EncoderUS = s.integer(f)
-	}
-	if s.atKey(`,"running":`) {
-		f := it.begin(16)
-		v.Running = s.integer(f)
-	}
-	if s.atKey(`,"waiting":`) {
-		f := it.begin(17)
-		v.Waiting = s.integer(f)
-	}
-	if s.atKey(`,"used_blocks":`) {
-		f := it.begin(18)
-		v.UsedBlocks = s.integer(f)
-	}
-	if s.atKey(`,"preempted":`) {
-		f := it.begin(19)
-		v.Preempted = s.integer(f)
-	}
-	if s.atKey(`,"batch":`) {
-		f := it.begin(20)
-		for n := 0; s.nextElement(f, n); n++ {
-			v.Batch = slices.Grow(v.Batch, 1)[:n+1]
-			v.Batch[n].decode(s)
-			if s.err != nil {
-				s.inElement(f, n)
+		if s.atKey(`,"deployment":`) {
+			f := it.begin(1)
+			v.Deployment = s.internedString(f)
+		}
+		if s.atKey(`,"replica":`) {
+			f := it.begin(2)
+			v.Replica = Index(s.integer(f))
+		}
+		if s.atKey(`,"start_us":`) {
+			f := it.begin(3)
+			v.StartUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"end_us":`) {
+			f := it.begin(4)
+			v.EndUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"prefill_tokens":`) {
+			f := it.begin(5)
+			v.PrefillTokens = s.integer(f)
+		}
+		if s.atKey(`,"decode_tokens":`) {
+			f := it.begin(6)
+			v.DecodeTokens = s.integer(f)
+		}
+		if s.atKey(`,"draft_tokens":`) {
+			f := it.begin(7)
+			v.DraftTokens = s.integer(f)
+		}
+		if s.atKey(`,"adapters":`) {
+			f := it.begin(8)
+			v.Adapters = s.integer(f)
+		}
+		if s.atKey(`,"adapter_load_us":`) {
+			f := it.begin(9)
+			v.AdapterLoadUS = s.integer(f)
+		}
+		if s.atKey(`,"masks":`) {
+			f := it.begin(10)
+			v.Masks = s.integer(f)
+		}
+		if s.atKey(`,"mask_us":`) {
+			f := it.begin(11)
+			v.MaskUS = s.integer(f)
+		}
+		if s.atKey(`,"mask_wait_us":`) {
+			f := it.begin(12)
+			v.MaskWaitUS = s.integer(f)
+		}
+		if s.atKey(`,"encoded_items":`) {
+			f := it.begin(13)
+			v.EncodedItems = s.integer(f)
+		}
+		if s.atKey(`,"encoded_tokens":`) {
+			f := it.begin(14)
+			v.EncodedTokens = s.integer(f)
+		}
+		if s.atKey(`,"encoder_us":`) {
+			f := it.begin(15)
+			v.EncoderUS = s.integer(f)
+		}
+		if s.atKey(`,"running":`) {
+			f := it.begin(16)
+			v.Running = s.integer(f)
+		}
+		if s.atKey(`,"waiting":`) {
+			f := it.begin(17)
+			v.Waiting = s.integer(f)
+		}
+		if s.atKey(`,"used_blocks":`) {
+			f := it.begin(18)
+			v.UsedBlocks = s.integer(f)
+		}
+		if s.atKey(`,"preempted":`) {
+			f := it.begin(19)
+			v.Preempted = s.integer(f)
+		}
+		if s.atKey(`,"batch":`) {
+			f := it.begin(20)
+			for n := 0; s.nextElement(f, n); n++ {
+				v.Batch = slices.Grow(v.Batch, 1)[:n+1]
+				v.Batch[n].decode(s)
+				if s.err != nil {
+					s.inElement(f, n)
+				}
 			}
 		}
 	}
@@ -1682,47 +1682,47 @@ func (v *Regret) decode(s *scanner) {
 	if s.atKey(`{"kind":`) {
 		f := it.begin(0)
 		s.kind(f)
-	}
-	if s.atKey(`,"decision":`) {
-		f := it.begin(1)
-		v.Decision = s.uniqueString(f)
-	}
-	if s.atKey(`,"request":`) {
-		f := it.begin(2)
-		v.Request = s.uniqueString(f)
-	}
-	if s.atKey(`,"stage":`) {
-		f := it.begin(3)
-		v.Stage = s.choice(f)
-	}
-	if s.atKey(`,"method":`) {
-		f := it.begin(4)
-		v.Method = s.choice(f)
-	}
-	if s.atKey(`,"hindsight_ms":`) {
-		f := it.begin(5)
-		x := s.float(f)
-		v.HindsightMS = &x
-	}
-	if s.atKey(`,"avoidable_ms":`) {
-		f := it.begin(6)
-		x := s.float(f)
-		v.AvoidableMS = &x
-	}
-	if s.atKey(`,"alternatives":`) {
-		f := it.begin(7)
-		for n := 0; s.nextElement(f, n); n++ {
-			v.Alternatives = slices.Grow(v.Alternatives, 1)[:n+1]
-			v.Alternatives[n].decode(s)
-			if s.err != nil {
-				s.inElement(f, n)
+		if s.atKey(`,"decision":`) {
+			f := it.begin(1)
+			v.Decision = s.uniqueString(f)
+		}
+		if s.atKey(`,"request":`) {
+			f := it.begin(2)
+			v.Request = s.uniqueString(f)
+		}
+		if s.atKey(`,"stage":`) {
+			f := it.begin(3)
+			v.Stage = s.choice(f)
+		}
+		if s.atKey(`,"method":`) {
+			f := it.begin(4)
+			v.Method = s.choice(f)
+		}
+		if s.atKey(`,"hindsight_ms":`) {
+			f := it.begin(5)
+			x := s.float(f)
+			v.HindsightMS = &x
+		}
+		if s.atKey(`,"avoidable_ms":`) {
+			f := it.begin(6)
+			x := s.float(f)
+			v.AvoidableMS = &x
+		}
+		if s.atKey(`,"alternatives":`) {
+			f := it.begin(7)
+			for n := 0; s.nextElement(f, n); n++ {
+				v.Alternatives = slices.Grow(v.Alternatives, 1)[:n+1]
+				v.Alternatives[n].decode(s)
+				if s.err != nil {
+					s.inElement(f, n)
+				}
 			}
 		}
-	}
-	if s.atKey(`,"sensitivity":`) {
-		it.begin(8)
-		v.Sensitivity = new(Sensitivity)
-		v.Sensitivity.decode(s)
+		if s.atKey(`,"sensitivity":`) {
+			it.begin(8)
+			v.Sensitivity = new(Sensitivity)
+			v.Sensitivity.decode(s)
+		}
 	}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
@@ -1798,53 +1798,53 @@ func (v *Session) decode(s *scanner) {
 	if s.atKey(`{"kind":`) {
 		f := it.begin(0)
 		s.kind(f)
-	}
-	if s.atKey(`,"id":`) {
-		f := it.begin(1)
-		v.ID = s.uniqueString(f)
-		if v.ID == "" {
-			s.failf("id is empty")
+		if s.atKey(`,"id":`) {
+			f := it.begin(1)
+			v.ID = s.uniqueString(f)
+			if v.ID == "" {
+				s.failf("id is empty")
+			}
 		}
-	}
-	if s.atKey(`,"arrival_us":`) {
-		f := it.begin(2)
-		v.ArrivalUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"tenant":`) {
-		f := it.begin(3)
-		v.Tenant = s.internedString(f)
-	}
-	if s.atKey(`,"slo_class":`) {
-		f := it.begin(4)
-		v.SLOClass = s.internedString(f)
-	}
-	if s.atKey(`,"model":`) {
-		f := it.begin(5)
-		v.Model = s.internedString(f)
-	}
-	if s.atKey(`,"adapter":`) {
-		f := it.begin(6)
-		v.Adapter = s.internedString(f)
-	}
-	if s.atKey(`,"workflow":`) {
-		f := it.begin(7)
-		v.Workflow = s.internedString(f)
-	}
-	if s.atKey(`,"until_us":`) {
-		f := it.begin(8)
-		v.UntilUS = Micros(s.integer(f))
-	}
-	if s.atKey(`,"persistent":`) {
-		f := it.begin(9)
-		v.Persistent = s.boolean(f)
-	}
-	if s.atKey(`,"steps":`) {
-		f := it.begin(10)
-		for n := 0; s.nextElement(f, n); n++ {
-			v.Steps = slices.Grow(v.Steps, 1)[:n+1]
-			v.Steps[n].decode(s)
-			if s.err != nil {
-				s.inElement(f, n)
+		if s.atKey(`,"arrival_us":`) {
+			f := it.begin(2)
+			v.ArrivalUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"tenant":`) {
+			f := it.begin(3)
+			v.Tenant = s.internedString(f)
+		}
+		if s.atKey(`,"slo_class":`) {
+			f := it.begin(4)
+			v.SLOClass = s.internedString(f)
+		}
+		if s.atKey(`,"model":`) {
+			f := it.begin(5)
+			v.Model = s.internedString(f)
+		}
+		if s.atKey(`,"adapter":`) {
+			f := it.begin(6)
+			v.Adapter = s.internedString(f)
+		}
+		if s.atKey(`,"workflow":`) {
+			f := it.begin(7)
+			v.Workflow = s.internedString(f)
+		}
+		if s.atKey(`,"until_us":`) {
+			f := it.begin(8)
+			v.UntilUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"persistent":`) {
+			f := it.begin(9)
+			v.Persistent = s.boolean(f)
+		}
+		if s.atKey(`,"steps":`) {
+			f := it.begin(10)
+			for n := 0; s.nextElement(f, n); n++ {
+				v.Steps = slices.Grow(v.Steps, 1)[:n+1]
+				v.Steps[n].decode(s)
+				if s.err != nil {
+					s.inElement(f, n)
+				}
 			}
 		}
 	}
@@ -1951,76 +1951,76 @@ func (v *Candidate) decode(s *scanner) {
 	if s.atKey(`{"deployment":`) {
 		f := it.begin(0)
 		v.Deployment = s.internedString(f)
-	}
-	if s.atKey(`,"replica":`) {
-		f := it.begin(1)
-		v.Replica = Index(s.integer(f))
-	}
-	if s.atKey(`,"filtered":`) {
-		f := it.begin(2)
-		v.Filtered = s.boolean(f)
-	}
-	if s.atKey(`,"score":`) {
-		f := it.begin(3)
-		v.Score = Number(s.float(f))
-	}
-	if s.atKey(`,"terms":`) {
-		f := it.begin(4)
-		for n := 0; s.nextElement(f, n); n++ {
-			v.Terms = append(v.Terms, s.float(f))
+		if s.atKey(`,"replica":`) {
+			f := it.begin(1)
+			v.Replica = Index(s.integer(f))
 		}
-	}
-	if s.atKey(`,"inflight":`) {
-		f := it.begin(5)
-		v.Inflight = Index(s.integer(f))
-	}
-	if s.atKey(`,"queue_depth":`) {
-		f := it.begin(6)
-		v.QueueDepth = Index(s.integer(f))
-	}
-	if s.atKey(`,"running":`) {
-		f := it.begin(7)
-		v.Running = Index(s.integer(f))
-	}
-	if s.atKey(`,"kv_util":`) {
-		f := it.begin(8)
-		v.KVUtil = Number(s.float(f))
-	}
-	if s.atKey(`,"hit_rate":`) {
-		f := it.begin(9)
-		v.HitRate = Number(s.float(f))
-	}
-	if s.atKey(`,"recent_ttft_ms":`) {
-		f := it.begin(10)
-		v.RecentTTFTMS = Number(s.float(f))
-	}
-	if s.atKey(`,"recent_tpot_ms":`) {
-		f := it.begin(11)
-		v.RecentTPOTMS = Number(s.float(f))
-	}
-	if s.atKey(`,"est_wait_ms":`) {
-		f := it.begin(12)
-		v.EstWaitMS = Number(s.float(f))
-	}
-	if s.atKey(`,"kv_util_cpu":`) {
-		f := it.begin(13)
-		v.KVUtilCPU = Number(s.float(f))
-	}
-	if s.atKey(`,"loading":`) {
-		f := it.begin(14)
-		v.Loading = Index(s.integer(f))
-	}
-	if s.atKey(`,"matched_blocks":`) {
-		f := it.begin(15)
-		v.Matched = Index(s.integer(f))
-	}
-	if s.atKey(`,"cached_blocks":`) {
-		f := it.begin(16)
-		v.Cached = Index(s.integer(f))
-	}
-	if s.atKey(`,"age_us":`) {
-		f := it.begin(17)
-		v.AgeUS = s.integer(f)
+		if s.atKey(`,"filtered":`) {
+			f := it.begin(2)
+			v.Filtered = s.boolean(f)
+		}
+		if s.atKey(`,"score":`) {
+			f := it.begin(3)
+			v.Score = Number(s.float(f))
+		}
+		if s.atKey(`,"terms":`) {
+			f := it.begin(4)
+			for n := 0; s.nextElement(f, n); n++ {
+				v.Terms = append(v.Terms, s.float(f))
+			}
+		}
+		if s.atKey(`,"inflight":`) {
+			f := it.begin(5)
+			v.Inflight = Index(s.integer(f))
+		}
+		if s.atKey(`,"queue_depth":`) {
+			f := it.begin(6)
+			v.QueueDepth = Index(s.integer(f))
+		}
+		if s.atKey(`,"running":`) {
+			f := it.begin(7)
+			v.Running = Index(s.integer(f))
+		}
+		if s.atKey(`,"kv_util":`) {
+			f := it.begin(8)
+			v.KVUtil = Number(s.float(f))
+		}
+		if s.atKey(`,"hit_rate":`) {
+			f := it.begin(9)
+			v.HitRate = Number(s.float(f))
+		}
+		if s.atKey(`,"recent_ttft_ms":`) {
+			f := it.begin(10)
+			v.RecentTTFTMS = Number(s.float(f))
+		}
+		if s.atKey(`,"recent_tpot_ms":`) {
+			f := it.begin(11)
+			v.RecentTPOTMS = Number(s.float(f))
+		}
+		if s.atKey(`,"est_wait_ms":`) {
+			f := it.begin(12)
+			v.EstWaitMS = Number(s.float(f))
+		}
+		if s.atKey(`,"kv_util_cpu":`) {
+			f := it.begin(13)
+			v.KVUtilCPU = Number(s.float(f))
+		}
+		if s.atKey(`,"loading":`) {
+			f := it.begin(14)
+			v.Loading = Index(s.integer(f))
+		}
+		if s.atKey(`,"matched_blocks":`) {
+			f := it.begin(15)
+			v.Matched = Index(s.integer(f))
+		}
+		if s.atKey(`,"cached_blocks":`) {
+			f := it.begin(16)
+			v.Cached = Index(s.integer(f))
+		}
+		if s.atKey(`,"age_us":`) {
+			f := it.begin(17)
+			v.AgeUS = s.integer(f)
+		}
 	}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
@@ -2080,10 +2080,10 @@ func (v *LoadedTokens) decode(s *scanner) {
 	if s.atKey(`{"cpu":`) {
 		f := it.begin(0)
 		v.CPU = s.integer(f)
-	}
-	if s.atKey(`,"storage":`) {
-		f := it.begin(1)
-		v.Storage = s.integer(f)
+		if s.atKey(`,"storage":`) {
+			f := it.begin(1)
+			v.Storage = s.integer(f)
+		}
 	}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
@@ -2113,14 +2113,14 @@ func (v *Segment) decode(s *scanner) {
 		if v.ID == "" {
 			s.failf("id is empty")
 		}
-	}
-	if s.atKey(`,"tokens":`) {
-		f := it.begin(1)
-		v.Tokens = s.integer(f)
-	}
-	if s.atKey(`,"media":`) {
-		f := it.begin(2)
-		v.Media = s.choice(f)
+		if s.atKey(`,"tokens":`) {
+			f := it.begin(1)
+			v.Tokens = s.integer(f)
+		}
+		if s.atKey(`,"media":`) {
+			f := it.begin(2)
+			v.Media = s.choice(f)
+		}
 	}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
@@ -2149,10 +2149,10 @@ func (v *BatchEntry) decode(s *scanner) {
 	if s.atKey(`{"request":`) {
 		f := it.begin(0)
 		v.Request = s.internedString(f)
-	}
-	if s.atKey(`,"tokens":`) {
-		f := it.begin(1)
-		v.Tokens = s.integer(f)
+		if s.atKey(`,"tokens":`) {
+			f := it.begin(1)
+			v.Tokens = s.integer(f)
+		}
 	}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
@@ -2181,30 +2181,30 @@ func (v *Sensitivity) decode(s *scanner) {
 	if s.atKey(`{"controls":`) {
 		f := it.begin(0)
 		v.Controls = s.integer(f)
-	}
-	if s.atKey(`,"slo":`) {
-		f := it.begin(1)
-		v.SLO = s.integer(f)
-	}
-	if s.atKey(`,"completed":`) {
-		f := it.begin(2)
-		v.Completed = s.integer(f)
-	}
-	if s.atKey(`,"ttft_ms":`) {
-		f := it.begin(3)
-		v.TTFTMS = s.float(f)
-	}
-	if s.atKey(`,"e2e_ms":`) {
-		f := it.begin(4)
-		v.E2EMS = s.float(f)
-	}
-	if s.atKey(`,"own_ttft_ms":`) {
-		f := it.begin(5)
-		v.OwnTTFTMS = s.float(f)
-	}
-	if s.atKey(`,"own_e2e_ms":`) {
-		f := it.begin(6)
-		v.OwnE2EMS = s.float(f)
+		if s.atKey(`,"slo":`) {
+			f := it.begin(1)
+			v.SLO = s.integer(f)
+		}
+		if s.atKey(`,"completed":`) {
+			f := it.begin(2)
+			v.Completed = s.integer(f)
+		}
+		if s.atKey(`,"ttft_ms":`) {
+			f := it.begin(3)
+			v.TTFTMS = s.float(f)
+		}
+		if s.atKey(`,"e2e_ms":`) {
+			f := it.begin(4)
+			v.E2EMS = s.float(f)
+		}
+		if s.atKey(`,"own_ttft_ms":`) {
+			f := it.begin(5)
+			v.OwnTTFTMS = s.float(f)
+		}
+		if s.atKey(`,"own_e2e_ms":`) {
+			f := it.begin(6)
+			v.OwnE2EMS = s.float(f)
+		}
 	}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
@@ -2360,26 +2360,26 @@ func (v *Difference) decode(s *scanner) {
 	if s.atKey(`{"slo_gained":`) {
 		f := it.begin(0)
 		v.SLOGained = s.integer(f)
-	}
-	if s.atKey(`,"slo_lost":`) {
-		f := it.begin(1)
-		v.SLOLost = s.integer(f)
-	}
-	if s.atKey(`,"completed":`) {
-		f := it.begin(2)
-		v.Completed = s.integer(f)
-	}
-	if s.atKey(`,"latency_changed":`) {
-		f := it.begin(3)
-		v.LatencyChanged = s.integer(f)
-	}
-	if s.atKey(`,"ttft_ms":`) {
-		f := it.begin(4)
-		v.TTFTMS = s.float(f)
-	}
-	if s.atKey(`,"e2e_ms":`) {
-		f := it.begin(5)
-		v.E2EMS = s.float(f)
+		if s.atKey(`,"slo_lost":`) {
+			f := it.begin(1)
+			v.SLOLost = s.integer(f)
+		}
+		if s.atKey(`,"completed":`) {
+			f := it.begin(2)
+			v.Completed = s.integer(f)
+		}
+		if s.atKey(`,"latency_changed":`) {
+			f := it.begin(3)
+			v.LatencyChanged = s.integer(f)
+		}
+		if s.atKey(`,"ttft_ms":`) {
+			f := it.begin(4)
+			v.TTFTMS = s.float(f)
+		}
+		if s.atKey(`,"e2e_ms":`) {
+			f := it.begin(5)
+			v.E2EMS = s.float(f)
+		}
 	}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {
@@ -2427,13 +2427,13 @@ func (v *Retry) decode(s *scanner) {
 		for n := 0; s.nextElement(f, n); n++ {
 			v.On = append(v.On, s.choice(f))
 		}
-	}
-	if s.atKey(`,"backoff_us":`) {
-		f := it.begin(1)
-		for n := 0; s.nextElement(f, n); n++ {
-			v.BackoffUS = append(v.BackoffUS, s.integer(f))
-			if s.err != nil {
-				s.inElement(f, n)
+		if s.atKey(`,"backoff_us":`) {
+			f := it.begin(1)
+			for n := 0; s.nextElement(f, n); n++ {
+				v.BackoffUS = append(v.BackoffUS, s.integer(f))
+				if s.err != nil {
+					s.inElement(f, n)
+				}
 			}
 		}
 	}
@@ -2537,91 +2537,91 @@ func (v *SessionStep) decode(s *scanner) {
 		if v.ID == "" {
 			s.failf("id is empty")
 		}
-	}
-	if s.atKey(`,"step":`) {
-		f := it.begin(1)
-		v.Step = s.internedString(f)
-	}
-	if s.atKey(`,"iteration":`) {
-		f := it.begin(2)
-		v.Iteration = s.integer(f)
-	}
-	if s.atKey(`,"after":`) {
-		f := it.begin(3)
-		for n := 0; s.nextElement(f, n); n++ {
-			v.After = append(v.After, Index(s.integer(&stepIndexField)))
-			if s.err != nil {
-				s.inElement(f, n)
+		if s.atKey(`,"step":`) {
+			f := it.begin(1)
+			v.Step = s.internedString(f)
+		}
+		if s.atKey(`,"iteration":`) {
+			f := it.begin(2)
+			v.Iteration = s.integer(f)
+		}
+		if s.atKey(`,"after":`) {
+			f := it.begin(3)
+			for n := 0; s.nextElement(f, n); n++ {
+				v.After = append(v.After, Index(s.integer(&stepIndexField)))
+				if s.err != nil {
+					s.inElement(f, n)
+				}
 			}
 		}
-	}
-	if s.atKey(`,"delay_us":`) {
-		f := it.begin(4)
-		v.DelayUS = s.integer(f)
-	}
-	if s.atKey(`,"tool":`) {
-		f := it.begin(5)
-		v.Tool = s.internedString(f)
-	}
-	if s.atKey(`,"latency_us":`) {
-		f := it.begin(6)
-		v.LatencyUS = s.integer(f)
-	}
-	if s.atKey(`,"model":`) {
-		f := it.begin(7)
-		v.Model = s.internedString(f)
-	}
-	if s.atKey(`,"grammar":`) {
-		f := it.begin(8)
-		v.Grammar = s.internedString(f)
-	}
-	if s.atKey(`,"input_tokens":`) {
-		f := it.begin(9)
-		v.InputTokens = s.integer(f)
-	}
-	if s.atKey(`,"output_tokens":`) {
-		f := it.begin(10)
-		v.OutputTokens = s.integer(f)
-	}
-	if s.atKey(`,"stop":`) {
-		f := it.begin(11)
-		v.Stop = s.choice(f)
-	}
-	if s.atKey(`,"draft_acceptance":`) {
-		f := it.begin(12)
-		x := s.float(f)
-		v.DraftAcceptance = &x
-	}
-	if s.atKey(`,"extends":`) {
-		f := it.begin(13)
-		v.Extends = Index(s.integer(f))
-	}
-	if s.atKey(`,"keep_tokens":`) {
-		f := it.begin(14)
-		v.KeepTokens = s.integer(f)
-	}
-	if s.atKey(`,"prompt":`) {
-		f := it.begin(15)
-		for n := 0; s.nextElement(f, n); n++ {
-			v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
-			v.Prompt[n].decode(s)
-			if s.err != nil {
-				s.inElement(f, n)
+		if s.atKey(`,"delay_us":`) {
+			f := it.begin(4)
+			v.DelayUS = s.integer(f)
+		}
+		if s.atKey(`,"tool":`) {
+			f := it.begin(5)
+			v.Tool = s.internedString(f)
+		}
+		if s.atKey(`,"latency_us":`) {
+			f := it.begin(6)
+			v.LatencyUS = s.integer(f)
+		}
+		if s.atKey(`,"model":`) {
+			f := it.begin(7)
+			v.Model = s.internedString(f)
+		}
+		if s.atKey(`,"grammar":`) {
+			f := it.begin(8)
+			v.Grammar = s.internedString(f)
+		}
+		if s.atKey(`,"input_tokens":`) {
+			f := it.begin(9)
+			v.InputTokens = s.integer(f)
+		}
+		if s.atKey(`,"output_tokens":`) {
+			f := it.begin(10)
+			v.OutputTokens = s.integer(f)
+		}
+		if s.atKey(`,"stop":`) {
+			f := it.begin(11)
+			v.Stop = s.choice(f)
+		}
+		if s.atKey(`,"draft_acceptance":`) {
+			f := it.begin(12)
+			x := s.float(f)
+			v.DraftAcceptance = &x
+		}
+		if s.atKey(`,"extends":`) {
+			f := it.begin(13)
+			v.Extends = Index(s.integer(f))
+		}
+		if s.atKey(`,"keep_tokens":`) {
+			f := it.begin(14)
+			v.KeepTokens = s.integer(f)
+		}
+		if s.atKey(`,"prompt":`) {
+			f := it.begin(15)
+			for n := 0; s.nextElement(f, n); n++ {
+				v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
+				v.Prompt[n].decode(s)
+				if s.err != nil {
+					s.inElement(f, n)
+				}
 			}
 		}
-	}
-	if s.atKey(`,"timeout_us":`) {
-		f := it.begin(16)
-		v.TimeoutUS = s.integer(f)
-	}
-	if s.atKey(`,"predicted_output_tokens":`) {
-		f := it.begin(17)
-		v.PredictedOutputTokens = s.integer(f)
-	}
-	if s.atKey(`,"retry":`) {
-		it.begin(18)
-		v.Retry = new(Retry)
-		v.Retry.decode(s)
+		if s.atKey(`,"timeout_us":`) {
+			f := it.begin(16)
+			v.TimeoutUS = s.integer(f)
+		}
+		if s.atKey(`,"predicted_output_tokens":`) {
+			f := it.begin(17)
+			v.PredictedOutputTokens = s.integer(f)
+		}
+		if s.atKey(`,"retry":`) {
+			it.begin(18)
+			v.Retry = new(Retry)
+			v.Retry.decode(s)
+		}
 	}
 	for s.nextField(&it) {
 		switch f := it.field; it.index {

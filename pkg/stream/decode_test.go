@@ -1,6 +1,8 @@
 package stream
 
 import (
+	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -307,4 +309,27 @@ func FuzzOutcome(f *testing.F) {
 			t.Fatal(diff)
 		}
 	})
+}
+
+// Fields are read in any order, whatever the order in the lines before: a scanner looks first for the one that followed
+// last time.
+func TestDecodeFieldsInAnyOrder(t *testing.T) {
+	fields := []string{`"kind": "request"`, `"id": "a"`, `"arrival_us": 7`, `"input_tokens": 3`, `"output_tokens": 2`,
+		`"prompt": [{"tokens": 1, "id": "x"}]`, `"tenant": "t"`}
+	want := Request{Kind: "request", ID: "a", ArrivalUS: 7, InputTokens: 3, OutputTokens: 2, Tenant: "t",
+		Prompt: []Segment{{ID: "x", Tokens: 1}}, DeadlineUS: Never}
+	var s scanner
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		rng.Shuffle(len(fields), func(i, j int) { fields[i], fields[j] = fields[j], fields[i] })
+		line := "{" + strings.Join(fields, ", ") + "}"
+		var got Request
+		if err := s.record([]byte(line), &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s: %+v, %v", line, got, err)
+		}
+		twice := strings.Replace(line, `"tenant": "t"`, `"tenant": "t", "id": "a"`, 1)
+		if err := s.record([]byte(twice), &got); err == nil || err.Error() != "id appears twice" {
+			t.Fatalf("%s: %v", twice, err)
+		}
+	}
 }

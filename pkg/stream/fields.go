@@ -31,10 +31,15 @@ type Object struct {
 	// required has bit i set if Fields[i] is required; keys[i] is its name as written.
 	required uint64
 	keys     []string
+	number   int // of the object among all
 }
 
+// objects is the number of objects.
+var objects int
+
 func describe[T any](name, doc string, fields ...Field) *Object {
-	o := &Object{Name: name, Doc: doc, Type: reflect.TypeFor[T](), Fields: fields}
+	o := &Object{Name: name, Doc: doc, Type: reflect.TypeFor[T](), Fields: fields, number: objects}
+	objects++
 	for i, f := range fields {
 		o.keys = append(o.keys, `"`+f.Name+`":`)
 		if f.Required {

@@ -19,7 +19,12 @@ type scanner struct {
 	scratch []byte
 	names   interner
 	numbers longNumbers
+	// followers[o.number][m] is the field of o that was read last behind field m-1, first if m is 0.
+	followers [][maxFields + 1]uint8
 }
+
+// maxFields is the largest number of fields of an object: fieldIterator has a bit for each.
+const maxFields = 64
 
 // record decodes the record on a line into v.
 func (s *scanner) record(line []byte, v interface{ decode(*scanner) }) error {
@@ -115,7 +120,7 @@ func (s *scanner) describeValue() string {
 	return string(rest[:end])
 }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+func isSpace(c byte) bool { return c <= ' ' && (c == ' ' || c == '\t' || c == '\r' || c == '\n') }
 
 func (s *scanner) skipSpace() {
 	for s.i < len(s.b) && isSpace(s.b[s.i]) {
@@ -187,9 +192,12 @@ func (m *fieldIterator) begin(i int) *Field {
 // advance moves to the first or next element of an object or list. It returns
 // false on error or past the end.
 func (s *scanner) advance(begun bool, first, last byte) bool {
-	switch {
-	case begun && s.peek() == ',':
+	switch c := s.peek(); {
+	case begun && c == ',':
 		s.i++
+	case begun && c == last:
+		s.i++
+		return false
 	case !begun && !s.consume(first):
 		s.syntaxError("expected " + string(first))
 		return false
@@ -205,22 +213,34 @@ func (s *scanner) advance(begun bool, first, last byte) bool {
 	return true
 }
 
-// matchKey moves to the value of a field whose name is spelled as a Writer does.
-// Fields usually come in the order of the type, so the search is short.
+// matchKey moves to the value of a field whose name is spelled as a Writer does. Fields usually come in the order of
+// the type or, in files of others, in the order of the object before.
 func (s *scanner) matchKey(m *fieldIterator) bool {
-	rest := s.b[s.i:]
-	if len(rest) < 2 {
-		return false
+	if s.followers == nil {
+		s.followers = make([][maxFields + 1]uint8, objects)
 	}
-	keys := m.object.keys
-	for i := m.next; i < len(keys); i++ {
-		if key := keys[i]; rest[1] == key[1] && len(rest) >= len(key) && string(rest[:len(key)]) == key {
-			s.i += len(key)
-			s.skipSpace()
+	follower := &s.followers[m.object.number][m.next]
+	if s.passKey(m.object.keys[*follower]) {
+		return s.beginField(m, int(*follower))
+	}
+	for i, key := range m.object.keys {
+		if s.passKey(key) {
+			*follower = uint8(i)
 			return s.beginField(m, i)
 		}
 	}
 	return false
+}
+
+// passKey moves past key and the space after it; it returns false if key is not next.
+func (s *scanner) passKey(key string) bool {
+	end := s.i + len(key)
+	if end > len(s.b) || string(s.b[s.i:end]) != key {
+		return false
+	}
+	s.i = end
+	s.skipSpace()
+	return true
 }
 
 // lookupKey moves to the value of a field with its name in any spelling.

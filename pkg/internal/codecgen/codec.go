@@ -102,7 +102,8 @@ func (g *generator) decoder(o *object) {
 }
 
 // writtenFields generates the fast path of decode: it reads the fields as a Writer writes them, up to the first that is
-// in another place or in another spelling. The loop after it reads the rest.
+// in another place or in another spelling. The loop after it reads the rest. Where the first field is required and is
+// not there, none of the others is tried.
 func (g *generator) writtenFields(o *object) {
 	first := "{"
 	for i, f := range o.fields {
@@ -111,7 +112,12 @@ func (g *generator) writtenFields(o *object) {
 			begin = "f := " + begin
 		}
 		g.printf("if s.atKey(`%s%q:`) {\n", first, f.name)
-		g.printf(begin+"%s\n}\n", i, read)
-		first = ","
+		g.printf(begin+"%s\n", i, read)
+		if first = ","; i > 0 || !f.required {
+			g.printf("}\n")
+		}
+	}
+	if o.fields[0].required {
+		g.printf("}\n")
 	}
 }
