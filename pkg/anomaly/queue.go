@@ -91,7 +91,10 @@ func (q *queue) set(i int, key float64) {
 	i += len(q.tree) / 2
 	q.tree[i] = key
 	for i /= 2; i > 0; i /= 2 {
-		high := max(q.tree[2*i], q.tree[2*i+1])
+		high := q.tree[2*i]
+		if right := q.tree[2*i+1]; right > high { // max would also look for NaN
+			high = right
+		}
 		if q.tree[i] == high {
 			return
 		}

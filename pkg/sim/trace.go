@@ -146,31 +146,36 @@ func (x rankedCandidate) compare(y rankedCandidate) int {
 	return int(x.index - y.index)
 }
 
-// rankAll lists all candidates, best first: in the order of ranksBefore.
-func (o *traceWriter) rankAll(v *policy.View, chosen int) {
+// rank returns what candidate i is sorted by.
+func (o *traceWriter) rank(v *policy.View, i, chosen int) rankedCandidate {
 	a := &o.routing
+	x := rankedCandidate{group: groupScored, index: int32(i)}
+	switch {
+	case a.Scores == nil:
+		x.score = -float64(v.Replicas[i].Inflight)
+	case a.LowerIsBetter:
+		x.score = -a.Scores[i]
+	default:
+		x.score = a.Scores[i]
+	}
+	if a.Filtered[i] {
+		x.group = groupFiltered
+	}
+	if math.IsNaN(x.score) {
+		x.score = 0
+		x.group++
+	}
+	if i == chosen {
+		x.group = groupChosen
+	}
+	return x
+}
+
+// rankAll lists all candidates, best first.
+func (o *traceWriter) rankAll(v *policy.View, chosen int) {
 	o.ranked = slices.Grow(o.ranked[:0], len(v.Replicas))
 	for i := range v.Replicas {
-		x := rankedCandidate{group: groupScored, index: int32(i)}
-		switch {
-		case a.Scores == nil:
-			x.score = -float64(v.Replicas[i].Inflight)
-		case a.LowerIsBetter:
-			x.score = -a.Scores[i]
-		default:
-			x.score = a.Scores[i]
-		}
-		if a.Filtered[i] {
-			x.group = groupFiltered
-		}
-		if math.IsNaN(x.score) {
-			x.score = 0
-			x.group++
-		}
-		if i == chosen {
-			x.group = groupChosen
-		}
-		o.ranked = append(o.ranked, x)
+		o.ranked = append(o.ranked, o.rank(v, i, chosen))
 	}
 	slices.SortFunc(o.ranked, rankedCandidate.compare)
 	for _, x := range o.ranked {
@@ -180,33 +185,19 @@ func (o *traceWriter) rankAll(v *policy.View, chosen int) {
 
 // rankBest lists the best few candidates.
 func (o *traceWriter) rankBest(v *policy.View, chosen int) {
+	var best [maxConsidered + 1]rankedCandidate
+	n := 0
 	for i := range v.Replicas {
-		rank := len(o.order) // rank among the best so far
-		for rank > 0 && ranksBefore(&o.routing, v, i, o.order[rank-1], chosen) {
-			rank--
+		x, k := o.rank(v, i, chosen), n
+		for ; k > 0 && x.compare(best[k-1]) < 0; k-- {
+			best[k] = best[k-1]
 		}
-		if rank < maxConsidered {
-			o.order = slices.Insert(o.order[:min(len(o.order), maxConsidered-1)], rank, i)
-		}
+		best[k] = x
+		n = min(n+1, maxConsidered)
 	}
-}
-
-// ranksBefore reports whether candidate i is listed before candidate k: the choice comes first, then
-// the higher score or, without scores, fewer requests in flight.
-func ranksBefore(a *policy.Trace, v *policy.View, i, k, chosen int) bool {
-	switch {
-	case i == chosen || k == chosen:
-		return i == chosen
-	case a.Filtered[i] != a.Filtered[k]:
-		return a.Filtered[k]
-	case a.Scores == nil:
-		return v.Replicas[i].Inflight < v.Replicas[k].Inflight
+	for _, x := range best[:n] {
+		o.order = append(o.order, int(x.index))
 	}
-	x, y := a.Scores[i], a.Scores[k]
-	if a.LowerIsBetter {
-		x, y = -x, -y
-	}
-	return x > y || x == x && y != y
 }
 
 // candidate makes c a replica as the routing policy saw it.

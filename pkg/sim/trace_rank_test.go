@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRankAll compares rankAll with a sort by ranksBefore.
+// TestRankAll compares rankAll and rankBest with a sort by ranksBefore.
 func TestRankAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "replicas")
@@ -48,5 +48,28 @@ func TestRankAll(t *testing.T) {
 		if !slices.Equal(o.order, want) {
 			t.Fatalf("order %v, want %v", o.order, want)
 		}
+		o.order = nil
+		o.rankBest(v, chosen)
+		if !slices.Equal(o.order, want[:min(n, maxConsidered)]) {
+			t.Fatalf("best %v, want those of %v", o.order, want)
+		}
 	})
+}
+
+// ranksBefore reports whether candidate i is listed before candidate k: the choice comes first, then
+// the higher score or, without scores, fewer requests in flight.
+func ranksBefore(a *policy.Trace, v *policy.View, i, k, chosen int) bool {
+	switch {
+	case i == chosen || k == chosen:
+		return i == chosen
+	case a.Filtered[i] != a.Filtered[k]:
+		return a.Filtered[k]
+	case a.Scores == nil:
+		return v.Replicas[i].Inflight < v.Replicas[k].Inflight
+	}
+	x, y := a.Scores[i], a.Scores[k]
+	if a.LowerIsBetter {
+		x, y = -x, -y
+	}
+	return x > y || x == x && y != y
 }
