@@ -57,6 +57,11 @@ type Batching struct {
 	// LongPrefillTokenThresholdAdaptive raises the threshold to an equal share of the
 	// token budget for each request that runs or waits. It exists since vLLM 0.31.
 	LongPrefillTokenThresholdAdaptive bool `yaml:"long_prefill_token_threshold_adaptive" json:"long_prefill_token_threshold_adaptive"`
+	// PrefillScheduleInterval above 1 lets prompts be computed only in a step in this many, while any request decodes
+	// and no request is left waiting by such a step. Data-parallel ranks in lockstep count their steps together, other
+	// engines since their last step with a part of a prompt (vllm/config/scheduler.py, v0.33.0). 0 is vLLM's default,
+	// 1.
+	PrefillScheduleInterval int `yaml:"prefill_schedule_interval" json:"prefill_schedule_interval,omitempty"`
 	// MaxNumPartialPrefills has no effect: vLLM's V1 engine has no such limit.
 	MaxNumPartialPrefills int `yaml:"max_num_partial_prefills" json:"max_num_partial_prefills,omitempty"`
 	// AsyncScheduling forms the next batch when a step starts.

@@ -88,6 +88,9 @@ func (c *resolver) deployment(d *Deployment, at string) error {
 	if err := c.dataParallel(d, at, arch); err != nil {
 		return err
 	}
+	if err := c.prefillInterval(d, at); err != nil {
+		return err
+	}
 	if err := c.eplb(d, at, arch); err != nil {
 		return err
 	}

@@ -69,6 +69,7 @@ func (e *Engine) validate(path string, errorf strictyaml.Errorf) error {
 		between("num_gpu_blocks_override", e.NumGPUBlocksOverride, 0, maxCacheTokens),
 		between("long_prefill_token_threshold", e.LongPrefillTokenThreshold, 0, maxCacheTokens),
 		between("chunk_size", e.ChunkSize, 0, maxCacheTokens),
+		between("prefill_schedule_interval", e.PrefillScheduleInterval, 0, 1<<20),
 		between("max_num_partial_prefills", e.MaxNumPartialPrefills, 0, maxCacheTokens),
 		between("max_model_len", e.MaxModelLen, 0, maxCacheTokens),
 		strictyaml.Between[int64](errorf, path+".")("kv_bytes_per_block", e.KVBytesPerBlock, 0, 1<<40),

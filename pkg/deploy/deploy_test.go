@@ -41,6 +41,7 @@ func TestSettingsOfTargets(t *testing.T) {
 		{"vllm", main + "engine.max_num_active_seqs=7|" + main + "engine.max_num_queued_reqs=0|" + main +
 			"engine.max_num_queued_tokens=9", " --max-num-queued-reqs 0 --max-num-queued-tokens 9 "},
 		{"vllm", main + "engine.max_num_active_seqs=7", " --max-num-active-seqs 7 "},
+		{"vllm", main + "engine.prefill_schedule_interval=2", " --prefill-schedule-interval 2 "},
 		{"vllm", main + "latency.kernels.max_cudagraph_capture_size=64",
 			` --compilation-config '{"max_cudagraph_capture_size":64}'` + "\n"},
 		{"vllm", main + "engine.preset=vllm-0.33", " --scheduler-reserve-full-isl "},

@@ -85,6 +85,7 @@ func flagsOf(d *cluster.Deployment, schedule string) []string {
 	f.set("max-num-queued-tokens", e.MaxNumQueuedTokens)
 	f.toggle("enable-chunked-prefill", e.EnableChunkedPrefill)
 	f.above("long-prefill-token-threshold", max(e.LongPrefillTokenThreshold, e.ChunkSize), 0)
+	f.above("prefill-schedule-interval", e.PrefillScheduleInterval, 1)
 	f.toggle("async-scheduling", e.AsyncScheduling)
 	if e.ReserveFullSequence || isSince(e.Preset, 19) {
 		f.toggle("scheduler-reserve-full-isl", e.ReserveFullSequence)

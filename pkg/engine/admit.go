@@ -22,6 +22,9 @@ func (e *Engine) admit(b *batch, budget *int) {
 				return
 			}
 		}
+		if e.defersPrompt(cached, tokens) {
+			return
+		}
 		n := e.limitChunk(tokens - cached)
 		if n > *budget && !e.cfg.ChunkedPrefill {
 			return
@@ -72,6 +75,10 @@ func (e *Engine) enter(b *batch, q *sequence, s int32, tokens, n, cached int) {
 	e.individual = append(e.individual, s)
 	if e.lora != nil {
 		e.lora.enter(q)
+	}
+	if e.cadence != nil {
+		e.cadence.setPassed(s, false)
+		e.cadence.prefills = e.cadence.prefills || cached < tokens-1
 	}
 	if e.spec != nil {
 		e.computeDrafted(b, q, n)

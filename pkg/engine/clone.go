@@ -30,7 +30,7 @@ func (e *Engine) Clone(cache *kv.Cache, model latency.Model, victim func(int32, 
 		d.cfg.Offload = d.offload.cfg
 	}
 	d.spec, d.lora, d.grammars, d.encoder = e.spec.clone(), e.lora.clone(), e.grammars.clone(), e.encoder.clone()
-	d.pipe = e.pipe.clone()
+	d.pipe, d.cadence = e.pipe.clone(), e.cadence.clone()
 	d.skipping.skipped, d.early = nil, nil
 	d.stopGrowthOnDemand()
 	d.own, d.result = ownLoad{}, StepResult{}

@@ -56,6 +56,9 @@ func (e *Engine) Coast(until des.Time, most int) (steps int, result *StepResult)
 		}
 		e.used, e.tokenlessSteps = b.UsedBlocks, 0
 	}
+	if e.cadence != nil {
+		e.cadence.formed += int64(steps)
+	}
 	r.Decoding, r.DecodeGap = 0, 0
 	return steps, r
 }

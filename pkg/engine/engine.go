@@ -25,6 +25,11 @@ type Config struct {
 	// MaxNumBatchedTokens divided by the requests that run or wait then.
 	LongPrefillTokenThreshold              int
 	ThresholdSparesLone, AdaptiveThreshold bool
+	// PrefillInterval above 1 lets chunks of prompts be computed only in a step in this many, while any sequence
+	// decodes. JointSteps counts the steps of all ranks of a server, as SetJointSteps says, not those of the replica.
+	// It does not go with Offload.
+	PrefillInterval int
+	JointSteps      bool
 	// MaxSequenceTokens is another such maximum, without exceptions.
 	MaxSequenceTokens int
 	// AsyncScheduling forms the next batch when a step starts, not when it ends.
@@ -146,7 +151,8 @@ type sequence struct {
 	admitted, aborted bool
 	// hold and remote are as in the Request. pulled: its prompt came from another replica. overruns: one more token
 	// than its output has is scheduled.
-	hold, remote, pulled, overruns bool
+	// inPrompt: tokens were left to compute when it was last scheduled; only with a cadence.
+	hold, remote, pulled, overruns, inPrompt bool
 	// admission numbers the admissions to the batch, in order.
 	admission int64
 	// order is the request's Order, heapIndex the sequence's position in the wait queue. arrival is its rank when it
@@ -231,9 +237,10 @@ type Engine struct {
 	offload *offload
 	loaders []int32
 
-	spec *speculation // nil without
-	lora *lora        // nil without
-	pipe *pipeline    // nil without
+	spec    *speculation // nil without
+	lora    *lora        // nil without
+	pipe    *pipeline    // nil without
+	cadence *cadence     // nil without
 	// grammars is nil until a request has one.
 	grammars *grammars
 	host     host
@@ -241,7 +248,7 @@ type Engine struct {
 	early    []int32 // see LeftEarly
 
 	encoder *encoder // nil without
-	// features: any of spec, lora, pipe, grammars and encoder is not nil.
+	// features: any of spec, lora, pipe, cadence, grammars and encoder is not nil.
 	features bool
 
 	log gapLog
@@ -411,8 +418,9 @@ func New(cfg Config, model latency.Model, cache *kv.Cache) *Engine {
 		skipping:   skipping{blocked: none},
 		pipe:       newPipeline(cfg.Pipeline),
 		encoder:    newEncoder(cfg.Encoder),
+		cadence:    newCadence(&cfg),
 		log:        gapLog{keep: cfg.KeepGaps, limit: minGapLog, minLimit: minGapLog}}
-	e.features = e.spec != nil || e.skips()
+	e.features = e.spec != nil || e.cadence != nil || e.skips()
 	e.stopGrowthOnDemand()
 	return e
 }

@@ -10,7 +10,7 @@ func (e *Engine) HeadOfLine() (tag int32, freeTokens int, ok bool) {
 		return 0, 0, false
 	}
 	b := e.formed[len(e.formed)-1]
-	if len(b.Preempted) > 0 {
+	if len(b.Preempted) > 0 || e.cadence != nil && e.cadence.stops {
 		return 0, 0, false
 	}
 	freeTokens = (e.cache.Free() - e.cfg.WatermarkBlocks) * e.cache.BlockSize()

@@ -4,9 +4,9 @@ package engine
 type Limit uint8
 
 // What stops the wait queue when a batch is formed: nothing, if it is empty then; no free batch slot; else a spent
-// token budget; else too few free blocks, for the first request or for a running one; or all waiting requests have
-// adapters that the running ones leave no room for, or grammars that are not compiled, or begin with items that the
-// encoder has no room for.
+// token budget, or one without prompts by the PrefillInterval; else too few free blocks, for the first request or for a
+// running one; or all waiting requests have adapters that the running ones leave no room for, or grammars that are not
+// compiled, or begin with items that the encoder has no room for.
 const (
 	noLimit Limit = iota
 	SlotLimit
@@ -33,7 +33,7 @@ func (e *Engine) StoppedBy() Limit {
 	switch {
 	case b.Running >= e.cfg.MaxNumSeqs:
 		return SlotLimit
-	case left <= 0 || e.spec != nil && e.spec.padding:
+	case left <= 0 || e.spec != nil && e.spec.padding || e.cadence != nil && e.cadence.stops:
 		return BudgetLimit
 	}
 	first := e.firstBlocked()

@@ -34,7 +34,7 @@ func (e *Engine) pipelinedTokens(s int32, budget int) int {
 	if ahead > 0 && int64(q.computed)+2-int64(ahead) >= int64(q.input)+x.maxTokens || p.formed < x.nextBatch {
 		return 0
 	}
-	n := min(e.limitChunk(int(q.remaining())), budget)
+	n := min(e.runningTokens(q, int(q.remaining())), budget)
 	if p.MaxModelLen > 0 {
 		n = min(n, p.MaxModelLen-1-int(q.computed))
 	}

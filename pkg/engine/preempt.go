@@ -22,7 +22,7 @@ func (e *Engine) scheduleInOrder(b *batch, budget *int) {
 		if e.pipe != nil {
 			n = e.pipelinedTokens(e.individual[i], *budget)
 		} else {
-			n = e.align(q, int(q.computed), min(e.limitChunk(int(q.remaining())), *budget))
+			n = e.align(q, int(q.computed), min(e.runningTokens(q, int(q.remaining())), *budget))
 		}
 		if e.encoder != nil {
 			n = e.cutAtItem(e.individual[i], int(q.computed), n)

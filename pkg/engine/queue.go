@@ -63,6 +63,9 @@ func (e *Engine) Enqueue(r Request) int32 {
 	if e.pipe != nil {
 		e.openPipelined(s, &r)
 	}
+	if e.cadence != nil { // a request with a grammar is passed until it has asked for it
+		e.cadence.setPassed(s, r.Grammar != 0)
+	}
 	if e.encoder != nil {
 		e.encoder.open(s, r.Items)
 	}

@@ -208,7 +208,7 @@ func newTierHarness(t *testing.T, c reference.Config, requests []reference.Reque
 		WatermarkBlocks: int(math.Floor(c.Watermark * float64(c.NumBlocks))), Window: c.Window,
 		KeepGaps: true, KeepBatches: true, ThresholdSparesLone: c.SpareLone, AdaptiveThreshold: c.Adaptive,
 		ContinueAfterSelfPreemption: c.ContinueAfterSelf, IdleVictimSkipsNext: c.SkipAfterIdle,
-		Speculation: speculationOf(c), Pipeline: pipelineOf(c)}
+		Speculation: speculationOf(c), Pipeline: pipelineOf(c), PrefillInterval: c.PrefillInterval}
 	for _, g := range c.Groups {
 		if g.State && c.PrefixCaching {
 			cfg.StateBlock = g.BlockSize

@@ -43,6 +43,9 @@ func (e *Engine) passOver(s int32) bool {
 // pass skips the waiting request s, the first one.
 func (e *Engine) pass(s int32) {
 	e.skipping.skipped = append(e.skipping.skipped, e.wait.heap[0])
+	if e.cadence != nil {
+		e.cadence.setPassed(s, true)
+	}
 	e.dequeue(s)
 }
 

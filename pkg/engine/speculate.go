@@ -140,7 +140,7 @@ func (e *Engine) draftedTokens(q *sequence, budget int) int {
 	if ahead > 0 && int64(q.computed)+2-int64(ahead) >= int64(q.input)+d.maxTokens {
 		return 0
 	}
-	n := min(e.limitChunk(int(q.remaining()+d.drafts)), budget)
+	n := min(e.runningTokens(q, int(q.remaining()+d.drafts)), budget)
 	if x.MaxModelLen > 0 {
 		n = min(n, x.MaxModelLen-1-int(q.computed))
 	}
@@ -152,6 +152,9 @@ func (e *Engine) extendDrafted(b *batch, q *sequence, n int) bool {
 	upto := int(q.computed) + n
 	if !e.cache.Extend(q.kv, e.spec.slots(upto), e.spec.known(q, upto), int(q.computed), 0) {
 		return false
+	}
+	if e.cadence != nil && q.inPrompt {
+		e.cadence.prefills = true
 	}
 	e.computeDrafted(b, q, n)
 	return true
@@ -236,6 +239,9 @@ func (e *Engine) admitDrafted(b *batch, budget *int) {
 		d := &x.seqs[q.kv]
 		tokens := int(q.input + q.generated)
 		cached := e.cache.Lookup(q.kv, tokens-1)
+		if e.defersPrompt(cached, tokens) {
+			break
+		}
 		n, pad := tokens-cached, false
 		if n == 1 && x.Schedule == nil && !x.hasPrompts && (x.hasRunning || cached > 0) &&
 			(x.MaxModelLen == 0 || cached+n+x.Tokens < x.MaxModelLen) {

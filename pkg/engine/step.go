@@ -98,6 +98,9 @@ func (e *Engine) form(b *batch) bool {
 	e.cache.BeginStep()
 	budget := e.cfg.MaxNumBatchedTokens
 	e.limitChunks()
+	if e.cadence != nil {
+		e.beginCadence()
+	}
 	if e.encoder != nil {
 		e.encoder.left = e.encoder.Budget
 	}
@@ -161,6 +164,9 @@ func (e *Engine) form(b *batch) bool {
 func (e *Engine) noteFeatures(b *batch) {
 	if e.skips() {
 		e.endSkips()
+	}
+	if e.cadence != nil {
+		e.endCadence(b)
 	}
 	if e.lora != nil {
 		e.useAdapters(b)
@@ -256,7 +262,7 @@ func (e *Engine) scheduleRunning(b *batch, budget *int) bool {
 	available := left
 	for _, s := range e.individual {
 		q := &e.seqs[s]
-		n := e.limitChunk(int(q.remaining()))
+		n := e.runningTokens(q, int(q.remaining()))
 		if n > left {
 			if q.admission < e.newestDecoding {
 				return false
@@ -278,7 +284,7 @@ func (e *Engine) scheduleRunning(b *batch, budget *int) bool {
 	}
 	for _, s := range e.individual {
 		q := &e.seqs[s]
-		n := e.align(q, int(q.computed), min(e.limitChunk(int(q.remaining())), available))
+		n := e.align(q, int(q.computed), min(e.runningTokens(q, int(q.remaining())), available))
 		available -= n
 		e.extend(b, q, n)
 	}
@@ -315,6 +321,9 @@ func (e *Engine) extend(b *batch, q *sequence, n int) bool {
 	upto := int(q.computed) + n
 	if !e.cache.Extend(q.kv, upto, q.visible(upto), int(q.computed), e.computing(q)) {
 		return false
+	}
+	if e.cadence != nil && q.inPrompt {
+		e.cadence.prefills = true
 	}
 	e.compute(b, q, n)
 	return true

@@ -136,6 +136,9 @@ func forkCase(t *testing.T, seed uint64) (*cluster.Config, workload, []stream.SL
 	if pools == "" && ranks == "" && seed%4 < 2 {
 		adapters += fmt.Sprintf(", pipeline_parallel_size: 3, pipeline_hop_us: %d", seed%3)
 	}
+	if pools == "" && seed%5 < 2 {
+		adapters += ", prefill_schedule_interval: 7"
+	}
 	if seed%3 == 2 && pools != "" && plane == statefulPlane { // prefill routing has no variables
 		plane = strings.Replace(plane, "  scheduler:", "  prefill_routing: {type: power-of-two}\n  scheduler:", 1)
 	}

@@ -346,6 +346,7 @@ func TestMutations(t *testing.T) {
 		{brokenGroups, []string{"^TestStories$", "^(TestReferenceOnGroups|TestReferenceOnFollowers)$"}},
 		{brokenLoRA, []string{"^TestReferenceOnLoRA", "^TestVLLM$"}},
 		{brokenRanks, []string{"^(TestStories|TestRanksOfModels)$", "^TestReferenceOnRanks$"}},
+		{brokenCadence, []string{"^TestStories$", "^TestReferenceOnCadence$", "^TestForkContinuesIdentically$"}},
 		{brokenRankForks, []string{"^TestForkContinuesIdentically$"}},
 		{brokenGrammars, []string{"^TestReferenceOnGrammars$",
 			"^(TestReferenceOnGrammarSessions|TestReferenceOnGrammarFailures|TestVLLM)$"}},

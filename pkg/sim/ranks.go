@@ -115,6 +115,7 @@ func (s *simulation) startJoint(v *server) error {
 	}
 	v.batches = v.batches[:0]
 	for i := v.first; i < v.end; i++ {
+		s.replicas[i].engine.SetJointSteps(v.steps)
 		started, err := s.startStep(i)
 		if err != nil {
 			return err

@@ -77,3 +77,8 @@ func TestRanksOfModels(t *testing.T) {
 		}
 	}
 }
+
+// TestReferenceOnCadence compares random clusters with prompts in some steps only.
+func TestReferenceOnCadence(t *testing.T) {
+	compareSeeds(t, 3000, 300, reference.RandomCadence)
+}

@@ -597,6 +597,7 @@ func deploymentOf(c reference.Config) cluster.Deployment {
 	e.AsyncScheduling, e.ReserveFullSequence, e.Watermark = c.Async, c.ReserveFull, c.Watermark
 	e.LongPrefillTokenThresholdLone, e.LongPrefillTokenThresholdAdaptive = !c.SpareLone, c.Adaptive
 	e.IdleVictimSkipsNext = c.SkipAfterIdle
+	e.PrefillScheduleInterval = c.PrefillInterval
 	if c.ContinueAfterSelf {
 		e.AfterSelfPreemption = cluster.ContinueScheduling
 	}

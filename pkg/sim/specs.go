@@ -85,6 +85,8 @@ func engineConfig(d *cluster.Deployment) engine.Config {
 		LongPrefillTokenThreshold: max(e.LongPrefillTokenThreshold, e.ChunkSize),
 		ThresholdSparesLone:       !e.LongPrefillTokenThresholdLone,
 		AdaptiveThreshold:         e.LongPrefillTokenThresholdAdaptive,
+		PrefillInterval:           e.PrefillScheduleInterval,
+		JointSteps:                d.Lockstep(),
 		AsyncScheduling:           e.AsyncScheduling, ReserveFullSequence: e.ReserveFullSequence,
 		WatermarkBlocks:             cores * int(math.Floor(e.Watermark*float64(d.Computed.KVBlocks))),
 		StateBlock:                  d.StateBlock(),

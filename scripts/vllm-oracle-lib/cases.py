@@ -142,6 +142,7 @@ REGIMES = {
     "grammar": "structured output (0.33), in another regime without a connector, also with KV cache groups, speculative decoding or LoRA",
     "pp": "pipeline parallelism with two to four stages (async: 0.33), in another regime without a connector, also with EOS or LoRA adapters",
     "encoder": "images in prompts (0.33), in another regime without a connector and without recurrent states",
+    "cadence": "prefill_schedule_interval (0.33), in another regime without a connector, also with any other feature",
     "door": "requests that the API server rejects, and max_num_active_seqs (0.31), in another regime without a connector",
     "offload": "a CPU tier where the version is one whose connector BLIS follows (0.33), in another regime with prefix caching",
     "offload-tight": "the same with few blocks in the tier",
@@ -166,7 +167,7 @@ OFFLOADED = ("offload", "offload-tight")
 DISAGGREGATED = ("nixl", "nixl-offload")
 
 # Regimes that add something to another one, with or without a connector.
-WRAPPERS = ("eos", "spec", "lora", "grammar", "door", "pp", "encoder")
+WRAPPERS = ("eos", "spec", "lora", "grammar", "door", "pp", "encoder", "cadence")
 
 # The regimes of the scheduler alone.
 ROTATION = [name for name in REGIMES if name not in OFFLOADED + DISAGGREGATED + WRAPPERS]
@@ -182,6 +183,10 @@ def random_case(regime, seed, index, preset, mode, settings):
     eos = 0  # the share of outputs that end by a token
     if regime == "eos":
         eos, regime = rng.choice([0.3, 1]), rng.choice([r for r in REGIMES if r not in WRAPPERS])
+    cadence = regime == "cadence"
+    if cadence:
+        regime = rng.choice(["spec", "lora", "grammar", "door", "pp", "encoder",
+                             *(r for r in REGIMES if r not in (*OFFLOADED, *DISAGGREGATED, *WRAPPERS))])
     structured = regime == "grammar"
     if structured:
         eos = rng.choice([0, 0, 0.3, 1])
@@ -239,6 +244,8 @@ def random_case(regime, seed, index, preset, mode, settings):
         encoder.random_images(rng, engine, requests)
     if limited:
         door.random_limits(rng, engine, requests)
+    if cadence:
+        engine["prefill_schedule_interval"] = rng.choice([2, 2, 3, 4, 8, 20])
     if staged:
         pipeline.random_pipeline(rng, engine, mode, version)
         if version >= (0, 33) and rng.random() < 0.25:

@@ -95,7 +95,7 @@ def configuration(directory, case):
         if not hasattr(s, "scheduler_reserve_full_isl") and e["reserve_full_sequence"]:
             raise DriverError("this vLLM has no scheduler_reserve_full_isl")
         s.scheduler_reserve_full_isl = e["reserve_full_sequence"]
-    for name in "max_num_active_seqs", *door.QUEUED:
+    for name in "max_num_active_seqs", "prefill_schedule_interval", *door.QUEUED:
         if name in e:
             if not hasattr(s, name):
                 raise DriverError(f"this vLLM has no {name}")

@@ -12,6 +12,7 @@ import (
 func (r *replica) form(now int64) *batch {
 	b := &batch{budget: r.config.MaxNumBatchedTokens - r.config.budgetSlots()}
 	r.threshold = r.currentThreshold()
+	r.beginCadence()
 	r.fresh, r.cache.taken, r.skippedNow, r.passedAdapter = nil, nil, nil, false
 	if r.host != nil {
 		r.host.formed, r.host.now = now, now
@@ -43,6 +44,7 @@ func (r *replica) form(now int64) *batch {
 	b.UsedBlocks = r.cache.used()
 	b.Running, b.Waiting = len(r.running), len(r.waiting)+len(r.loading)
 	r.stopped = r.stoppedBy(b, now)
+	r.endCadence(b)
 	r.propose(b)
 	r.spaceTokens(b)
 	r.check(b)
@@ -77,6 +79,9 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 		n := min(r.capChunk(q.length()+q.drafting.drafts-q.computed), b.budget)
 		if r.config.MaxModelLen > 0 {
 			n = min(n, r.config.MaxModelLen-1-q.computed)
+		}
+		if r.cadence.defers && q.inPrompt {
+			continue
 		}
 		if n > 0 {
 			n = r.aligned(q, q.computed, n, false)
@@ -119,6 +124,7 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 			continue
 		}
 		r.encode(b, q, media, encoded)
+		r.cadence.prefills = r.cadence.prefills || q.inPrompt
 		r.allocate(q, hit{}, n)
 		r.schedule(b, q, n)
 		if r.selfPreempted > before {
@@ -144,6 +150,9 @@ func (r *replica) scheduleWaiting(b *batch, now int64) {
 			continue
 		}
 		hits := r.hits(q)
+		if r.turnsAway(q, hits) {
+			return
+		}
 		n := q.length() - hits.tokens
 		if q.drafting = (drafting{}); r.pads(b, q, hits.tokens) {
 			if n += r.config.Speculation.Tokens; n > b.budget {
@@ -181,6 +190,8 @@ func (r *replica) scheduleWaiting(b *batch, now int64) {
 			r.hitTokens = append(r.hitTokens, measurement{now, int64(q.computed), int64(q.Input)})
 		}
 		q.endPreemption(now)
+		r.cadence.prefills = r.cadence.prefills || hits.tokens < q.length()-1
+		r.cadence.passed = slices.DeleteFunc(r.cadence.passed, func(p *request) bool { return p == q })
 		r.schedule(b, q, n)
 		b.entries[len(b.entries)-1].admitted = true
 	}
@@ -304,6 +315,7 @@ func (r *replica) schedule(b *batch, q *request, n int) {
 	}
 	q.computed += n
 	yields := q.computed == q.length()+drafts
+	q.inPrompt = !yields
 	q.drafting.drafts, q.drafting.padded = 0, false
 	q.drafting.flying += n
 	q.flying += n

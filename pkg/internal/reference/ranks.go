@@ -97,6 +97,9 @@ func (s *simulation) startRanks(v *rankServer, now int64) {
 	var batches []Batch
 	for _, r := range ranks {
 		if r.hasWork() {
+			if r.cadence.formed = v.steps; r.ahead != nil {
+				r.cadence.formed++
+			}
 			r.start(now)
 			r.changed = true
 			batches = append(batches, r.step.Batch)

@@ -30,6 +30,9 @@ type Config struct {
 	LongPrefillThreshold int
 	// MaxModelLen limits input plus output; 0 is no limit.
 	MaxModelLen int
+	// PrefillInterval above 1 lets prompts be computed only in a step in this many, while any request decodes. It does
+	// not go with Host.
+	PrefillInterval int
 	// Switches are engine rules that are off by default.
 	Switches
 	// Alpha is the delay before the queue (constant and per input token) and the delay of a token on
@@ -301,6 +304,8 @@ type Result struct {
 	// ReservationBlocked counts attempts to admit that only ReserveFull prevented, WatermarkBlocked
 	// those that only Watermark prevented.
 	ReservationBlocked, WatermarkBlocked int
+	// DeferredBatches had no prompts by PrefillInterval, and turned away TurnedAway requests.
+	DeferredBatches, TurnedAway int
 	// UndoneVictims counts requests preempted after the same batch had computed something of them.
 	// SelfPreempted counts requests that were preempted for lack of blocks of their own. Retries
 	// counts batches that preempted and computed nothing.

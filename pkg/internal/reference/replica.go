@@ -60,6 +60,7 @@ type replica struct {
 	deferred int
 	// threshold is the long-prefill threshold of the batch that is being formed; 0 is none.
 	threshold int
+	cadence   cadence
 	async     AsyncCounts
 	drafts    DraftCounts
 	// inHost and onGPU are adapters, the least recently used one first. skippedNow are the waiting requests that the

@@ -46,6 +46,8 @@ type request struct {
 	reported bool
 	host     hostUse
 	drafting drafting
+	// inPrompt: its last batch left tokens to compute.
+	inPrompt bool
 	arrival  int // at its replica
 	// preemptedAt is the time of the preemption that the request has not recovered from, or Never.
 	preemptedAt int64

@@ -116,8 +116,9 @@ func newRequest(r Request, tokens sequence) *request {
 
 func newReplica(c *Config) *replica {
 	r := &replica{config: c, cache: newCache(c.usable(), c.UnhashedFirst),
-		life:   life{state: "ready", killAt: Never, warmFrom: Never, health: health{known: true}},
-		flight: inFlight{freeAt: map[int]int64{}, ends: map[int]int64{}}}
+		life:    life{state: "ready", killAt: Never, warmFrom: Never, health: health{known: true}},
+		flight:  inFlight{freeAt: map[int]int64{}, ends: map[int]int64{}},
+		cadence: cadence{prefilled: Never}}
 	if c.Host != nil {
 		r.host = &host{Host: *c.Host}
 		if c.Host.Storage != nil {
@@ -394,6 +395,8 @@ func (s *simulation) result() Result {
 		result.Evictions += r.cache.evictions
 		result.ReservationBlocked += r.reservationBlocked
 		result.WatermarkBlocked += r.watermarkBlocked
+		result.DeferredBatches += r.cadence.deferred
+		result.TurnedAway += r.cadence.turnedAway
 		result.UndoneVictims += r.undoneVictims
 		result.SelfPreempted += r.selfPreempted
 		result.Spared += r.spared

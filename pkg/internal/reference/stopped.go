@@ -21,7 +21,7 @@ func (r *replica) stoppedBy(b *batch, now int64) stop {
 	if len(r.running) >= r.config.MaxNumSeqs {
 		return stopSlots
 	}
-	if b.budget <= 0 || b.noPadding {
+	if b.budget <= 0 || b.noPadding || r.cadence.stops {
 		return stopBudget
 	}
 	first := r.tooLarge

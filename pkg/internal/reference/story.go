@@ -24,6 +24,7 @@ import (
 // seqs=256 (max_num_seqs), budget=2048 (max_num_batched_tokens), block=16
 // (block_size), blocks=1000 (num_gpu_blocks without the null block), free_order=append,
 // chunked=on, caching=on, threshold=0 (long_prefill_token_threshold), model_len=0, async=off,
+// prefill_interval=0 (prefill_schedule_interval),
 // scheduler=fcfs, preemption=last-in, snapshot=0 (µs, 0 is always),
 // reserve=off (reserve_full_sequence), watermark=0, window=0, alpha=0,0,0,
 // beta=… (three or four numbers, required), admission=0 and
@@ -178,6 +179,8 @@ func (c *Config) set(key, value string) (err error) {
 		c.MaxNumSeqs, err = strconv.Atoi(value)
 	case "ranks", "sync", "external", "lockstep":
 		err = c.setRanks(key, value)
+	case "prefill_interval":
+		c.PrefillInterval, err = strconv.Atoi(value)
 	case "budget":
 		c.MaxNumBatchedTokens, err = strconv.Atoi(value)
 	case "block":
