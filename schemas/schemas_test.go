@@ -449,7 +449,7 @@ func sample(t *testing.T) []string {
 			ID: "r", InputTokens: 9, OutputTokens: 1, Prompt: []stream.Segment{{ID: "a", Tokens: 3,
 				Media: stream.MediaImage}},
 			Tenant: "t", SLOClass: "chat", Model: "m", Adapter: "a", Grammar: "g", Session: "s", Turn: 1,
-			DeadlineUS: 5, PredictedOutputTokens: 2,
+			Priority: -5, DeadlineUS: 5, PredictedOutputTokens: 2,
 			Stop: stream.StopEOS, DraftAcceptance: new(0.5),
 			Retry: &stream.Retry{On: stream.RetryStates(), BackoffUS: []int64{5, 7}},
 		}),
@@ -457,7 +457,7 @@ func sample(t *testing.T) []string {
 			Steps: []stream.SessionStep{{ID: "a", Extends: stream.NoIndex, InputTokens: 1, OutputTokens: 1}}}),
 		w.Session(&stream.Session{
 			ID: "s", ArrivalUS: 1, Tenant: "t", SLOClass: "chat", Model: "m", Adapter: "a", Workflow: "w", UntilUS: 9,
-			Persistent: true, Steps: []stream.SessionStep{
+			Priority: 2, Persistent: true, Steps: []stream.SessionStep{
 				{ID: "a", Extends: stream.NoIndex, InputTokens: 9, OutputTokens: 1,
 					Prompt: []stream.Segment{{ID: "a", Tokens: 3, Media: stream.MediaVideo}}},
 				{ID: "b", After: []stream.Index{0}, Tool: "t", LatencyUS: 1, OutputTokens: 1, Extends: stream.NoIndex},

@@ -170,8 +170,8 @@ func TestFields(t *testing.T) {
 			t.Errorf("%s is missing", name)
 		}
 	}
-	if len(requestFields) != 15 {
-		t.Errorf("%d fields of a request, want 15", len(requestFields))
+	if len(requestFields) != 16 {
+		t.Errorf("%d fields of a request, want 16", len(requestFields))
 	}
 }
 

@@ -268,7 +268,7 @@ func TestInvalidBehaviors(t *testing.T) {
 	const others = "deadline: {type: constant, params: {value: 5}}, predicted_output: {error: 0.5, bias: 2}, " +
 		"multimodal: {image_tokens: {type: constant, params: {value: 5}}, images_per_request: {type: constant, " +
 		"params: {value: 5}}}, stop: eos, adapters: {name: chat, count: 50, zipf: 1}, " +
-		"grammars: {name: s, count: 3, zipf: 2, share: 0.5}, "
+		"grammars: {name: s, count: 3, zipf: 2, share: 0.5}, priority: -3, "
 	const correlations = "correlations: {intra_tenant_prefix_correlation: 0.5, burst_size_correlation: 0.5}\n"
 	good := specText("aggregate_rate: 1\nrequests: 9\n"+correlations,
 		clientText("a", plainText+archetype+bursty+others+lengthsText), clientText("b", plainText+lengthsText))
@@ -315,6 +315,8 @@ func TestInvalidBehaviors(t *testing.T) {
 		{"zipf: 2", "zipf: -1", "clients[0].grammars.zipf: must be between 0 and 10, is -1"},
 		{"share: 0.5", "share: 1.5", "clients[0].grammars.share: must be between 0 and 1, is 1.5"},
 		{"zipf: 1", "zipf: 10.5", "clients[0].adapters.zipf: must be between 0 and 10, is 10.5"},
+		{"priority: -3", "priority: 3000000000",
+			"clients[0].priority: must be between -2147483647 and 2147483647, is 3000000000"},
 		{"stop: eos", "stop: length", `clients[0].stop: must be eos, is "length"`},
 		{"deadline: {type: constant, params: {value: 5}}", "deadline: {type: constant, params: {value: -5}}",
 			"clients[0].deadline.params.value: must be between 0 and"},

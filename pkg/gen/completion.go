@@ -46,6 +46,7 @@ func (m *singleRequests) fill(a *stream.Arrival, _ int64, at stream.Micros) erro
 		Prompt:       r.Prompt[:0],
 		Tenant:       m.TenantID,
 		SLOClass:     m.SLOClass,
+		Priority:     m.Priority,
 		Model:        m.Model,
 		DeadlineUS:   stream.Never,
 	}

@@ -51,6 +51,9 @@ func withDecorators(g generator, seed uint64, c *Client, at field) generator {
 	if c.Multimodal != nil {
 		add("multimodal", newMedia(seed, c, singleRequests, at.at("multimodal")).decorate)
 	}
+	if c.Priority < -maxPriority || c.Priority > maxPriority {
+		at.fail("priority", "must be between %d and %d, is %d", -maxPriority, maxPriority, c.Priority)
+	}
 	if c.Stop != "" {
 		if c.Stop != stream.StopEOS {
 			at.fail("stop", "must be %s, is %q", stream.StopEOS, c.Stop)

@@ -31,6 +31,11 @@ func TestDeadlinesPredictionsAndStops(t *testing.T) {
 	if cv := math.Sqrt(square/long-ratio*ratio) / ratio; math.Abs(ratio/2-1) > 0.03 || math.Abs(cv-0.5) > 0.03 {
 		t.Errorf("predictions are %g times the outputs, with cv %g; want 2 and 0.5", ratio, cv)
 	}
+	for _, r := range withNeighbor(t, "", "priority: -7, ") {
+		if r.Priority != -7 {
+			t.Fatalf("%+v does not ask for priority -7", r)
+		}
+	}
 	for _, r := range withNeighbor(t, "", "stop: eos, ") {
 		if r.Stop != stream.StopEOS {
 			t.Fatalf("%+v does not end by an end-of-sequence token", r)

@@ -57,6 +57,28 @@ type blockKey struct {
 	content string
 }
 
+// inexpressible is what files for load generators cannot express, and what then becomes of it. prefixes: only those
+// without prefixes cannot.
+var inexpressible = []struct {
+	what, result string
+	prefixes     bool
+	has          func(*stream.Request) bool
+}{
+	{what: "requests have a deadline or retries",
+		has: func(r *stream.Request) bool { return r.DeadlineUS != stream.Never || r.Retry != nil }},
+	{what: "outputs end by an end-of-sequence token", has: func(r *stream.Request) bool { return r.Stop != "" }},
+	{what: "requests have a draft_acceptance", has: func(r *stream.Request) bool { return r.DraftAcceptance != nil }},
+	{what: "requests have images or other media", result: ": they are text",
+		has: func(r *stream.Request) bool {
+			return slices.ContainsFunc(r.Prompt, func(s stream.Segment) bool { return s.Media != "" })
+		}},
+	{what: "requests have a LoRA adapter", has: func(r *stream.Request) bool { return r.Adapter != "" }},
+	{what: "requests have a grammar", has: func(r *stream.Request) bool { return r.Grammar != "" }},
+	{what: "requests have a priority", has: func(r *stream.Request) bool { return r.Priority != 0 }},
+	{what: "prompts have segments", result: ": no prefixes are shared", prefixes: true,
+		has: func(r *stream.Request) bool { return len(r.Prompt) > 0 }},
+}
+
 // export writes the requests of src for a load generator.
 func export(ctx context.Context, out io.Writer, src source, o Options) error {
 	form, err := Exports.Get("export", o.Export)
@@ -69,7 +91,7 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 	w := &exportWriter{exporter: form, blocks: map[blockKey]int64{}}
 	text := bufio.NewWriter(out)
 	text.WriteString(form.head) // an error is repeated by Flush
-	var requests, unsupported, segmented, stopped, drafted, adapted, structured, media int
+	requests, lost := 0, make([]int, len(inexpressible))
 	err = forEachArrival(ctx, src, o, func(a *stream.Arrival) error {
 		if !o.inShard(a) {
 			return nil
@@ -80,26 +102,10 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 		}
 		r := &a.Request
 		requests++
-		if r.DeadlineUS != stream.Never || r.Retry != nil {
-			unsupported++
-		}
-		if len(r.Prompt) > 0 {
-			segmented++
-		}
-		if r.Stop != "" {
-			stopped++
-		}
-		if r.DraftAcceptance != nil {
-			drafted++
-		}
-		if r.Adapter != "" {
-			adapted++
-		}
-		if r.Grammar != "" {
-			structured++
-		}
-		if slices.ContainsFunc(r.Prompt, func(s stream.Segment) bool { return s.Media != "" }) {
-			media++
+		for i, x := range inexpressible {
+			if x.has(r) && !(x.prefixes && form.prefixes) {
+				lost[i]++
+			}
 		}
 		line, err := form.line(w, r)
 		if err != nil {
@@ -112,34 +118,11 @@ func export(ctx context.Context, out io.Writer, src source, o Options) error {
 		return err
 	}
 	o.warnUnusedSLO()
-	if unsupported > 0 {
-		o.warn(fmt.Sprintf("%d of %d requests have a deadline or retries, which files of %s cannot express",
-			unsupported, requests, o.Export))
-	}
-	if stopped > 0 {
-		o.warn(fmt.Sprintf("%d of %d outputs end by an end-of-sequence token, which files of %s cannot express",
-			stopped, requests, o.Export))
-	}
-	if drafted > 0 {
-		o.warn(fmt.Sprintf("%d of %d requests have a draft_acceptance, which files of %s cannot express", drafted,
-			requests, o.Export))
-	}
-	if media > 0 {
-		o.warn(fmt.Sprintf("%d of %d requests have images or other media, which files of %s cannot express: they "+
-			"are text",
-			media, requests, o.Export))
-	}
-	if adapted > 0 {
-		o.warn(fmt.Sprintf("%d of %d requests have a LoRA adapter, which files of %s cannot express", adapted, requests,
-			o.Export))
-	}
-	if structured > 0 {
-		o.warn(fmt.Sprintf("%d of %d requests have a grammar, which files of %s cannot express", structured, requests,
-			o.Export))
-	}
-	if segmented > 0 && !form.prefixes {
-		o.warn(fmt.Sprintf("%d of %d prompts have segments, which files of %s cannot express: no prefixes are shared",
-			segmented, requests, o.Export))
+	for i, x := range inexpressible {
+		if lost[i] > 0 {
+			o.warn(fmt.Sprintf("%d of %d %s, which files of %s cannot express%s", lost[i], requests, x.what, o.Export,
+				x.result))
+		}
 	}
 	if !form.timed {
 		o.warn(fmt.Sprintf("files of %s have no arrival times: it sends the prompts in this order, at its "+

@@ -182,6 +182,13 @@ func TestExportWarnsOfStops(t *testing.T) {
 		if !slices.Contains(warned, grammars) {
 			t.Errorf("%s: %q, want %q", name, warned, grammars)
 		}
+		if _, err := generate(strings.Replace(spec, "stop: eos", "priority: 3", 1), o); err != nil {
+			t.Fatal(err)
+		}
+		priorities := fmt.Sprintf("%d of 40 requests have a priority, which files of %s cannot express", n, name)
+		if !slices.Contains(warned, priorities) {
+			t.Errorf("%s: %q, want %q", name, warned, priorities)
+		}
 		adapters := fmt.Sprintf("%d of 40 requests have a LoRA adapter, which files of %s cannot express", n, name)
 		if !slices.Contains(warned, adapters) {
 			t.Errorf("%s: %q, want %q", name, warned, adapters)

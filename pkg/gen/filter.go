@@ -53,8 +53,8 @@ func (o *Options) keeps(a *stream.Arrival) (bool, error) {
 
 // firstCall returns the first model call of s as a request that arrives with the session.
 func firstCall(s *stream.Session) stream.Request {
-	r := stream.Request{ID: s.ID, ArrivalUS: s.ArrivalUS, Tenant: s.Tenant, SLOClass: s.SLOClass, Model: s.Model,
-		Adapter: s.Adapter, Session: s.ID, DeadlineUS: stream.Never}
+	r := stream.Request{ID: s.ID, ArrivalUS: s.ArrivalUS, Tenant: s.Tenant, SLOClass: s.SLOClass, Priority: s.Priority,
+		Model: s.Model, Adapter: s.Adapter, Session: s.ID, DeadlineUS: stream.Never}
 	for step := range modelCalls(s) {
 		r.InputTokens, r.OutputTokens = step.InputTokens, step.OutputTokens
 		r.PredictedOutputTokens, r.Stop = step.PredictedOutputTokens, step.Stop

@@ -38,7 +38,8 @@ func (m *sessionBase) newDraft(a *stream.Arrival, n int64, at stream.Micros) ses
 	a.IsSession = true
 	a.Session = stream.Session{
 		Kind: stream.KindSession, ID: fmt.Sprintf("%s/%d", m.name(), n), ArrivalUS: at, Tenant: m.TenantID,
-		SLOClass: m.SLOClass, Model: m.Model, Workflow: m.workflow, UntilUS: stream.Never, Steps: a.Session.Steps[:0],
+		SLOClass: m.SLOClass, Priority: m.Priority, Model: m.Model, Workflow: m.workflow, UntilUS: stream.Never,
+		Steps: a.Session.Steps[:0],
 	}
 	m.promptTokens = m.promptTokens[:0]
 	return sessionDraft{Session: &a.Session, base: m, number: n}

@@ -29,6 +29,9 @@ type Spec struct {
 	allowPaths bool
 }
 
+// maxPriority is the largest priority of a request, and the negated smallest one.
+const maxPriority = 1<<31 - 1
+
 // Client is one source of requests, or of sessions if it has one of the blocks Agentic, MultiTurn,
 // Reasoning and ClosedLoop. It draws from its own random streams, named after its ID, so other
 // clients do not change its requests.
@@ -36,6 +39,7 @@ type Client struct {
 	ID                 string        `yaml:"id" json:"id"`
 	TenantID           string        `yaml:"tenant_id" json:"tenant_id,omitempty"`
 	SLOClass           string        `yaml:"slo_class" json:"slo_class,omitempty"`
+	Priority           int64         `yaml:"priority" json:"priority,omitempty"`
 	Model              string        `yaml:"model" json:"model,omitempty"`
 	RateFraction       float64       `yaml:"rate_fraction" json:"rate_fraction,omitempty"`
 	Arrival            dist.Arrival  `yaml:"arrival" json:"arrival,omitzero"`

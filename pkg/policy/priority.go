@@ -9,6 +9,8 @@ func priorities() table[Prioritizer] {
 		{Name: "constant", Doc: "priority 0 for all requests", Value: kind{build: newConstant}},
 		{Name: "slo-based", Doc: "the priority of the request's SLO class",
 			Value: kind{params: sloBasedParams, build: newSLOBased}},
+		{Name: "request-priority", Doc: "the negated priority that the request asks for, as vLLM's X-Vllm-Priority",
+			Value: kind{build: newRequestPriority}},
 		{Name: "tenant-priority", Doc: "a priority for each tenant",
 			Value: kind{params: tenantPriorityParams, build: newTenantPriority}},
 		{Name: "deadline-aware", Doc: "1e6 / ms left to the deadline or the TTFT target; hint slack_ms",
@@ -76,6 +78,18 @@ func (p sloBased) Priority(v *View, _ *[MaxHints]float64) (float64, string) {
 	return v.Request.Priority, ""
 }
 func (p sloBased) Clone() Prioritizer { return p }
+
+type requestPriority struct{ needs }
+
+func newRequestPriority(*builder, *Spec) Prioritizer { return requestPriority{needs(NeedRequest)} }
+
+func (requestPriority) Hints() []string { return nil }
+
+// 0 - x avoids -0, which would be written differently from 0.
+func (requestPriority) Priority(v *View, _ *[MaxHints]float64) (float64, string) {
+	return 0 - v.Request.Requested, ""
+}
+func (r requestPriority) Clone() Prioritizer { return r }
 
 type invertedSLO struct{ noHints }
 

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math"
 	"slices"
 	"testing"
 )
@@ -51,6 +52,21 @@ func TestRoundRobinIsFair(t *testing.T) {
 	}
 	if !slices.Equal(order[:4], order[4:]) {
 		t.Errorf("turns %v among constant candidates", order)
+	}
+}
+
+// TestRequestPriority: a lower number asks for more.
+func TestRequestPriority(t *testing.T) {
+	p, err := planeWith("priority", Spec{Type: "request-priority"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for asked, want := range map[float64]float64{-5: 5, 0: 0, 7: -7} {
+		v := &View{Request: &Request{Requested: asked, Priority: 3}}
+		x, _ := p.Priority.Priority(v, new([MaxHints]float64))
+		if x != want || math.Signbit(x) != (want < 0) {
+			t.Errorf("%g has priority %g, want %g", asked, x, want)
+		}
 	}
 }
 

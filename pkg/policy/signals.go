@@ -51,6 +51,8 @@ func requestSignals[T any](of func(*T) *Request, now func(*T) int64) []signal[T]
 		text("req.tier", "critical, standard or sheddable.", func(t *T) string { return of(t).Tier }),
 		num("req.priority", "Priority of the SLO class; from routing on, the result of the priority policy.",
 			NeedRequest|NeedPriority, func(t *T) float64 { return of(t).Priority }),
+		num("req.requested_priority", "Priority that it asks for, lower is more urgent; 0 if it asks for none.",
+			NeedRequest, func(t *T) float64 { return of(t).Requested }),
 		text("req.tenant", "The tenant, \"\" without one.", func(t *T) string { return of(t).Tenant }),
 		text("req.model", "The model.", func(t *T) string { return of(t).Model }),
 		text("req.session", "The session, \"\" without one.", func(t *T) string { return of(t).Session }),

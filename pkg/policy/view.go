@@ -16,6 +16,8 @@ type Request struct {
 	// Priority is the priority of the SLO class and, from routing on, the one from the priority policy.
 	// Higher is more urgent.
 	Priority float64
+	// Requested is the priority that the request asks for: lower is more urgent, 0 if it asks for none.
+	Requested float64
 	// Times are in µs of simulated time; DeadlineUS is negative if there is none.
 	ArrivalUS, DeadlineUS int64
 	// TTFTTargetMS is the TTFT target of the SLO class, 0 if it has none.

@@ -56,7 +56,8 @@ func (s *simulation) sendAgain(slot int32, at des.Time) {
 	o := &r.out
 	in := stream.Request{ID: retryID(o.Original(), r.attempt()+1), ArrivalUS: stream.Micros(at),
 		InputTokens: o.InputTokens, OutputTokens: o.OutputTokens, Tenant: o.Tenant, SLOClass: o.SLOClass,
-		Model: o.Model, Adapter: o.Adapter, Grammar: o.Grammar, Session: o.Session, Turn: r.turn,
+		Priority: int64(r.requested),
+		Model:    o.Model, Adapter: o.Adapter, Grammar: o.Grammar, Session: o.Session, Turn: r.turn,
 		DeadlineUS:            stream.Never,
 		PredictedOutputTokens: r.retry.predictedTokens, Stop: r.retry.stop, DraftAcceptance: r.retry.draftAcceptance,
 		Retry: r.retry.Retry}

@@ -105,7 +105,7 @@ func (r *router) enrich(q *request, in *stream.Request) {
 			names.classes[names.lastClass.Name] = names.lastClass
 		}
 	}
-	q.class = names.lastClass
+	q.class, q.requested = names.lastClass, float64(in.Priority)
 	q.tenant, q.session, q.predicted, q.turn = 0, missing, float64(in.PredictedOutputTokens), in.Turn
 	q.hints = [policy.MaxHints]float64{}
 	n := r.needs.all

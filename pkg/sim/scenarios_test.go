@@ -145,6 +145,10 @@ func setRequest(q *stream.Request, key, value string, n int64) (err error) {
 		q.DeadlineUS = stream.Micros(n)
 	case "class":
 		q.SLOClass = value
+	case "priority":
+		q.Priority = n
+	case "retry":
+		q.Retry = &stream.Retry{On: []string{stream.StateTimedOut}, BackoffUS: []int64{n}}
 	case "tenant":
 		q.Tenant = value
 	case "session":
@@ -167,6 +171,8 @@ func setSession(s *stream.Session, key, value string, n int64) error {
 		s.UntilUS = stream.Micros(n)
 	case "class":
 		s.SLOClass = value
+	case "priority":
+		s.Priority = n
 	case "persistent":
 		s.Persistent = true
 	default:

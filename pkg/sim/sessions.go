@@ -166,8 +166,7 @@ func (t *sessionTable) makeCall(s *simulation, i int32, k int, at des.Time) {
 	*q = stream.Request{ID: step.RequestID(v.ID), ArrivalUS: stream.Micros(at), InputTokens: step.InputTokens,
 		OutputTokens: step.OutputTokens,
 		Prompt:       v.AppendPrompt(q.Prompt[:0], k), Tenant: v.Tenant, SLOClass: v.SLOClass,
-		Model:   cmp.Or(step.Model, v.Model),
-		Adapter: v.Adapter, Grammar: step.Grammar,
+		Priority: v.Priority, Model: cmp.Or(step.Model, v.Model), Adapter: v.Adapter, Grammar: step.Grammar,
 		Session: v.ID, Turn: v.steps[k].turn, DeadlineUS: stream.Never,
 		PredictedOutputTokens: step.PredictedOutputTokens, Stop: step.Stop,
 		DraftAcceptance: step.DraftAcceptance, Retry: step.Retry}

@@ -203,6 +203,8 @@ type request struct {
 	// negative by the time of preemption.
 	preempted   bool
 	flowTimeout des.Time
+	// requested is the priority that it asks for.
+	requested float64
 	// queueRead is the number of reads of the replica's queue depth before the request entered the
 	// queue, as flow control counts them.
 	queueRead int64

@@ -96,7 +96,7 @@ func (w *views) policyRequest(q *request) *policy.Request {
 		*k = policy.Request{Tenant: o.Tenant, Class: o.SLOClass, Tier: q.class.Tier, Model: o.Model, Session: o.Session,
 			TenantID: q.tenant, SessionID: q.session, InputTokens: o.InputTokens, Predicted: q.predicted,
 			ArrivalUS: int64(o.ArrivalUS), DeadlineUS: int64(q.deadline), TTFTTargetMS: q.class.Targets.TTFTMS,
-			Turn: q.turn}
+			Requested: q.requested, Turn: q.turn}
 		w.requestOf = q.position
 	}
 	k.Delays, k.Priority = q.out.Delays, q.out.Priority

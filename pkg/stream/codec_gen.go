@@ -201,6 +201,7 @@ var objectRequest = describe[Request]("request", "One model call that a workload
 	Field{Name: "prompt", Doc: "The leading tokens of the prompt as segments; the rest of input_tokens is unique to the request."},
 	Field{Name: "tenant", Doc: "Tenant that sent the request."},
 	Field{Name: "slo_class", Doc: "SLO class of the request."},
+	Field{Name: "priority", Doc: "What the request asks for, as in vLLM's header X-Vllm-Priority: lower is more urgent. It counts with the priority policy request-priority, and is 0 if absent.", Min: -maxIndex, Max: maxIndex},
 	Field{Name: "model", Doc: "Requested model; if absent, the cluster's first."},
 	Field{Name: "adapter", Doc: "LoRA adapter of the model; if absent, none."},
 	Field{Name: "grammar", Doc: "Grammar, JSON schema or set of tools that its output must follow, by any name; if absent, the output is free."},
@@ -350,6 +351,7 @@ var objectSession = describe[Session]("session", "A DAG of model and tool calls 
 	Field{Name: "arrival_us", Doc: "When the steps without predecessors begin, in µs since the workload's origin.", Required: true, Max: maxExact},
 	Field{Name: "tenant", Doc: "Tenant that sent the session."},
 	Field{Name: "slo_class", Doc: "SLO class of its requests."},
+	Field{Name: "priority", Doc: "What its requests ask for, as in vLLM's header X-Vllm-Priority: lower is more urgent. It counts with the priority policy request-priority, and is 0 if absent.", Min: -maxIndex, Max: maxIndex},
 	Field{Name: "model", Doc: "Model of steps that name none; if absent, the cluster's first."},
 	Field{Name: "adapter", Doc: "LoRA adapter of its model calls; if absent, none."},
 	Field{Name: "workflow", Doc: "Description of the session for people."},
@@ -1288,6 +1290,9 @@ func appendRequest(b []byte, v *Request, cache *numberCache) []byte {
 	if v.SLOClass != "" {
 		b = appendString(append(b, `,"slo_class":`...), v.SLOClass)
 	}
+	if v.Priority != 0 {
+		b = appendInt(b, `,"priority":`, v.Priority)
+	}
 	if v.Model != "" {
 		b = appendString(append(b, `,"model":`...), v.Model)
 	}
@@ -1367,36 +1372,40 @@ func (v *Request) decode(s *scanner) {
 			f := it.begin(9)
 			v.SLOClass = s.internedString(f)
 		}
-		if s.atKey(`,"model":`) {
+		if s.atKey(`,"priority":`) {
 			f := it.begin(10)
+			v.Priority = s.integer(f)
+		}
+		if s.atKey(`,"model":`) {
+			f := it.begin(11)
 			v.Model = s.internedString(f)
 		}
 		if s.atKey(`,"adapter":`) {
-			f := it.begin(11)
+			f := it.begin(12)
 			v.Adapter = s.internedString(f)
 		}
 		if s.atKey(`,"grammar":`) {
-			f := it.begin(12)
+			f := it.begin(13)
 			v.Grammar = s.internedString(f)
 		}
 		if s.atKey(`,"session":`) {
-			f := it.begin(13)
+			f := it.begin(14)
 			v.Session = s.internedString(f)
 		}
 		if s.atKey(`,"turn":`) {
-			f := it.begin(14)
+			f := it.begin(15)
 			v.Turn = s.integer(f)
 		}
 		if s.atKey(`,"deadline_us":`) {
-			f := it.begin(15)
+			f := it.begin(16)
 			v.DeadlineUS = Micros(s.integer(f))
 		}
 		if s.atKey(`,"predicted_output_tokens":`) {
-			f := it.begin(16)
+			f := it.begin(17)
 			v.PredictedOutputTokens = s.integer(f)
 		}
 		if s.atKey(`,"retry":`) {
-			it.begin(17)
+			it.begin(18)
 			v.Retry = new(Retry)
 			v.Retry.decode(s)
 		}
@@ -1433,21 +1442,23 @@ func (v *Request) decode(s *scanner) {
 			v.Tenant = s.internedString(f)
 		case 9: // slo_class
 			v.SLOClass = s.internedString(f)
-		case 10: // model
+		case 10: // priority
+			v.Priority = s.integer(f)
+		case 11: // model
 			v.Model = s.internedString(f)
-		case 11: // adapter
+		case 12: // adapter
 			v.Adapter = s.internedString(f)
-		case 12: // grammar
+		case 13: // grammar
 			v.Grammar = s.internedString(f)
-		case 13: // session
+		case 14: // session
 			v.Session = s.internedString(f)
-		case 14: // turn
+		case 15: // turn
 			v.Turn = s.integer(f)
-		case 15: // deadline_us
+		case 16: // deadline_us
 			v.DeadlineUS = Micros(s.integer(f))
-		case 16: // predicted_output_tokens
+		case 17: // predicted_output_tokens
 			v.PredictedOutputTokens = s.integer(f)
-		case 17: // retry
+		case 18: // retry
 			v.Retry = new(Retry)
 			v.Retry.decode(s)
 		}
@@ -1766,6 +1777,9 @@ func appendSession(b []byte, v *Session, cache *numberCache) []byte {
 	if v.SLOClass != "" {
 		b = appendString(append(b, `,"slo_class":`...), v.SLOClass)
 	}
+	if v.Priority != 0 {
+		b = appendInt(b, `,"priority":`, v.Priority)
+	}
 	if v.Model != "" {
 		b = appendString(append(b, `,"model":`...), v.Model)
 	}
@@ -1817,28 +1831,32 @@ func (v *Session) decode(s *scanner) {
 			f := it.begin(4)
 			v.SLOClass = s.internedString(f)
 		}
-		if s.atKey(`,"model":`) {
+		if s.atKey(`,"priority":`) {
 			f := it.begin(5)
+			v.Priority = s.integer(f)
+		}
+		if s.atKey(`,"model":`) {
+			f := it.begin(6)
 			v.Model = s.internedString(f)
 		}
 		if s.atKey(`,"adapter":`) {
-			f := it.begin(6)
+			f := it.begin(7)
 			v.Adapter = s.internedString(f)
 		}
 		if s.atKey(`,"workflow":`) {
-			f := it.begin(7)
+			f := it.begin(8)
 			v.Workflow = s.internedString(f)
 		}
 		if s.atKey(`,"until_us":`) {
-			f := it.begin(8)
+			f := it.begin(9)
 			v.UntilUS = Micros(s.integer(f))
 		}
 		if s.atKey(`,"persistent":`) {
-			f := it.begin(9)
+			f := it.begin(10)
 			v.Persistent = s.boolean(f)
 		}
 		if s.atKey(`,"steps":`) {
-			f := it.begin(10)
+			f := it.begin(11)
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Steps = slices.Grow(v.Steps, 1)[:n+1]
 				v.Steps[n].decode(s)
@@ -1863,17 +1881,19 @@ func (v *Session) decode(s *scanner) {
 			v.Tenant = s.internedString(f)
 		case 4: // slo_class
 			v.SLOClass = s.internedString(f)
-		case 5: // model
+		case 5: // priority
+			v.Priority = s.integer(f)
+		case 6: // model
 			v.Model = s.internedString(f)
-		case 6: // adapter
+		case 7: // adapter
 			v.Adapter = s.internedString(f)
-		case 7: // workflow
+		case 8: // workflow
 			v.Workflow = s.internedString(f)
-		case 8: // until_us
+		case 9: // until_us
 			v.UntilUS = Micros(s.integer(f))
-		case 9: // persistent
+		case 10: // persistent
 			v.Persistent = s.boolean(f)
-		case 10: // steps
+		case 11: // steps
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Steps = slices.Grow(v.Steps, 1)[:n+1]
 				v.Steps[n].decode(s)

@@ -130,7 +130,7 @@ func TestDecodeErrors(t *testing.T) {
 		{request, exampleRequest, `"id":"r1"`, `"id":7`, "id must be a string, not 7"},
 		{request, exampleRequest, `"tenant"`, `"tenan"`, `unknown field "tenan"; did you mean "tenant"? (have kind, ` +
 			`id, arrival_us, input_tokens, output_tokens, stop, draft_acceptance, prompt, tenant, slo_class, ` +
-			`model, adapter, grammar, session, turn, deadline_us, predicted_output_tokens, retry)`},
+			`priority, model, adapter, grammar, session, turn, deadline_us, predicted_output_tokens, retry)`},
 		{request, exampleRequest, `"tenant":"t"`, `"id":"t"`, "id appears twice"},
 		{request, exampleRequest, `"kind":"request"`, `"kind":"outcome"`, `kind must be request, not "outcome"`},
 		{request, exampleRequest, `"arrival_us":10`, `"arrival_us":-1`,

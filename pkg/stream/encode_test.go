@@ -54,7 +54,8 @@ func drawRequest(t *rapid.T) Request {
 				rapid.SampledFrom([]string{"", MediaImage, MediaVideo}).Draw(t, "media")}
 		}), 0, 3).Draw(t, "prompt"),
 		Tenant: anyString.Draw(t, "tenant"), SLOClass: anyString.Draw(t, "slo_class"),
-		Model: anyString.Draw(t, "model"), Adapter: anyString.Draw(t, "adapter"),
+		Priority: rapid.Int64Range(-maxIndex, maxIndex).Draw(t, "priority"),
+		Model:    anyString.Draw(t, "model"), Adapter: anyString.Draw(t, "adapter"),
 		Grammar: anyString.Draw(t, "grammar"),
 		Session: anyString.Draw(t, "session"), Turn: anyInt.Draw(t, "turn"),
 		DeadlineUS: anyTime.Draw(t, "deadline_us"), PredictedOutputTokens: anyInt.Draw(t, "predicted"),

@@ -128,6 +128,9 @@ type Request struct {
 	Tenant string `json:"tenant,omitempty"`
 	// SLO class of the request.
 	SLOClass string `json:"slo_class,omitempty"`
+	// What the request asks for, as in vLLM's header X-Vllm-Priority: lower is more urgent. It counts with the priority
+	// policy request-priority, and is 0 if absent.
+	Priority int64 `json:"priority,omitempty" wire:"min=-maxIndex,max=maxIndex"`
 	// Requested model; if absent, the cluster's first.
 	Model string `json:"model,omitempty"`
 	// LoRA adapter of the model; if absent, none.

@@ -19,6 +19,9 @@ type Session struct {
 	Tenant string `json:"tenant,omitempty"`
 	// SLO class of its requests.
 	SLOClass string `json:"slo_class,omitempty"`
+	// What its requests ask for, as in vLLM's header X-Vllm-Priority: lower is more urgent. It counts with the priority
+	// policy request-priority, and is 0 if absent.
+	Priority int64 `json:"priority,omitempty" wire:"min=-maxIndex,max=maxIndex"`
 	// Model of steps that name none; if absent, the cluster's first.
 	Model string `json:"model,omitempty"`
 	// LoRA adapter of its model calls; if absent, none.
