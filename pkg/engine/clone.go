@@ -63,9 +63,9 @@ func (o *offload) clone(tree *kv.Tree) *offload {
 		cfg.Store = d.store
 	}
 	d.cfg = &cfg
-	d.uses = slices.Clone(o.uses)
+	d.uses, d.blockStores = slices.Clone(o.uses), slices.Clone(o.blockStores)
 	for i := range d.uses {
-		d.uses[i].User, d.uses[i].stores = o.uses[i].User.Clone(), slices.Clone(o.uses[i].stores)
+		d.uses[i].User, d.blockStores[i] = o.uses[i].User.Clone(), slices.Clone(o.blockStores[i])
 	}
 	d.loading, d.storing, d.started = slices.Clone(o.loading), slices.Clone(o.storing), slices.Clone(o.started)
 	d.pulling = slices.Clone(o.pulling)

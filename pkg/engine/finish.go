@@ -157,8 +157,8 @@ func (e *Engine) drop(s int32) {
 // needs at most a step for each token that the cache can hold, plus a few for sequences preempted
 // first.
 func (e *Engine) checkProgress() error {
-	waits := e.offload != nil && e.offload.busy() // others may hold the blocks that it needs
-	if waits || e.result.Decoding+len(e.result.First)+len(e.result.Gaps) > 0 {
+	if e.result.Decoding+len(e.result.First)+len(e.result.Gaps) > 0 ||
+		e.offload != nil && e.offload.busy() { // others may hold the blocks that it needs
 		e.tokenlessSteps = 0
 		return nil
 	}

@@ -20,19 +20,21 @@ type grower struct {
 	admission int64
 }
 
-// growing is the growth of a sequence: in this phase, since the phase was offered this many times.
+// growing is the growth of a sequence: in this phase, since the phase was offered this many times. It goes on until the
+// sequence leaves the phase. Then lo is its first block, else none, and the tier learns of it when it needs to.
 type growing struct {
-	on    bool
-	phase int32
-	since int64
-	node  kv.Node
+	since, phase int32
+	node         kv.Node
+	lo           int32
 }
 
 // growth is the stores of one block each that began when a step ended.
 type growth struct {
-	phase   int32
+	phase int32
+	count int
+	// members are those of the phase, unless it still has the same ones.
 	members []grower
-	sorted  bool
+	copied  bool
 	each    des.Time // how long a store takes
 	began   des.Time // the first one, if asked
 	asked   bool
@@ -59,15 +61,10 @@ func newGrowths(blockSize int) growths {
 	return growths{phases: make([][]grower, blockSize), offers: make([]int64, blockSize)}
 }
 
-// growable reports whether sequences of the replica may grow.
-func (o *offload) growable() bool {
-	return o.cfg.QuietStores && o.cfg.Threshold <= 0 && o.blockSize > 1
-}
-
 // grow begins the growth of the decoding s, whose full blocks are all offered, and reports whether it may.
 func (e *Engine) grow(s int32) bool {
 	o, q, u := e.offload, &e.seqs[s], &e.offload.uses[s]
-	if !o.growable() {
+	if !o.canGrow {
 		return false
 	}
 	node, ok := o.store.Grow(s, &u.User, e.cache.Path(q.kv), o.blockSize, u.offered)
@@ -76,7 +73,8 @@ func (e *Engine) grow(s int32) bool {
 	}
 	phase := o.phase(q)
 	g := &o.growths
-	u.growing = growing{true, int32(phase), g.offers[phase], node}
+	g.copyMembers(int32(phase))
+	u.grows, u.growing = true, growing{int32(g.offers[phase]), int32(phase), node, none}
 	u.fillsAt = int32(len(g.phases[phase]))
 	g.phases[phase] = append(g.phases[phase], grower{s, q.admission})
 	return true
@@ -85,14 +83,24 @@ func (e *Engine) grow(s int32) bool {
 // stopGrowing ends the growth of s: it is visited again, if it fills blocks.
 func (o *offload) stopGrowing(s int32) {
 	u, g := &o.uses[s], &o.growths
-	x := u.growing
+	x := &u.growing
+	g.copyMembers(x.phase)
 	list := g.phases[x.phase]
 	last := list[len(list)-1]
 	list[u.fillsAt], o.uses[last.seq].fillsAt = last, u.fillsAt
 	g.phases[x.phase] = list[:len(list)-1]
-	u.growing = growing{}
-	lo := u.offered
-	hi := lo + int32(g.offers[x.phase]-x.since)
+	x.lo = u.offered
+	u.offered += int32(g.offers[x.phase]) - x.since
+}
+
+// settle notes in the tier which blocks s has added, if it has stopped growing since the last call.
+func (o *offload) settle(s int32) {
+	u, g := &o.uses[s], &o.growths
+	if !u.grows || u.growing.lo == none {
+		return
+	}
+	u.grows = false
+	x, lo, hi := u.growing, u.growing.lo, u.offered
 	stored := hi
 	for i := len(g.active) - 1; i >= 0 && stored > lo; i-- {
 		f := g.active[i]
@@ -109,24 +117,26 @@ func (o *offload) stopGrowing(s int32) {
 		stored--
 		f.known = append(f.known, grown{at, s, tier.Extent{Node: x.node, Lo: stored, Hi: stored + 1}})
 		if f.asked {
-			u.addStore(stored, f.end(at))
+			o.addStore(s, stored, f.end(at))
 		}
 	}
 	o.store.StopGrowing(&u.User, x.node, lo, stored, hi)
-	u.offered = hi
 }
 
-// addStore notes a store of a block until end.
-func (u *use) addStore(block int32, end des.Time) {
-	u.stores = append(u.stores, blockStore{block, block + 1, end})
-	u.storesEnd = max(u.storesEnd, end)
+// addStore notes a store of a block of s until end.
+func (o *offload) addStore(s, block int32, end des.Time) {
+	o.blockStores[s] = append(o.blockStores[s], blockStore{block, block + 1, end})
+	o.uses[s].storesEnd = max(o.uses[s].storesEnd, end)
 }
 
 // stopsGrowing ends the growth of s while it decodes.
 func (e *Engine) stopsGrowing(s int32) {
 	o, q := e.offload, &e.seqs[s]
-	o.stopGrowing(s)
-	o.fill(s, o.phase(q))
+	if o.uses[s].growing.lo == none {
+		o.stopGrowing(s)
+		o.fill(s, o.phase(q))
+	}
+	o.settle(s)
 }
 
 // stopGrowthOnDemand lets the store end growth.
@@ -147,14 +157,23 @@ func (e *Engine) StopGrowth() {
 			e.stopsGrowing(list[i].seq)
 		}
 	}
+	for s := range e.offload.uses {
+		e.offload.settle(int32(s))
+	}
 }
 
-// index returns the place of the store of s, or -1.
-func (f *growth) index(s int32) int {
-	if !f.sorted {
-		f.sorted = true
-		slices.SortFunc(f.members, func(a, b grower) int { return cmp.Compare(a.admission, b.admission) })
+// copyMembers keeps the members of growths of a phase before these change.
+func (g *growths) copyMembers(phase int32) {
+	for _, f := range g.active {
+		if f.phase == phase && !f.copied {
+			f.copied, f.members = true, append(f.members, g.phases[phase]...)
+			slices.SortFunc(f.members, func(a, b grower) int { return cmp.Compare(a.admission, b.admission) })
+		}
 	}
+}
+
+// index returns the place of the store of s, which has left the phase, or -1.
+func (f *growth) index(s int32) int {
 	return slices.IndexFunc(f.members, func(x grower) bool { return x.seq == s })
 }
 
@@ -165,7 +184,7 @@ func (f *growth) end(at int) des.Time { return f.began + f.each*des.Time(at+1) }
 // were admitted after one of these, or all if their blocks do not fit, are noted instead.
 func (e *Engine) offerGrowing(b *batch) {
 	o := e.offload
-	g, f := &o.growths, o.growths.take()
+	g := &o.growths
 	phase := e.completeTick(b) % int64(o.blockSize)
 	first := int64(math.MaxInt64)
 	for _, x := range o.offers {
@@ -178,20 +197,24 @@ func (e *Engine) offerGrowing(b *batch) {
 			e.noteTick(b, s)
 		}
 	}
-	f.phase, f.members = int32(phase), append(f.members, g.phases[phase]...)
-	n := int32(len(f.members))
-	if n == 0 || !o.store.HasRoom(n) {
-		for _, x := range f.members {
-			e.stopsGrowing(x.seq)
-			e.noteTick(b, x.seq)
-		}
-		g.spare = append(g.spare, f)
+	n := len(g.phases[phase])
+	if n == 0 {
 		return
 	}
+	if !o.store.HasRoom(int32(n)) {
+		for i := n - 1; i >= 0; i-- {
+			s := list[i].seq
+			e.stopsGrowing(s)
+			e.noteTick(b, s)
+		}
+		return
+	}
+	f := g.take()
+	f.phase, f.count = int32(phase), n
 	g.offers[phase]++
 	g.active = append(g.active, f)
 	b.growth = f
-	o.store.Add(n)
+	o.store.Add(int32(n))
 }
 
 // completeTick returns the tick whose tokens are known when b is formed and were not when the batch before it was: that
@@ -224,10 +247,10 @@ func (g *growths) take() *growth {
 
 // askGrowth asks for the stores of f at a time.
 func (o *offload) askGrowth(f *growth, at des.Time) {
-	first := o.stores.AskFor(at, o.cfg.BlockBytes, len(f.members))
+	first := o.stores.AskFor(at, o.cfg.BlockBytes, f.count)
 	f.asked, f.began, f.each = true, first.Started, first.Ended-first.Started
 	for _, x := range f.known {
-		o.uses[x.seq].addStore(x.extent.Lo, f.end(x.at))
+		o.addStore(x.seq, x.extent.Lo, f.end(x.at))
 	}
 	o.storing = append(o.storing, underWay{Transfer: Transfer{Transfer: first, Blocks: 1}, growth: f})
 }
@@ -235,22 +258,27 @@ func (o *offload) askGrowth(f *growth, at des.Time) {
 // endGrowth ends the stores of x that are done at now and reports whether these were the last ones.
 func (o *offload) endGrowth(x *underWay, now des.Time) bool {
 	f := x.growth
-	n := min(int((now-f.began)/f.each), len(f.members)) - f.ended
+	n := f.count - f.ended
+	if f.end(f.count-1) > now {
+		n = int((now-f.began)/f.each) - f.ended
+	}
 	f.ended += n
 	x.Ended = f.end(f.ended)
 	o.store.Added(int32(n))
 	o.stats.Stored += int64(n)
 	o.stats.StoreUS += int64(n) * f.each
-	f.known = slices.DeleteFunc(f.known, func(x grown) bool {
-		if x.at < f.ended {
-			o.store.Ready(x.extent)
-		}
-		return x.at < f.ended
-	})
-	if f.ended < len(f.members) {
+	if len(f.known) > 0 {
+		f.known = slices.DeleteFunc(f.known, func(x grown) bool {
+			if x.at < f.ended {
+				o.store.Ready(x.extent)
+			}
+			return x.at < f.ended
+		})
+	}
+	if f.ended < f.count {
 		return false
 	}
-	o.growths.active = slices.Delete(o.growths.active, 0, 1)
+	o.growths.active = o.growths.active[:copy(o.growths.active, o.growths.active[1:])]
 	o.growths.spare = append(o.growths.spare, f)
 	return true
 }

@@ -311,8 +311,5 @@ func (o *offload) endTransfers(list []underWay, now des.Time) []underWay {
 		o.store.Stored(list[n].extents)
 		o.stats.count(&list[n].Transfer)
 	}
-	if n < len(list) {
-		return slices.Delete(list, 0, n)
-	}
-	return list[:0]
+	return list[:copy(list, list[n:])]
 }

@@ -25,7 +25,9 @@ func (e *Engine) offer(b *batch) {
 	b.stores, b.storesLeft, o.offers = b.stores[:0], false, o.offers[:0]
 	if e.openOffers(); o.open {
 		e.noteOffers(b)
-		slices.SortFunc(o.offers, func(x, y offer) int { return cmp.Compare(x.admission, y.admission) })
+		if len(o.offers) > 1 {
+			slices.SortFunc(o.offers, func(x, y offer) int { return cmp.Compare(x.admission, y.admission) })
+		}
 		for _, x := range o.offers {
 			e.offerBlocks(b, x)
 		}
@@ -61,13 +63,17 @@ func (e *Engine) noteOffers(b *batch) {
 		}
 		e.noteDecoding(b, o.refused)
 	}
-	if o.growable() {
+	if o.canGrow {
 		e.offerGrowing(b)
 	}
 }
 
 // openOffers says whether enough blocks are in use for offers.
 func (e *Engine) openOffers() {
+	if e.offload.always {
+		e.offload.open = true
+		return
+	}
 	total := e.cache.Total()
 	e.offload.open = float64(total-e.cache.Free())/float64(total) >= e.offload.cfg.Threshold
 }
@@ -101,6 +107,7 @@ func (e *Engine) known(q *sequence) int64 {
 
 func (e *Engine) offerBlocks(b *batch, x offer) {
 	o, q, u := e.offload, &e.seqs[x.seq], &e.offload.uses[x.seq]
+	o.settle(x.seq)
 	missing, ok := o.store.Offer(&u.User, e.cache.Path(q.kv), o.blockSize, u.offered, x.hi)
 	e.copyEvicted(q.tag, false)
 	switch i := slices.Index(o.refused, x.seq); {
@@ -113,7 +120,7 @@ func (e *Engine) offerBlocks(b *batch, x offer) {
 		return
 	}
 	u.offered = x.hi
-	if q.state == decoding && o.growable() {
+	if q.state == decoding && o.canGrow {
 		phase := o.phase(q)
 		o.unfill(x.seq, phase)
 		if !e.grow(x.seq) {
@@ -168,6 +175,7 @@ func (o *offload) phase(q *sequence) int64 {
 // startFilling and stopFilling maintain fills, or the growing sequences, for a decoding one.
 func (e *Engine) startFilling(s int32, q *sequence) {
 	o := e.offload
+	o.settle(s)
 	u := o.use(s)
 	if u.decoded = true; o.store == nil {
 		return
@@ -182,7 +190,7 @@ func (e *Engine) startFilling(s int32, q *sequence) {
 func (o *offload) stopFilling(s int32, q *sequence) {
 	switch {
 	case o.store == nil:
-	case o.use(s).growing.on:
+	case o.uses[s].grows:
 		o.stopGrowing(s)
 	default:
 		o.unfill(s, o.phase(q))
@@ -203,7 +211,7 @@ func (o *offload) unfill(s int32, phase int64) {
 
 // offerIdle is offer if there is no batch to form.
 func (e *Engine) offerIdle() {
-	if e.offload.store == nil {
+	if len(e.offload.left) == 0 {
 		return
 	}
 	idle := batch{}

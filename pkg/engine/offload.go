@@ -50,69 +50,74 @@ type Transfer struct {
 
 // offload is the state of a replica with a tier.
 type offload struct {
-	cfg           *OffloadConfig
-	store         *tier.Store
-	loads, stores link.FIFO
-	blockSize     int32
-	uses          []use // by sequence
-	// loading and storing are the transfers that have not ended, each in order, and pulling those from other replicas.
-	// started are those since the last call of Transfers.
-	loading, storing, pulling []underWay
-	started                   []Transfer
-	below                     below
-	held                      int // sequences in this state
-	// fills has, for each phase of the cache's clock, the decoding sequences that fill a block then. refused are the
-	// sequences whose last offer was refused.
-	fills   [][]int32
-	refused []int32
-	growths growths
-	// left are the requests that have left since a batch was formed last, in any order; leaving counts those that began
-	// to leave.
-	left    []leaver
-	leaving int64
-	// orphans are sequences aborted during their loads, late those whose blocks are freed when the next step ends.
-	orphans, late []int32
+	// What each step needs comes first.
+	//
+	// shares: other replicas send requests, or use the link of a storage. canGrow: see growing. always: offers need no
+	// share of the cache.
+	shares, canGrow, always bool
 	// open: there are enough blocks in use for offers. missed: decoding sequences have not offered all their blocks,
 	// since there were not.
 	open, missed bool
 	// ending: the aborts of a step that ends are processed, before its tokens.
 	ending bool
-	// offers is scratch, skipped are the waiting requests that the batch being formed has passed.
-	offers  []offer
-	skipped []waiter
 	// blocked is the first request that did not fit into the last batch, or none.
-	blocked int32
+	blocked   int32
+	blockSize int32
+	store     *tier.Store
 	// wait is when stores end for which the next step waits.
-	wait  des.Time
-	stats TierStats
+	wait   des.Time
+	stores link.FIFO
+	// loading and storing are the transfers that have not ended, each in order, and pulling those from other replicas.
+	// started are those since the last call of Transfers.
+	storing, loading []underWay
+	// left are the requests that have left since a batch was formed last, in any order; leaving counts those that began
+	// to leave.
+	left []leaver
+	// orphans are sequences aborted during their loads, late those whose blocks are freed when the next step ends.
+	orphans, late []int32
+	// fills has, for each phase of the cache's clock, the decoding sequences that fill a block then. refused are the
+	// sequences whose last offer was refused.
+	fills   [][]int32
+	refused []int32
+	growths growths
+	// offers is scratch, skipped are the waiting requests that the batch being formed has passed.
+	offers      []offer
+	skipped     []waiter
+	started     []Transfer
+	uses        []use          // by sequence
+	blockStores [][]blockStore // by sequence: the stores of blocks that it holds or held
+	cfg         *OffloadConfig
+	loads       link.FIFO
+	pulling     []underWay
+	leaving     int64
+	held        int // sequences in this state
+	below       below
+	stats       TierStats
 }
 
 const none int32 = -1
 
 // use is what a sequence does with the tier.
 type use struct {
-	tier.User
 	// Blocks before offered are not offered in this admission.
 	offered int32
 	// noted is the number of the batch for which an offer was noted last. fillsAt is the sequence's index in a list
 	// of fills.
 	noted, fillsAt int32
-	growing        growing
-	// decoded: it has computed the tokens with which it was admitted. computing: it is in the step in flight.
-	decoded, computing bool
-	// stores are the stores of blocks that it holds or held, storesEnd the end of the last one.
-	stores    []blockStore
+	// decoded: it has computed the tokens with which it was admitted. computing: it is in the step in flight. ended:
+	// it has left the tier. grows: see growing.
+	decoded, computing, ended, grows bool
+	growing                          growing
+	// storesEnd is when the last store of blocks ends that it holds or held.
 	storesEnd des.Time
-	// A load ends at loadEnd. It gives it hit blocks from the cache and loaded ones from the tier. reached: its
-	// blocks are published.
-	loadEnd     des.Time
-	hit, loaded int32
-	reached     bool
-	// fromStorage are those of the loaded blocks that the storage gave to the tier for it.
-	fromStorage int32
-	// arrival orders the requests as they came, leaving as they began to leave. ended: it has left the tier.
+	// arrival orders the requests as they came, leaving as they began to leave.
 	arrival, leaving int64
-	ended            bool
+	tier.User
+	// A load ends at loadEnd. It gives it hit blocks from the cache and loaded ones from the tier. fromStorage are
+	// those of the loaded blocks that the storage gave to the tier for it. reached: its blocks are published.
+	loadEnd                  des.Time
+	hit, loaded, fromStorage int32
+	reached                  bool
 }
 
 // leaver is a request that has left. It may still offer blocks lo to hi, which are marked in the cache.
@@ -156,15 +161,16 @@ func newOffload(cfg *OffloadConfig, cache *kv.Cache) *offload {
 	if cfg.Storage != nil && cfg.OnEviction {
 		cfg.Store.KeepEvicted()
 	}
-	return &offload{cfg: cfg, store: cfg.Store, loads: link.NewFIFO(cfg.Loads), stores: link.NewFIFO(cfg.Stores),
-		blockSize: int32(cache.BlockSize()), fills: make([][]int32, cache.BlockSize()),
-		growths: newGrowths(cache.BlockSize())}
+	return &offload{shares: cfg.Pools || cfg.Storage != nil, always: cfg.Threshold <= 0,
+		canGrow: cfg.QuietStores && cfg.Threshold <= 0 && cache.BlockSize() > 1, cfg: cfg, store: cfg.Store,
+		loads: link.NewFIFO(cfg.Loads), stores: link.NewFIFO(cfg.Stores), blockSize: int32(cache.BlockSize()),
+		fills: make([][]int32, cache.BlockSize()), growths: newGrowths(cache.BlockSize())}
 }
 
 // use returns the use of sequence s.
 func (o *offload) use(s int32) *use {
 	for int(s) >= len(o.uses) {
-		o.uses = append(o.uses, use{})
+		o.uses, o.blockStores = append(o.uses, use{}), append(o.blockStores, nil)
 	}
 	return &o.uses[s]
 }
@@ -268,7 +274,7 @@ func (e *Engine) startWithTier(now des.Time) {
 // coasts reports whether no request loads, and none has left since a batch was formed last. Other replicas could send
 // requests to one of a pool at any end of a step, and use the link of a storage.
 func (o *offload) coasts() bool {
-	return o == nil || !o.cfg.Pools && o.cfg.Storage == nil &&
+	return o == nil || !o.shares &&
 		len(o.loading)+len(o.left)+len(o.orphans)+len(o.late) == 0
 }
 
@@ -305,16 +311,21 @@ func (e *Engine) ask(p *pendingStore, at des.Time) des.Time {
 		return t.Ended
 	}
 	u := &o.uses[p.seq]
-	u.stores = slices.DeleteFunc(u.stores, func(x blockStore) bool { return x.end <= e.now })
+	list := o.blockStores[p.seq]
+	if u.storesEnd <= e.now {
+		list = list[:0]
+	}
 	u.storesEnd = t.Ended
 	for _, m := range p.extents {
-		u.stores = append(u.stores, blockStore{m.Lo, m.Hi, t.Ended})
+		list = append(list, blockStore{m.Lo, m.Hi, t.Ended})
 	}
+	o.blockStores[p.seq] = list
 	return t.Ended
 }
 
 // preempted notes that s loses its blocks in a batch formed at now. The batch waits for its stores.
 func (o *offload) preempted(s int32) {
+	o.settle(s)
 	u := o.use(s)
 	o.wait = max(o.wait, u.storesEnd)
 	u.offered, u.decoded = 0, false
@@ -335,19 +346,22 @@ func (e *Engine) endUse(s int32) {
 	if u.ended = true; o.store == nil {
 		return
 	}
+	o.settle(s)
 	o.forget(s)
-	for _, x := range u.stores {
-		if x.end > e.now {
-			e.cache.Fence(q.kv, x.lo, x.hi, x.end)
+	if u.storesEnd > e.now {
+		for _, x := range o.blockStores[s] {
+			if x.end > e.now {
+				e.cache.Fence(q.kv, x.lo, x.hi, x.end)
+			}
 		}
 	}
 	if q.tag == noTag { // what has moved is of no use here any more
 		o.store.Leave(&u.User)
 		return
 	}
-	x := leaver{User: u.User, number: u.leaving, tag: q.tag}
-	if x.number == 0 {
-		x.number = o.nextLeaving()
+	number, lo, hi := u.leaving, int32(0), int32(0)
+	if number == 0 {
+		number = o.nextLeaving()
 	}
 	if q.state != waiting && q.state != loading {
 		tokens := e.known(q) - 1
@@ -355,15 +369,15 @@ func (e *Engine) endUse(s int32) {
 			// A token in flight may fill a block that is not hashed yet. The step in flight gave no token.
 			tokens = min(int64(q.computed), int64(q.input)+int64(q.emitted))
 		}
-		x.lo, x.hi = u.offered, int32(tokens/int64(o.blockSize))
+		lo, hi = u.offered, int32(tokens/int64(o.blockSize))
 	}
-	if x.Used() || x.lo < x.hi {
-		to := o.newLeaver()
-		x.path = o.store.Keep(to.path[:0], e.cache.Path(q.kv))
-		if x.lo < x.hi {
-			x.marked = e.cache.Mark(q.kv, x.lo, x.hi)
+	if u.Used() || lo < hi {
+		x := o.newLeaver()
+		x.User, x.number, x.tag, x.lo, x.hi = u.User, number, q.tag, lo, hi
+		x.path = o.store.Keep(x.path[:0], e.cache.Path(q.kv))
+		if x.marked = nil; lo < hi {
+			x.marked = e.cache.Mark(q.kv, lo, hi)
 		}
-		*to = x
 	}
 }
 

@@ -50,8 +50,8 @@ func (e *Engine) Enqueue(r Request) int32 {
 	e.wait.last++
 	e.own.known = false
 	if e.offload != nil {
-		u := e.offload.use(s)
-		*u = use{User: tier.User{Priority: r.Priority}, arrival: e.wait.last, stores: u.stores[:0]}
+		*e.offload.use(s) = use{User: tier.User{Priority: r.Priority}, arrival: e.wait.last}
+		e.offload.blockStores[s] = e.offload.blockStores[s][:0]
 	}
 	e.seqs[s].arrival = e.wait.last
 	if e.lora != nil {

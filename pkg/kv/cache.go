@@ -81,8 +81,8 @@ type Cache struct {
 	chain          []int32 // scratch of Release: the runs of one heldRange
 
 	watcher Watcher // nil if there is none
-	// observed: there is a watcher, or there are fences.
-	observed bool
+	// observed: there is a watcher, or there may be fences that are not over, or marks.
+	observed, fencing bool
 
 	// fences has the fence of each run; nil unless they are kept. fenced and now: see Fenced. lastFence is the latest
 	// time of all.
@@ -354,7 +354,7 @@ func (c *Cache) allocate(q *sequence, blocks int32) {
 // pin makes q hold the hits of e (BlockPool.touch). It splits other blocks off their run.
 func (c *Cache) pin(q *sequence, e extent) {
 	r, _ := c.oldestCopy(e.node, e.lo)
-	if c.fences != nil && c.fencing() {
+	if c.fencing {
 		c.noteTaken(r, e.lo, e.hi)
 	}
 	if e.lo > c.runs[r].lo {
@@ -411,7 +411,7 @@ func (c *Cache) publishExtent(s Seq, n Node, lo, hi int32) {
 			r = c.runs[r].splitOff
 		}
 		x := &c.runs[r]
-		fenced := c.fences != nil && c.fences[r] != fence{} // for a sequence that had them, too
+		fenced := c.fencing && c.fences[r] != fence{} // for a sequence that had them, too
 		if x.node == n && x.refs == 1 && x.splitOff == none && !fenced && !c.hasCopy(n, lo, hi) {
 			x.hi, h.hi = hi, hi
 			return

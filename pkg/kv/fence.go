@@ -5,7 +5,7 @@ package kv
 // vllm/distributed/kv_transfer/kv_connector/v1/offloading/scheduler.py).
 
 // fence is what reads blocks: transfers until a time, and maybe others, for which the blocks have a mark. The zero
-// value is none.
+// value is none, and one that is over is like none.
 type fence struct{ until, mark int64 }
 
 // Marked are blocks Lo to Hi of a sequence that have a mark. Other sequences with the same blocks have the same mark.
@@ -15,11 +15,12 @@ type Marked struct {
 }
 
 // KeepFences makes Fence usable. The cache must be new and without groups.
-func (c *Cache) KeepFences() { c.fences, c.observed = make([]fence, len(c.runs)), true }
+func (c *Cache) KeepFences() { c.fences = make([]fence, len(c.runs)) }
 
 // Fence notes that blocks lo to hi of s, which are hashed, are read until a time.
 func (c *Cache) Fence(s Seq, lo, hi int32, until int64) {
 	c.lastFence = max(c.lastFence, until)
+	c.observe()
 	c.eachRun(s, lo, hi, func(r int32) { c.fences[r].until = max(c.fences[r].until, until) })
 }
 
@@ -39,6 +40,7 @@ func (c *Cache) Mark(s Seq, lo, hi int32) (list []Marked) {
 		c.markedSeqs = append(c.markedSeqs, s)
 		list = append(list, Marked{q.hashed, hi, c.marks})
 	}
+	c.observe()
 	return list
 }
 
@@ -72,6 +74,7 @@ func (c *Cache) Resolve(m Marked, lo, hi int32, until int64) {
 		return
 	}
 	c.lastFence = max(c.lastFence, until)
+	c.observe()
 	for i := 0; i < len(c.marking); i++ {
 		r := c.marking[i]
 		x := &c.runs[r]
@@ -102,6 +105,7 @@ func (c *Cache) DropMarks() {
 		c.seqs[s].fence.mark = 0
 	}
 	c.marks, c.marking, c.markedSeqs, c.marked = 0, c.marking[:0], c.markedSeqs[:0], c.marked[:0]
+	c.observe()
 }
 
 // TakenMarks returns the blocks with marks that were taken or hit since the last call of DropMarks.
@@ -112,11 +116,15 @@ func (c *Cache) TakenMarks() []Marked { return c.marked }
 func (c *Cache) Fenced(now int64) int64 {
 	at := c.fenced
 	c.fenced, c.now = 0, now
+	c.observe()
 	return at
 }
 
-// fencing reports whether blocks may have marks, or may be read now.
-func (c *Cache) fencing() bool { return c.lastFence > c.now || len(c.marking)+len(c.markedSeqs) > 0 }
+// observe notes whether blocks may have marks, or may be read now.
+func (c *Cache) observe() {
+	c.fencing = c.lastFence > c.now || len(c.marking)+len(c.markedSeqs) > 0
+	c.observed = c.watcher != nil || c.fencing
+}
 
 // Retake notes that the blocks of s are taken once more.
 func (c *Cache) Retake(s Seq) {
@@ -135,7 +143,7 @@ func (c *Cache) noteTaken(r, lo, hi int32) {
 // taken notes that d blocks of run r, the ones behind its first hi, were taken from the free queue.
 func (c *Cache) taken(r, d int32) {
 	x := &c.runs[r]
-	if c.fences != nil && c.fencing() {
+	if c.fencing {
 		c.noteTaken(r, x.hi, x.hi+d)
 	}
 	if c.watcher != nil {
@@ -160,4 +168,6 @@ func (c *Cache) freeFenced(q *sequence, unhashed int32) {
 }
 
 // sameFence reports whether two runs may become one.
-func (c *Cache) sameFence(r, t int32) bool { return c.fences == nil || c.fences[r] == c.fences[t] }
+func (c *Cache) sameFence(r, t int32) bool {
+	return !c.fencing || c.fences[r] == c.fences[t]
+}

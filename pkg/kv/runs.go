@@ -97,7 +97,7 @@ func (c *Cache) discardRun(r int32) {
 		c.removeFromNode(r)
 		c.tree.unref(x.node)
 	}
-	if c.fences != nil {
+	if c.fencing { // else it has none, or one that is over
 		c.fences[r] = fence{}
 	}
 	c.spareRuns = append(c.spareRuns, r)

@@ -119,7 +119,7 @@ var brokenPoolTiers = []rule{
 		"Priority: r.out.Priority, Hold: true", "Hold: true"},
 	{"stores of a prompt that is computed are its request's", "sim/disaggregation.go",
 		"\ts.transfers.left[slot] = r.out.ID //", "\t//"},
-	{"a pool does not coast", "engine/offload.go", "!o.cfg.Pools &&", "o.held == 0 &&"},
+	{"a pool does not coast", "engine/offload.go", "cfg.Pools || cfg.Storage != nil,", "cfg.Storage != nil,"},
 }
 
 // brokenPoolForks are rules of forks of simulations with prefill and decode pools.

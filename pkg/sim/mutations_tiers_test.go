@@ -26,7 +26,7 @@ var brokenTiers = []rule{
 	{"threshold: what was not offered is offered later", "engine/offer.go",
 		"\t\to.missed = true\n", ""},
 	{"a request that has left offers its blocks once more", "engine/offload.go",
-		"if x.Used() || x.lo < x.hi {", "if x.hi = x.lo; x.Used() {"},
+		"if u.Used() || lo < hi {", "if hi = lo; u.Used() {"},
 	{"a batch waits for a store of blocks that it takes from it", "engine/offer.go",
 		"if e.takes(&p) {", "if e.takes(&p) && e.now < 0 {"},
 	{"the next batches do so, too", "engine/offload.go",
@@ -58,7 +58,7 @@ var brokenTiers = []rule{
 	{"and of one that the token in flight of an aborted request fills", "kv/fence.go",
 		"hi > q.hashed {\n\t\tc.marks++", "hi < 0 {\n\t\tc.marks++"},
 	{"but not for blocks behind a hit that another request stores", "kv/cache.go",
-		"fenced := c.fences != nil && c.fences[r] != fence{}", "fenced := false"},
+		"fenced := c.fencing && c.fences[r] != fence{}", "fenced := false"},
 	{"blocks that are being stored may be stored again", "kv/fence.go",
 		"c.fences[r].mark == 0 {", "c.fences[r] == (fence{}) {"},
 	{"and blocks of several requests for any of them", "kv/fence.go",
@@ -71,8 +71,8 @@ var brokenTiers = []rule{
 	{"their ends wake a replica", "sim/transfers.go", "\tall.wake(s, i)\n", ""},
 	{"steps that only decode wait for stores, too", "engine/coast.go", "\t\t\te.startWithTier(now)\n", ""},
 	{"but not of blocks whose owner runs", "engine/offload.go",
-		"\t\tu.stores = append(u.stores, blockStore{m.Lo, m.Hi, t.Ended})\n",
-		"\t\tu.stores = append(u.stores, blockStore{m.Lo, m.Hi, t.Ended})\n" +
+		"\t\tlist = append(list, blockStore{m.Lo, m.Hi, t.Ended})\n",
+		"\t\tlist = append(list, blockStore{m.Lo, m.Hi, t.Ended})\n" +
 			"\t\te.cache.Fence(e.seqs[p.seq].kv, m.Lo, m.Hi, t.Ended)\n"},
 	{"a lookup goes up to the last full block", "engine/load.go",
 		"hit, int32(tokens)/o.blockSize)\n", "hit, int32(tokens-1)/o.blockSize)\n"},

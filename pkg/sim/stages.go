@@ -400,7 +400,7 @@ func (s *simulation) finalize(slot int32, state, reason string) error {
 	r.isFinal = true
 	s.countEnd(r)
 	s.requests.open--
-	if s.transfers != nil {
+	if s.transfers != nil && !s.transfers.quiet {
 		s.transfers.left[slot] = r.out.ID
 	}
 	o := &r.out

@@ -35,7 +35,7 @@ func newAdaptive(s *Store) *adaptive {
 // (_adapt_to_ghost_hit).
 func (a *adaptive) missed(s *Store, u *User, missing []Extent) {
 	var hits []int32
-	use := u.forArc()
+	use := u.specials()
 	for _, x := range missing {
 		use.missing.without(x.Lo, x.Hi, func(lo, hi int32) {
 			a.ghosts.each(Extent{x.Node, lo, hi}, func(r int32) { hits = append(hits, r) })
@@ -60,7 +60,7 @@ func (a *adaptive) missed(s *Store, u *User, missing []Extent) {
 
 // use notes which blocks u uses that it has not stored.
 func (*adaptive) use(_ *Store, u *User, x Extent) {
-	use := u.forArc()
+	use := u.specials()
 	use.inserted.without(x.Lo, x.Hi, use.reused.add)
 }
 
@@ -90,7 +90,7 @@ func (a *adaptive) insert(s *Store, u *User, list []Extent) {
 			a.ghosts.dropRank(rank)
 		})
 		s.table.insert(x, storing, s.rankIn(once, number, true))
-		u.forArc().inserted.add(x.Lo, x.Hi)
+		u.specials().inserted.add(x.Lo, x.Hi)
 	}
 }
 
@@ -104,7 +104,7 @@ func (a *adaptive) finish(s *Store, u *User, path kv.Path, blockSize int32) {
 			s.merge(x)
 		}
 	}
-	use := u.forArc()
+	use := u.specials()
 	use.reused.each(func(lo, hi int32) { renew(lo, hi, func(int32) int32 { return several }) })
 	use.inserted.each(func(lo, hi int32) {
 		use.reused.without(lo, hi, func(lo, hi int32) { renew(lo, hi, func(list int32) int32 { return list }) })

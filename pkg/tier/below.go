@@ -95,15 +95,18 @@ func (s *Store) Promote(u *User, x Extent, own int32) bool {
 		s.stats.Refused = refused // it is not offered
 		return false
 	}
-	u.promoted.add(x.Lo, x.Hi)
+	u.specials().promoted.add(x.Lo, x.Hi)
 	s.eviction.insert(s, u, missing)
 	return true
 }
 
 // Promoted returns how many of blocks lo to hi were promoted for u.
 func (u *User) Promoted(lo, hi int32) (n int32) {
+	if u.special == nil {
+		return 0
+	}
 	n = hi - lo
-	u.promoted.without(lo, hi, func(a, b int32) { n -= b - a })
+	u.special.promoted.without(lo, hi, func(a, b int32) { n -= b - a })
 	return n
 }
 

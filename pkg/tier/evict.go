@@ -56,6 +56,9 @@ func (*byKey) clear() {}
 
 // list returns the list with a key.
 func (e *byKey) list(s *Store, key float64) int32 {
+	if s.lru && len(e.keys) > 0 {
+		return 0
+	}
 	at, found := slices.BinarySearchFunc(e.ascending, key, func(list int32, key float64) int {
 		return cmp.Compare(e.keys[list], key)
 	})
@@ -78,6 +81,14 @@ func (e *byKey) keyed(s *Store, u *User, list int32, isNew bool) int32 {
 
 // use gives blocks that are new to u its rank if that is higher (LRUCachePolicy.on_request_access).
 func (e *byKey) use(s *Store, u *User, x Extent) {
+	if s.lru && u.seen.none() {
+		s.each(x, func(r int32) {
+			if s.ranks[s.runs[r].rank].number <= u.number {
+				s.move(r, u.rank)
+			}
+		})
+		return
+	}
 	u.seen.without(x.Lo, x.Hi, func(lo, hi int32) {
 		s.each(Extent{x.Node, lo, hi}, func(r int32) {
 			before := s.ranks[s.runs[r].rank]
@@ -93,6 +104,9 @@ func (e *byKey) use(s *Store, u *User, x Extent) {
 
 // rankOf returns the rank of u in a list.
 func (s *Store) rankOf(u *User, list int32) int32 {
+	if s.lru {
+		return u.rank // it owns that
+	}
 	if k := u.rank; int(k) >= len(s.ranks) || s.ranks[k].number != u.number || s.ranks[k].list != list {
 		u.rank = s.rankIn(list, u.number, false)
 	}
@@ -144,7 +158,11 @@ func (e *byKey) finish(s *Store, u *User, path kv.Path, blockSize int32) {
 					return
 				}
 				list := e.keyed(s, u, s.ranks[s.runs[r].rank].list, false)
-				s.move(r, s.rankIn(list, next, false))
+				to := u.rank
+				if !s.lru {
+					to = s.rankIn(list, next, false)
+				}
+				s.move(r, to)
 			})
 			s.merge(x)
 		}

@@ -45,7 +45,7 @@ func (s *Store) StopGrowing(u *User, node kv.Node, lo, stored, hi int32) {
 	case lo < hi:
 		u.seen.add(lo, hi)
 	case last == none:
-		s.nodes.drop(node)
+		s.nodes.drop(at)
 	}
 	if lo < stored && !s.extend(last, lo, stored, k) {
 		s.insert(Extent{node, lo, stored}, ready, k)

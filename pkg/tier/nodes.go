@@ -65,18 +65,16 @@ func (t *nodes) add(n kv.Node) *ends {
 	return s
 }
 
-// drop removes n if it has neither runs nor a grower. It moves later slots forward, so that no search ends too early.
-func (t *nodes) drop(n kv.Node) {
-	mask := len(t.slots) - 1
-	i := t.home(n)
-	for t.slots[i].node != n {
-		if t.slots[i].node == noNode {
-			return
-		}
-		i = (i + 1) & mask
-	}
-	if x := &t.slots[i]; x.first != none || x.grower != none {
+// drop removes the node of a slot if it has neither runs nor a grower. It moves later slots forward, so that no search
+// ends too early.
+func (t *nodes) drop(x *ends) {
+	if x.node == noNode || x.first != none || x.grower != none {
 		return
+	}
+	mask := len(t.slots) - 1
+	i := t.home(x.node)
+	for t.slots[i].node != x.node {
+		i = (i + 1) & mask
 	}
 	t.used--
 	for j := (i + 1) & mask; t.slots[j].node != noNode; j = (j + 1) & mask {

@@ -69,7 +69,7 @@ func (s *table) follow(n kv.Node, before, r int32) {
 		x.last = r
 	}
 	if x.first == none {
-		s.nodes.drop(n)
+		s.nodes.drop(x)
 	}
 }
 
@@ -101,7 +101,13 @@ func (s *table) change(x Extent, from, to state) {
 // insert adds blocks that the table lacks.
 func (s *table) insert(x Extent, in state, rank int32) {
 	s.tree.Ref(x.Node)
-	at := s.nodes.find(x.Node)
+	at := s.nodes.add(x.Node)
+	if at.first == none {
+		r := s.newRun(run{Extent: x, state: in, following: none})
+		at.first, at.last = r, r
+		s.list(r, rank)
+		return
+	}
 	before, after := none, at.first
 	if at.last != none && s.runs[at.last].Lo < x.Lo {
 		before, after = at.last, none
@@ -112,9 +118,7 @@ func (s *table) insert(x Extent, in state, rank int32) {
 	r := s.newRun(run{Extent: x, state: in, following: after})
 	s.follow(x.Node, before, r)
 	s.list(r, rank)
-	if before != none || after != none {
-		s.merge(x)
-	}
+	s.merge(x)
 }
 
 // take removes at most n ready blocks of a list, the first ones in its order, calls f for them, and returns how many
@@ -240,10 +244,15 @@ func (s *table) merge(x Extent) {
 func (s *table) remove(r int32) {
 	s.unlist(r)
 	x, before := &s.runs[r], none
-	for k := s.head(x.Node); k != r; k = s.runs[k].following {
-		before = k
+	if at := s.nodes.find(x.Node); at.first == r && at.last == r {
+		at.first, at.last = none, none
+		s.nodes.drop(at)
+	} else {
+		for k := at.first; k != r; k = s.runs[k].following {
+			before = k
+		}
+		s.follow(x.Node, before, x.following)
 	}
-	s.follow(x.Node, before, x.following)
 	s.tree.Unref(x.Node)
 	s.spareRuns = append(s.spareRuns, r)
 }

@@ -212,6 +212,9 @@ func (s *Store) makeRoom(n, own int32) bool {
 // extends reports whether the blocks from lo on belong to the last node of a path and come after all blocks of that
 // node in the store, the last of which u has used last.
 func (s *Store) extends(u *User, path kv.Path, blockSize, lo int32) bool {
+	if u.number == 0 {
+		return false
+	}
 	last := len(path) - 1
 	r := s.tail(path[last].Node)
 	return r != none && s.runs[r].Hi == lo && s.ranks[s.runs[r].rank].number == u.number &&

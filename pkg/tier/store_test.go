@@ -102,10 +102,11 @@ func TestNodes(t *testing.T) {
 			table.add(n).first = i
 			want[n] = i
 		case 1:
-			if x := table.find(n); x.node == n {
+			x := table.find(n)
+			if x.node == n {
 				x.first = none
 			}
-			table.drop(n)
+			table.drop(x)
 			delete(want, n)
 		default:
 			got := table.find(n)

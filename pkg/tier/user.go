@@ -6,36 +6,35 @@ import "slices"
 type User struct {
 	// Priority of the request, for eviction by priority.
 	Priority float64
-	number   int64        // of its rank; 0: none yet
-	rank     int32        // the rank with this number that it used last, if that still exists; for lru it does
-	seen     ranges       // the blocks that it stored, loaded or offered
-	promoted ranges       // those that came from a tier below for it
-	adaptive *adaptiveUse // for arc
+	number   int64    // of its rank; 0: none yet
+	seen     ranges   // the blocks that it stored, loaded or offered
+	rank     int32    // the rank with this number that it used last, if that still exists; for lru it does
+	special  *special // nil until there are any
 }
 
-// adaptiveUse are blocks of a user: inserted those that it stored, reused those that others had stored, missing those
-// that it offered and the store lacked.
-type adaptiveUse struct{ inserted, reused, missing ranges }
+// special are blocks of a user: promoted those that came from a tier below for it; and for arc inserted those that it
+// stored, reused those that others had stored, missing those that it offered and the store lacked.
+type special struct{ promoted, inserted, reused, missing ranges }
 
 // Clone returns an independent copy of u.
 func (u User) Clone() User {
-	u.seen, u.promoted = u.seen.clone(), u.promoted.clone()
-	if a := u.adaptive; a != nil {
-		u.adaptive = &adaptiveUse{a.inserted.clone(), a.reused.clone(), a.missing.clone()}
+	u.seen = u.seen.clone()
+	if x := u.special; x != nil {
+		u.special = &special{x.promoted.clone(), x.inserted.clone(), x.reused.clone(), x.missing.clone()}
 	}
 	return u
 }
 
-// forArc returns the blocks of u for arc.
-func (u *User) forArc() *adaptiveUse {
-	if u.adaptive == nil {
-		u.adaptive = &adaptiveUse{}
+// specials returns the special blocks of u.
+func (u *User) specials() *special {
+	if u.special == nil {
+		u.special = &special{}
 	}
-	return u.adaptive
+	return u.special
 }
 
 // Used reports whether u has used blocks.
-func (u *User) Used() bool { return u.seen.blocks() > 0 }
+func (u *User) Used() bool { return !u.seen.none() }
 
 // numberOf gives u a rank above all others, unless it has one.
 func (s *Store) numberOf(u *User) {
@@ -51,39 +50,47 @@ func (s *Store) numberOf(u *User) {
 // ranges are disjoint ranges of blocks in order. Mostly there is one.
 type ranges struct {
 	first span // empty if there is none
-	rest  []span
+	rest  *[]span
 }
 
 // span is blocks lo to hi, without hi.
 type span struct{ lo, hi int32 }
 
-func (all *ranges) clone() ranges { return ranges{all.first, slices.Clone(all.rest)} }
+func (all *ranges) clone() ranges {
+	if all.rest == nil {
+		return *all
+	}
+	rest := slices.Clone(*all.rest)
+	return ranges{all.first, &rest}
+}
+
+// others returns the ranges but the first.
+func (all *ranges) others() []span {
+	if all.rest == nil {
+		return nil
+	}
+	return *all.rest
+}
 
 // each calls f for the ranges in order.
 func (all *ranges) each(f func(lo, hi int32)) {
 	if all.first.lo < all.first.hi {
 		f(all.first.lo, all.first.hi)
 	}
-	for _, r := range all.rest {
+	for _, r := range all.others() {
 		f(r.lo, r.hi)
 	}
 }
 
-// blocks returns how many blocks there are.
-func (all *ranges) blocks() int32 {
-	n := all.first.hi - all.first.lo
-	for _, r := range all.rest {
-		n += r.hi - r.lo
-	}
-	return n
-}
+// none reports whether there are no blocks.
+func (all *ranges) none() bool { return all.first.lo == all.first.hi }
 
 // add adds blocks lo to hi, at least one.
 func (all *ranges) add(lo, hi int32) {
 	switch f := &all.first; {
 	case f.lo == f.hi:
 		*f = span{lo, hi}
-	case len(all.rest) == 0 && f.lo <= hi && lo <= f.hi:
+	case len(all.others()) == 0 && f.lo <= hi && lo <= f.hi:
 		*f = span{min(lo, f.lo), max(hi, f.hi)}
 	default:
 		all.insert(span{lo, hi})
@@ -92,7 +99,7 @@ func (all *ranges) add(lo, hi int32) {
 
 // insert adds blocks to ranges of which there is one.
 func (all *ranges) insert(x span) {
-	list := append([]span{all.first}, all.rest...)
+	list := append([]span{all.first}, all.others()...)
 	first := 0
 	for first < len(list) && list[first].hi < x.lo {
 		first++
@@ -102,7 +109,8 @@ func (all *ranges) insert(x span) {
 		x = span{min(x.lo, list[i].lo), max(x.hi, list[i].hi)}
 	}
 	list = slices.Replace(list, first, i, x)
-	all.first, all.rest = list[0], list[1:]
+	rest := list[1:]
+	all.first, all.rest = list[0], &rest
 }
 
 // without calls f for those of blocks lo to hi that are not in the ranges, range by range.
