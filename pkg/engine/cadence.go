@@ -29,15 +29,6 @@ func newCadence(cfg *Config) *cadence {
 	return &cadence{interval: n, joint: cfg.JointSteps, lastPrefill: -n}
 }
 
-// SetJointSteps says how many steps the ranks of a server have run since they began to.
-func (e *Engine) SetJointSteps(n int64) {
-	if c := e.cadence; c != nil {
-		if c.formed = n; e.hasNext {
-			c.formed++
-		}
-	}
-}
-
 // beginCadence decides whether the batch that is formed now may have chunks.
 func (e *Engine) beginCadence() {
 	c := e.cadence

@@ -26,7 +26,7 @@ type Config struct {
 	LongPrefillTokenThreshold              int
 	ThresholdSparesLone, AdaptiveThreshold bool
 	// PrefillInterval above 1 lets chunks of prompts be computed only in a step in this many, while any sequence
-	// decodes. JointSteps counts the steps of all ranks of a server, as SetJointSteps says, not those of the replica.
+	// decodes. JointSteps counts the steps of all ranks of a server, as BeginJoint says, not those of the replica.
 	// It does not go with Offload.
 	PrefillInterval int
 	JointSteps      bool
@@ -209,6 +209,7 @@ type Engine struct {
 	// if hasNext.
 	current, next     *batch
 	inFlight, hasNext bool
+	late              bool // see FormsAtEnd
 	// now is when a step was last started.
 	now    des.Time
 	formed []*Step

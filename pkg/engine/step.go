@@ -64,7 +64,7 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 	default:
 		e.start(now)
 	}
-	if e.cfg.AsyncScheduling && e.Running()+e.Waiting() > 0 {
+	if e.cfg.AsyncScheduling && !e.late && e.Running()+e.Waiting() > 0 {
 		if e.hasNext = e.form(e.next); !e.hasNext {
 			e.lostVictims = len(e.next.Preempted)
 		}

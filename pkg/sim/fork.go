@@ -43,6 +43,7 @@ func (s *simulation) fork(o observer) *simulation {
 	f.servers = slices.Clone(s.servers)
 	for i := range f.servers {
 		f.servers[i].batches, f.servers[i].own = nil, nil
+		f.servers[i].ranks = slices.Clone(f.servers[i].ranks)
 	}
 	storages := f.transfers.cloneStorages(f.tree)
 	for i := range f.replicas {

@@ -22,6 +22,11 @@ type server struct {
 	// They ask after the first step and then every interval steps; steps counts those since they began to run.
 	running         bool
 	steps, interval int64
+	// async: batches are formed ahead. ranks has what each rank did.
+	async bool
+	ranks []rank
+	// unfinished: a rank had requests when its part of the last joint step began, with asynchronous scheduling.
+	unfinished bool
 	// busy is the number of ranks in a joint step that have a batch. stepping: a joint step is in flight.
 	busy     int
 	stepping bool
@@ -29,6 +34,14 @@ type server struct {
 	// batches are those of the ranks in a joint step, and own the times that these would take for each rank.
 	batches []latency.Batch
 	own     []des.Time
+}
+
+// rank is what a server knows of a rank.
+type rank struct {
+	// ran: it had a batch in the last joint step. late: the batch behind that was formed when it ended.
+	ran, late bool
+	// seen are its Arrivals when the last joint step began.
+	seen int64
 }
 
 // rankTotals are sums over the joint steps of a rank.
@@ -53,7 +66,8 @@ func (s *simulation) addServers(d *cluster.Deployment) {
 			s.replicas[i].server = int32(len(s.servers))
 		}
 		s.servers = append(s.servers, server{first: first, end: first + n, external: e.DataParallelExternalLB,
-			lockstep: d.Lockstep(), interval: int64(e.DPSyncInterval), dummy: dummy})
+			lockstep: d.Lockstep(), interval: int64(e.DPSyncInterval), dummy: dummy,
+			async: e.AsyncScheduling, ranks: make([]rank, n)})
 	}
 }
 
@@ -109,24 +123,29 @@ func (s *simulation) countChoice(r *replica) {
 
 // startJoint starts a joint step of the ranks of a server, unless one is in flight or none has work and they have
 // agreed on that (DPEngineCoreProc.run_busy_loop in vllm/v1/engine/core.py, v0.33.0).
+//
+// With asynchronous scheduling a rank forms the batch of the next step when a step begins. If that comes to nothing,
+// the rank has a dummy batch in the next step, whatever arrives. If the ranks ask after a step in which one of them has
+// a dummy batch, the others wait for its end before they form their batches.
 func (s *simulation) startJoint(v *server) error {
 	if v.stepping || !s.goesOn(v) {
 		return nil
 	}
 	v.batches = v.batches[:0]
+	late := s.formsLate(v)
 	for i := v.first; i < v.end; i++ {
-		s.replicas[i].engine.SetJointSteps(v.steps)
-		started, err := s.startStep(i)
-		if err != nil {
-			return err
-		}
 		b := v.dummy
-		if started {
-			b = s.replicas[i].engine.Step().Batch
+		if e := s.replicas[i].engine; s.hasBatch(v, i) {
+			e.BeginJoint(v.steps, late)
+			if _, err := s.startStep(i); err != nil {
+				return err
+			}
+			b = e.Step().Batch
 			v.busy++
 		}
 		v.batches = append(v.batches, b)
 	}
+	s.noteRanks(v, late)
 	length := s.joinSteps(v)
 	v.stepping = true
 	if v.busy == 0 {
@@ -147,20 +166,70 @@ func (s *simulation) startJoint(v *server) error {
 
 // goesOn reports whether the ranks of a server run another step.
 func (s *simulation) goesOn(v *server) bool {
-	work := false
-	for i := v.first; i < v.end; i++ {
-		work = work || s.replicas[i].engine.HasWork()
-	}
 	if v.running {
 		v.steps++
 		if v.steps != 1 && v.steps%v.interval != 0 {
 			return true
 		}
-	}
-	if v.running = work; !work {
+		if s.isUnfinished(v) {
+			return true
+		}
 		v.steps = 0
+		clear(v.ranks)
 	}
+	work := false
+	for i := v.first; i < v.end; i++ {
+		work = work || s.replicas[i].engine.HasWork()
+	}
+	v.running = work
 	return work
+}
+
+// isUnfinished reports whether any rank says that it has work when they ask after a step. Requests that came in the
+// meantime do not count: with them the ranks begin to run again.
+func (s *simulation) isUnfinished(v *server) bool {
+	if v.async {
+		return v.unfinished
+	}
+	for i := v.first; i < v.end; i++ {
+		if s.replicas[i].engine.HasOlder(v.ranks[i-v.first].seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasBatch reports whether a rank has a batch in the joint step that begins now, not a dummy batch.
+func (s *simulation) hasBatch(v *server, i int32) bool {
+	e := s.replicas[i].engine
+	return e.HasBatch() || e.HasWork() && !(v.async && v.ranks[i-v.first].ran)
+}
+
+// formsLate reports whether ranks form the batches behind the joint step that begins now when it ends.
+func (s *simulation) formsLate(v *server) bool {
+	for i := v.first; i < v.end && v.async && v.asks(); i++ {
+		if !s.hasBatch(v, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// asks reports whether the ranks ask after the joint step that begins now.
+func (v *server) asks() bool { return v.steps == 0 || (v.steps+1)%v.interval == 0 }
+
+// noteRanks notes what the ranks do in the joint step that has begun.
+func (s *simulation) noteRanks(v *server, late bool) {
+	v.unfinished = false
+	for i := v.first; i < v.end; i++ {
+		e, r := s.replicas[i].engine, &v.ranks[i-v.first]
+		seen := e.Arrivals()
+		if r.ran && !r.late { // its part of this step began when the one before did
+			seen = r.seen
+		}
+		v.unfinished = v.unfinished || v.async && v.asks() && e.HasOlder(seen)
+		*r = rank{ran: e.Busy(), late: late && e.Busy(), seen: e.Arrivals()}
+	}
 }
 
 // joinSteps returns how long the joint step of these batches takes: as long as that of the slowest rank.
@@ -212,4 +281,10 @@ func (s *simulation) endsStep(i int32) bool {
 		s.wake(v.first)
 	}
 	return busy
+}
+
+// formLate forms the batch of a rank behind its step, which ends now.
+func (s *simulation) formLate(i int32) error {
+	s.replicas[i].engine.FormLate(s.now)
+	return s.batchesFormed(i)
 }

@@ -15,7 +15,7 @@ import (
 
 // TestReferenceOnRanks compares random clusters with data-parallel ranks.
 func TestReferenceOnRanks(t *testing.T) {
-	compareSeeds(t, 2000, 200, reference.RandomRanks)
+	compareSeeds(t, 2000, 200, reference.RandomRanks, 2161)
 }
 
 // dpOf are the metrics of ranks in lockstep.

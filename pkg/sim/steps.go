@@ -89,18 +89,24 @@ func (s *simulation) startStep(i int32) (started bool, err error) {
 // stepStarted records the step that a replica has started. late: it only formed the batch behind it.
 func (s *simulation) stepStarted(i int32, late bool) error {
 	e := s.replicas[i].engine
-	for _, tag := range e.LeftEarly() { // while the host filled the masks of the step
-		s.depart(tag)
+	if !late {
+		s.failures.countSlow(s, i)
 	}
 	s.events.changed = true
+	s.events.steps.Push(des.NewEvent(e.WakeAt(), stepEnd, int64(i), i))
+	return s.batchesFormed(i)
+}
+
+// batchesFormed records the batches that a replica has formed.
+func (s *simulation) batchesFormed(i int32) error {
+	e := s.replicas[i].engine
+	for _, tag := range e.LeftEarly() { // before that
+		s.depart(tag)
+	}
 	for _, step := range e.Formed() {
 		s.recordBatch(i, step)
 	}
 	s.telemetry.afterChange(s, i)
-	if !late {
-		s.failures.countSlow(s, i)
-	}
-	s.events.steps.Push(des.NewEvent(e.WakeAt(), stepEnd, int64(i), i))
 	if err := s.observers.notify(s, onBatch, i); err != nil {
 		return err
 	}
@@ -186,6 +192,11 @@ func (s *simulation) finishStep(i int32) error {
 		return nil
 	}
 	s.telemetry.beforeChange(s, i, s.instantDone())
+	if r.engine.FormsAtEnd() {
+		if err := s.formLate(i); err != nil {
+			return err
+		}
+	}
 	result, err := r.engine.Finish(s.now)
 	if err != nil {
 		return s.describeStuck(err)

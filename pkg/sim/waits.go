@@ -38,7 +38,9 @@ func (m *waitMonitor) observe(s *simulation, h hook, i int32) error {
 				m.record(s, a.Tag)
 			}
 		}
-		t.limit = e.StoppedBy()
+		if len(e.Formed()) > 0 || !e.FormsAtEnd() { // else it stays until then
+			t.limit = e.StoppedBy()
+		}
 		return nil
 	}
 	r := s.request(i)

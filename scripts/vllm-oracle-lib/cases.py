@@ -8,6 +8,7 @@ import random
 import types
 
 import door
+import dp
 import encoder
 import grammar
 import lora
@@ -16,6 +17,7 @@ import pipeline
 import speculation
 
 MODEL, GPU, LAYERS = "meta-llama/Llama-3.1-8B-Instruct", "H100-SXM-80GB", 32
+EXPERTS = "Qwen/Qwen3-30B-A3B"
 
 
 class CaseError(Exception):
@@ -143,6 +145,7 @@ REGIMES = {
     "pp": "pipeline parallelism with two to four stages (async: 0.33), in another regime without a connector, also with EOS or LoRA adapters",
     "encoder": "images in prompts (0.33), in another regime without a connector and without recurrent states",
     "cadence": "prefill_schedule_interval (0.33), in another regime without a connector, also with any other feature",
+    "dp": "data-parallel ranks in lockstep (0.33), in another regime without a connector, also with speculative decoding",
     "door": "requests that the API server rejects, and max_num_active_seqs (0.31), in another regime without a connector",
     "offload": "a CPU tier where the version is one whose connector BLIS follows (0.33), in another regime with prefix caching",
     "offload-tight": "the same with few blocks in the tier",
@@ -167,7 +170,7 @@ OFFLOADED = ("offload", "offload-tight")
 DISAGGREGATED = ("nixl", "nixl-offload")
 
 # Regimes that add something to another one, with or without a connector.
-WRAPPERS = ("eos", "spec", "lora", "grammar", "door", "pp", "encoder", "cadence")
+WRAPPERS = ("eos", "spec", "lora", "grammar", "door", "pp", "encoder", "cadence", "dp")
 
 # The regimes of the scheduler alone.
 ROTATION = [name for name in REGIMES if name not in OFFLOADED + DISAGGREGATED + WRAPPERS]
@@ -187,6 +190,11 @@ def random_case(regime, seed, index, preset, mode, settings):
     if cadence:
         regime = rng.choice(["spec", "lora", "grammar", "door", "pp", "encoder",
                              *(r for r in REGIMES if r not in (*OFFLOADED, *DISAGGREGATED, *WRAPPERS))])
+    parallel = regime == "dp"
+    if parallel:
+        model = EXPERTS
+        eos = rng.choice([0, 0, 0.3, 1])
+        regime = rng.choice(["spec", *(r for r in REGIMES if r not in (*GROUPED, *OFFLOADED, *DISAGGREGATED, *WRAPPERS))])
     structured = regime == "grammar"
     if structured:
         eos = rng.choice([0, 0, 0.3, 1])
@@ -244,6 +252,8 @@ def random_case(regime, seed, index, preset, mode, settings):
         encoder.random_images(rng, engine, requests)
     if limited:
         door.random_limits(rng, engine, requests)
+    if parallel:
+        dp.random_ranks(rng, engine)
     if cadence:
         engine["prefill_schedule_interval"] = rng.choice([2, 2, 3, 4, 8, 20])
     if staged:

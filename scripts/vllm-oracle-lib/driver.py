@@ -32,8 +32,12 @@ class DriverError(Exception):
 
 def run(directory, case):
     """Returns what vLLM does with a case: steps, preemptions and requests."""
+    return checked(directory, case, lambda: Run(directory, case).play())
+
+
+def checked(directory, case, play):
     try:
-        return Run(directory, case).play()
+        return play()
     except (AttributeError, TypeError, ImportError, KeyError, AssertionError) as err:
         *_, last = traceback.extract_tb(err.__traceback__)
         raise DriverError(f"case {case.name}: the scheduler of vLLM {directory.name} cannot be driven: {type(err).__name__}: "
@@ -314,6 +318,9 @@ class Run:
         self.results[r.id] = result_of(r)
         if r.grammar:
             q.structured_output_request.grammar = self.grammars.submit(r.grammar, r.enqueued_us)
+        self.hand_over(q)
+
+    def hand_over(self, q):
         self.core.scheduler.add_request(q)
 
     def abort(self, r, at):

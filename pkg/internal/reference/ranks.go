@@ -24,6 +24,17 @@ type rankServer struct {
 	steps    int
 	dummyEnd int64 // of a step in which no rank has a batch, or Never
 	next     int   // where its front end begins to search
+	// unfinished: a rank had requests to go on with when its part of the step in progress began, with Async.
+	unfinished bool
+}
+
+// part is what a replica does in the steps of a server.
+type part struct {
+	// ran: it had a batch in the last step. late: it formed the batch behind it when that step ended. formsLate: it has
+	// still to do so.
+	ran, late, formsLate bool
+	// before are the requests that it had when the last step began.
+	before []*request
 }
 
 // RankCounts counts steps of ranks in lockstep: all, those with a dummy batch, those of a server without any batch.
@@ -84,19 +95,24 @@ func (s *simulation) startRanks(v *rankServer, now int64) {
 	if v.dummyEnd != Never || slices.ContainsFunc(ranks, func(r *replica) bool { return r.step != nil }) {
 		return
 	}
-	asks := !v.runs
 	if v.runs {
 		v.steps++
-		asks = v.steps == 1 || v.steps%s.config.Ranks.Interval == 0
+		if s.asks(v.steps) && !s.isUnfinished(v) {
+			v.runs, v.steps = false, 0
+			for _, r := range ranks {
+				r.part = part{}
+			}
+		}
 	}
-	if asks && !slices.ContainsFunc(ranks, (*replica).hasWork) {
-		v.runs, v.steps = false, 0
+	if !v.runs && !slices.ContainsFunc(ranks, (*replica).hasWork) {
 		return
 	}
 	v.runs = true
+	late := s.config.Async && s.asks(v.steps+1) && !allOf(ranks, (*replica).takesPart)
 	var batches []Batch
 	for _, r := range ranks {
-		if r.hasWork() {
+		if r.takesPart() {
+			r.part.formsLate = late
 			if r.cadence.formed = v.steps; r.ahead != nil {
 				r.cadence.formed++
 			}
@@ -111,6 +127,7 @@ func (s *simulation) startRanks(v *rankServer, now int64) {
 		}
 		batches = append(batches, dummy)
 	}
+	s.noteParts(v)
 	times := s.config.jointTimes(batches)
 	end := now + slices.Max(times)
 	v.dummyEnd = end
@@ -130,6 +147,47 @@ func (s *simulation) startRanks(v *rankServer, now int64) {
 	if v.dummyEnd != Never {
 		s.rankCounts.Empty++
 	}
+}
+
+// asks reports whether ranks ask after a step.
+func (s *simulation) asks(step int) bool { return step == 1 || step%s.config.Ranks.Interval == 0 }
+
+// takesPart reports whether a rank has a batch in the step that begins. With Async one that has formed none ahead,
+// while it ran, has none.
+func (r *replica) takesPart() bool {
+	return r.ahead != nil || r.hasWork() && !(r.config.Async && r.part.ran)
+}
+
+// isUnfinished reports whether any rank has requests that it had when its part of the last step began.
+func (s *simulation) isUnfinished(v *rankServer) bool {
+	if s.config.Async {
+		return v.unfinished
+	}
+	return slices.ContainsFunc(s.ranks(v), func(r *replica) bool { return r.hasAny(r.part.before) })
+}
+
+func (r *replica) present() []*request { return slices.Concat(r.running, r.waiting) }
+
+// hasAny reports whether any of these requests is still here.
+func (r *replica) hasAny(of []*request) bool {
+	return slices.ContainsFunc(r.present(), func(q *request) bool { return slices.Contains(of, q) })
+}
+
+// noteParts notes what the ranks of a server do in the step that begins.
+func (s *simulation) noteParts(v *rankServer) {
+	v.unfinished = false
+	for _, r := range s.ranks(v) {
+		before := r.present()
+		if r.part.ran && !r.part.late {
+			before = r.part.before
+		}
+		v.unfinished = v.unfinished || r.hasAny(before)
+		r.part = part{ran: r.step != nil, late: r.part.formsLate, formsLate: r.part.formsLate, before: r.present()}
+	}
+}
+
+func allOf[T any](list []T, is func(T) bool) bool {
+	return !slices.ContainsFunc(list, func(x T) bool { return !is(x) })
 }
 
 func (b Batch) tokens() int64 { return b.Prefill + b.Decode + b.Drafts }

@@ -61,6 +61,7 @@ type replica struct {
 	// threshold is the long-prefill threshold of the batch that is being formed; 0 is none.
 	threshold int
 	cadence   cadence
+	part      part
 	async     AsyncCounts
 	drafts    DraftCounts
 	// inHost and onGPU are adapters, the least recently used one first. skippedNow are the waiting requests that the
@@ -148,7 +149,7 @@ func (r *replica) start(now int64) {
 	r.grammars.wakeAt = 0
 	r.askStores(r.step, r.step.EndUS)
 	switch {
-	case !r.config.Async:
+	case !r.config.Async || r.part.formsLate:
 	case fresh && r.step.MaskUS > 0:
 		r.grammars.forming, r.grammars.wakeAt = true, now+r.step.MaskUS
 	default:
@@ -191,7 +192,10 @@ func (r *replica) lengthOf(b *batch) int64 {
 // finish ends the step in progress at now. Tokens become visible, then aborted requests leave, then
 // completed ones in batch order. It returns the requests that left.
 func (r *replica) finish(now int64) []*request {
-	var left []*request
+	var left, early []*request
+	if r.part.formsLate {
+		early = r.formLate(now)
+	}
 	seen := now
 	r.grammars.lastEnd = r.step.EndUS
 	if r.ahead != nil && r.ahead.deferred {
@@ -248,7 +252,21 @@ func (r *replica) finish(now int64) []*request {
 	}
 	r.step = nil
 	r.cache.check(r.holders())
-	return left
+	return append(early, left...)
+}
+
+// formLate forms the batch behind the step that ends now. Aborted requests leave before, and are returned.
+func (r *replica) formLate(now int64) []*request {
+	early := r.aborted
+	r.aborted, r.part.formsLate = nil, false
+	for _, q := range early {
+		r.leave(q)
+	}
+	for _, q := range r.waiting {
+		q.countStopped(r.stopped, now)
+	}
+	r.startAhead(now)
+	return early
 }
 
 // holders are the requests that have blocks.
