@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"blis/pkg/des"
@@ -29,6 +30,13 @@ type Forecast struct {
 	PrefillRate, DecodeRate float64
 	// Budget is the maximum number of tokens of a step, MaxSeqs the maximum number of sequences.
 	Budget, MaxSeqs int64
+	// Drafts of speculative decoding are verified for each sequence that decodes. A step then gives the request
+	// TokensPerStep on average; 0 is 1.
+	Drafts        int64
+	TokensPerStep float64
+	// Adapters are in the batch. Unready is how long the grammar of the request is compiled.
+	Adapters int64
+	Unready  des.Time
 }
 
 // Estimate returns the times until the client has the first and the last output token, in µs from
@@ -37,7 +45,8 @@ func (o *Forecast) Estimate(m latency.Model, input, output int64) (first, last d
 	own := max(1, input-o.Cached)
 	work, chunk := o.QueuedTokens+own, max(1, o.Budget-o.Decode)
 	step := func(prefill, decode int64) des.Time {
-		b := latency.Batch{Prefill: prefill, Decode: decode, Context: o.Context}
+		b := o.batch(prefill, decode)
+		b.Context = o.Context
 		if prefill > 0 {
 			b.Chunks, b.Pairs = 1, prefill*(prefill+1)/2
 		}
@@ -55,12 +64,26 @@ func (o *Forecast) Estimate(m latency.Model, input, output int64) (first, last d
 		first += full * step(chunk, o.Decode)
 		work -= full * chunk
 	}
-	first += step(work, o.Decode) + m.Output(o.Decode)
+	first = max(first, o.Unready) + step(work, o.Decode) + m.Output(o.Decode)
 	last = first
 	if output > 1 {
-		last += (output - 1) * o.decodeStep(m, input, output)
+		last += o.steps(output-1) * o.decodeStep(m, input, output)
 	}
 	return first, last
+}
+
+// batch returns a batch with these tokens of prompts and sequences that decode, each with its drafts.
+func (o *Forecast) batch(prefill, decode int64) latency.Batch {
+	return latency.Batch{Prefill: prefill, Decode: decode, Drafts: o.Drafts * decode, Proposals: o.Drafts,
+		Adapters: o.Adapters}
+}
+
+// steps returns in how many steps the request gets this many tokens.
+func (o *Forecast) steps(tokens int64) int64 {
+	if o.TokensPerStep <= 1 {
+		return tokens
+	}
+	return int64(math.Ceil(float64(tokens) / o.TokensPerStep))
 }
 
 // decodeStep returns the mean duration of a step while the request decodes. The longer a step is,
@@ -71,8 +94,9 @@ func (o *Forecast) decodeStep(m latency.Model, input, output int64) (us des.Time
 		each = o.Context / o.Decode
 	}
 	for range 4 {
-		others := o.concurrent(output-1, o.DecodeRate*float64(us))
-		b := latency.Batch{Decode: others + 1, Context: others*each + input + output/2}
+		others := o.concurrent(o.steps(output-1), o.DecodeRate*float64(us))
+		b := o.batch(0, others+1)
+		b.Context = others*each + input + output/2
 		if n := min(int64(o.PrefillRate*float64(us)), max(0, o.Budget-b.Decode)); n > 0 {
 			b.Prefill, b.Chunks, b.Pairs = n, 1, n*(n+1)/2
 		}
@@ -149,7 +173,13 @@ func (e *Engine) lookAhead() {
 		} else {
 			o.Decode++
 			o.Context += int64(q.computed)
+			if e.spec != nil {
+				o.RemainingSteps += e.stepsLeft(q)
+			}
 		}
+	}
+	if o.RemainingSteps > 0 {
+		o.RemainingSteps = max(1, o.RemainingSteps/o.Decode)
 	}
 	if n := len(e.wait.heap); n > 0 {
 		sampled, tokens := min(n, maxSampled), int64(0)
@@ -189,8 +219,11 @@ func (e *Engine) orderEnds() {
 		return
 	}
 	o.ordered, o.ends = true, slices.AppendSeq(o.ends[:0], e.decoding.All())
-	if e.pipe != nil {
+	switch {
+	case e.pipe != nil:
 		o.ordered, o.ends = false, e.pipelinedEnds(o.ends)
+	case e.spec != nil:
+		o.ordered, o.ends = false, e.draftedEnds(o.ends)
 	}
 	slices.SortFunc(o.ends, func(a, b des.Event) int { return cmp.Compare(a.At, b.At) })
 }

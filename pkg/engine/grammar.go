@@ -60,18 +60,11 @@ func (e *Engine) openGrammar(s int32, r *Request) {
 	}
 	x.setReady(s, 0)
 	x.present++
-	worker := 0
-	for i, at := range x.free {
-		if at < x.free[worker] {
-			worker = i
-		}
-	}
-	start := max(r.Now, x.free[worker])
+	worker, ready := e.compilation(r.Now, r)
 	if x.compiled[r.Grammar] == never {
-		x.compiled[r.Grammar] = start + r.CompileUS
+		x.compiled[r.Grammar] = ready
 		e.stats.Compilations++
 	}
-	ready := max(start, x.compiled[r.Grammar])
 	x.free[worker], x.ready[s] = ready, ready
 	e.stats.GrammarRequests++
 	if ready > r.Now {

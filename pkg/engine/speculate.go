@@ -274,10 +274,7 @@ func (e *Engine) admitDrafted(b *batch, budget *int) {
 // advanceDrafted updates the sequences for a finished b, as advance does.
 func (e *Engine) advanceDrafted(b *batch) {
 	x := e.spec
-	next := int32(x.Tokens)
-	if n := len(b.drafted); len(x.Schedule) > 0 && n > 0 {
-		next = int32(x.Schedule[min(n, len(x.Schedule)-1)])
-	}
+	next := int32(x.proposals(len(b.drafted)))
 	if x.needed {
 		b.Proposals = int64(next)
 	}

@@ -109,7 +109,11 @@ func (g *oracle) trueForecast(s *simulation, r *request, c *policy.Replica) engi
 			g.inTransit = append(g.inTransit, engine.InTransit{Path: q.path, Input: int(q.out.InputTokens)})
 		}
 	}
-	return at.engine.Forecast(s.now, engine.InTransit{Path: r.path, Input: int(r.out.InputTokens)}, g.inTransit)
+	o := at.engine.Forecast(s.now, engine.InTransit{Path: r.path, Input: int(r.out.InputTokens)}, g.inTransit)
+	d := &s.deployments[at.deployment]
+	at.engine.Speculate(&o, s.drafts(d, r))
+	at.engine.Prepare(&o, s.now, &engine.Request{Adapter: r.adapter, Grammar: r.grammar.id, CompileUS: d.compileUS(r)})
+	return o
 }
 
 // viewedForecast is the forecast of a candidate from what the policy could know: the fields that it
@@ -139,6 +143,7 @@ func viewedForecast(s *simulation, c *policy.Replica, r *request) engine.Forecas
 	}
 	o.QueuedTokens = queued * max(1, r.out.InputTokens-o.Cached)
 	o.Context = running * (r.out.InputTokens + int64(r.predicted)/2)
+	s.replicas[c.Index].engine.Speculate(&o, s.drafts(d, r))
 	return o
 }
 

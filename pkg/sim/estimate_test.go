@@ -65,3 +65,49 @@ policies: {routing: {type: always-busiest}}
 		t.Errorf("%+v: %v ms of %v", last, *last.HindsightMS, *last.Alternatives[0].E2EMS)
 	}
 }
+
+// Estimates on an idle cluster are what happens there, with each feature that changes the steps of a request.
+func TestEstimatesKnowFeatures(t *testing.T) {
+	for _, c := range []struct {
+		engine, request string
+		within          float64
+	}{
+		{"", "", 0.001},
+		{"speculative_config: {method: eagle, num_speculative_tokens: 2, acceptance_rate: 0.7, " +
+			"draft_pass_us: 500}", "", 0.03},
+		{"speculative_config: {method: eagle, num_speculative_tokens: 2, acceptance_rate: 0.1, " +
+			"draft_pass_us: 500}",
+			`, "draft_acceptance": 0.9`, 0.03},
+		{"max_loras: 2, lora_load_us: 0, lora_copy_us: 0, lora_step_factor: 1.5, lora_adapter_us: 1000",
+			`, "adapter": "a"`, 0.001},
+		{"grammar_compile_us: 700000", `, "grammar": "g"`, 0.01},
+	} {
+		config, err := cluster.Parse("c", []byte(`version: 1
+deployments:
+  - {id: main, model: m, replicas: 2, engine: {num_gpu_blocks_override: 1000, `+c.engine+`},
+     latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [7200, 18, 34.5]}}
+`), cluster.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Options{Trace: "decisions", Plain: true}
+		must(o.Counterfactual.UnmarshalText([]byte("2")))
+		var out bytes.Buffer
+		must(runLoaded(context.Background(), config, strings.NewReader(`{"kind":"request","id":"a","arrival_us":0,`+
+			`"input_tokens":500,"output_tokens":1000`+c.request+"}\n"), &out, o))
+		var regret stream.Regret
+		var outcome stream.Outcome
+		for r := stream.NewReader(&out); r.Next(); {
+			switch r.Kind() {
+			case stream.KindRegret:
+				must(r.Decode(&regret))
+			case stream.KindOutcome:
+				must(r.Outcome(&outcome))
+			}
+		}
+		got, want := *regret.Alternatives[0].E2EMS, float64(outcome.CompletedUS)/1000
+		if math.Abs(got/want-1) > c.within {
+			t.Errorf("%s%s: the estimate is %.0f ms, it takes %.0f", c.engine, c.request, got, want)
+		}
+	}
+}
