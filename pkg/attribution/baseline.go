@@ -66,8 +66,8 @@ func (a *Analyzer) baselines() []baseline {
 
 // ignoreWaits leaves only service: where those that lose nothing are merely faster, they may have waited too.
 func (b *baseline) ignoreWaits() {
-	for _, p := range []Part{PartRetries, PartAdmission, PartFlow, PartFrontend, PartQueue, PartTransferWait,
-		PartPreempted} {
+	for _, p := range []Part{PartRetries, PartAdmission, PartFlow, PartEncode, PartFrontend, PartQueue,
+		PartTransferWait, PartPreempted} {
 		b.mean[p] = 0
 	}
 }
@@ -76,7 +76,7 @@ func (b *baseline) ignoreWaits() {
 func partsOf(missed targetSet) partSet {
 	set := setOf(PartPreempted)
 	if missed&(missedTTFT|missedE2E|missedCompletion) != 0 {
-		set |= setOf(PartRetries, PartAdmission, PartFlow, PartFrontend, PartQueue, PartPrefill,
+		set |= setOf(PartRetries, PartAdmission, PartFlow, PartEncode, PartFrontend, PartQueue, PartPrefill,
 			PartTransferWait, PartTransfer)
 	}
 	if missed&(missedTPOT|missedE2E|missedCompletion) != 0 {

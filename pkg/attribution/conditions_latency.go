@@ -135,5 +135,5 @@ func generatedTokens(r *request) float64 { return float64(r.tokens.generated) }
 // waitMS is the time in which the request was not being served.
 func waitMS(r *request) float64 {
 	s := r.times.split()
-	return float64(s[PartAdmission]+s[PartFlow]+s[PartFrontend]+s[PartQueue]+s[PartPreempted]) / 1000
+	return float64(s[PartAdmission]+s[PartFlow]+s[PartEncode]+s[PartFrontend]+s[PartQueue]+s[PartPreempted]) / 1000
 }

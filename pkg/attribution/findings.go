@@ -127,7 +127,8 @@ func (a *Analyzer) sumWaiting() (w Waiting) {
 			continue
 		}
 		s := r.times.split()
-		w.WaitMS += float64(s[PartAdmission]+s[PartFlow]+s[PartFrontend]+s[PartQueue]+s[PartPreempted]) / 1000
+		w.WaitMS += float64(s[PartAdmission]+s[PartFlow]+s[PartEncode]+s[PartFrontend]+s[PartQueue]+
+			s[PartPreempted]) / 1000
 		w.E2EMS += latencyMS(r.times.arrival, r.times.ended)
 	}
 	return w

@@ -14,6 +14,7 @@ type Part int8
 const (
 	PartAdmission Part = iota
 	PartFlow
+	PartEncode
 	PartFrontend
 	PartQueue
 	PartPrefill
@@ -31,7 +32,9 @@ var parts = registry.Table[Part]{
 	{Name: "admission", Doc: "from arrival to admission", Value: PartAdmission},
 	{Name: "flow", Doc: "from admission to routing: flow control, backpressure, the latency of routing",
 		Value: PartFlow},
-	{Name: "frontend", Doc: "from routing to the replica's queue, and tokens to the client: alpha",
+	{Name: "encode", Doc: "from routing until encode replicas have encoded the images and other media of the request",
+		Value: PartEncode},
+	{Name: "frontend", Doc: "from routing, or the encoding, to the replica's queue, and tokens to the client: alpha",
 		Value: PartFrontend},
 	{Name: "queue", Doc: "in the replica's queue before the first batch", Value: PartQueue},
 	{Name: "prefill", Doc: "from the first batch to the first token", Value: PartPrefill},
@@ -123,13 +126,15 @@ func (t *times) batchWaitUS() int64 {
 func (t *times) marks() [PartDecode + 1]stream.Micros {
 	p := t.prefill
 	if p == nil {
-		return [...]stream.Micros{t.admitted, t.routed, t.enqueued, t.scheduled, t.firstToken, never, never, t.ended}
+		return [...]stream.Micros{t.admitted, t.routed, t.encoded(), t.enqueued, t.scheduled, t.firstToken, never,
+			never, t.ended}
 	}
 	started, transferred := p.started, p.transferred
 	if transferred == never && t.scheduled != never {
 		started, transferred = t.scheduled, t.scheduled
 	}
-	return [...]stream.Micros{t.admitted, t.routed, p.enqueued, p.scheduled, p.computed, started, transferred, t.ended}
+	return [...]stream.Micros{t.admitted, t.routed, t.encoded(), p.enqueued, p.scheduled, p.computed, started,
+		transferred, t.ended}
 }
 
 // lastPart is the part in which the request was when it ended.

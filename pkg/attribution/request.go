@@ -78,13 +78,23 @@ type times struct {
 }
 
 // detours are times that most requests do not have: these share noDetours. preemptedUS is the total time in the queue
-// after preemptions, retryUS that from arrival to that of the last attempt, prefill nil without a prefill replica.
+// after preemptions, retryUS that from arrival to that of the last attempt, encodedUS when encode replicas had encoded
+// its items or 0, prefill nil without a prefill replica.
 type detours struct {
 	preemptedUS, retryUS int64
+	encodedUS            stream.Micros
 	prefill              *prefillTimes
 }
 
 var noDetours detours
+
+// encoded is when the items of a request were encoded, never without encode replicas.
+func (d *detours) encoded() stream.Micros {
+	if d.encodedUS == 0 {
+		return never
+	}
+	return d.encodedUS
+}
 
 // prefillTimes are those of a request at the prefill replica of a disaggregated deployment.
 type prefillTimes struct {
@@ -300,8 +310,9 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 	delete(a.pending, o.ID)
 	r.times = times{o.Began(), o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.EndedUS,
 		0, &noDetours}
-	if o.PreemptedUS != 0 || o.RetryUS != 0 || !o.PrefillReplica.IsZero() {
-		r.times.detours = &detours{preemptedUS: int64(o.PreemptedUS), retryUS: o.RetryUS}
+	if o.PreemptedUS != 0 || o.RetryUS != 0 || !o.PrefillReplica.IsZero() || !o.EncodedUS.IsZero() {
+		r.times.detours = &detours{preemptedUS: int64(o.PreemptedUS), retryUS: o.RetryUS,
+			encodedUS: max(0, o.EncodedUS)}
 	}
 	if !o.PrefillReplica.IsZero() {
 		r.times.prefill = &prefillTimes{o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS,

@@ -57,6 +57,8 @@ type Deployment struct {
 	StageOrder   string      `yaml:"stage_order" json:"stage_order,omitempty"`
 	// Backpressure closes decode replicas to which too many requests are on their way, nil never does.
 	Backpressure *Backpressure `yaml:"backpressure" json:"backpressure,omitempty"`
+	// Encode are replicas that encode images, audio and video for those of the deployment, nil if these do it.
+	Encode *EncodePool `yaml:"encode" json:"encode,omitempty"`
 	// Derived lists the derived values among these, nil if there are none.
 	Derived *Derived `yaml:"derived" json:"derived,omitempty"`
 	// Computed follows from the rest. Files may contain it, since --print-config
@@ -151,6 +153,8 @@ type Computed struct {
 	KVBlockBytes    int64 `json:"kv_block_bytes,omitempty"`
 	KVTierBlocks    int   `json:"kv_tier_blocks,omitempty"`
 	KVStorageBlocks int   `json:"kv_storage_blocks,omitempty"`
+	// EmbeddingBytes is the size of the embedding of a token that comes from encode replicas, 0 without these.
+	EmbeddingBytes int64 `json:"embedding_bytes,omitempty"`
 	// FLOPs of one token in all layers: in the attention projections, in the MLPs,
 	// and for each token that it attends to.
 	AttentionFLOPs     int64 `json:"attention_flops_per_token,omitempty"`

@@ -71,8 +71,8 @@ func (c *resolver) encoder(d *Deployment, at string) error {
 	switch {
 	case len(d.KVTiers) > 0:
 		return c.errorf(field, "is not supported with kv_tiers")
-	case d.Architecture != "": // a pool, too
-		return c.errorf(field, "is not supported for a disaggregated deployment")
+	case d.Architecture != "" && d.Encode == nil: // a pool, too
+		return c.errorf(field, "is not supported for a disaggregated deployment without encode replicas")
 	case e.DataParallelSize > 1:
 		return c.errorf(field, "is not supported with data_parallel_size above 1, since each rank has its own encoder")
 	case e.PipelineParallelSize > 1:

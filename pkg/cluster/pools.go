@@ -193,6 +193,7 @@ func (d *Deployment) prefillPool() *Deployment {
 	p := d.Prefill
 	return &Deployment{ID: d.ID + ".prefill", Model: d.Model, ModelConfig: d.ModelConfig, Architecture: d.Architecture,
 		GPU: p.GPU, Replicas: p.Replicas, MinReplicas: p.MinReplicas, MaxReplicas: p.MaxReplicas, Cost: d.Cost,
+		Encode: d.Encode,
 		Engine: p.Engine, Latency: p.Latency, KVTiers: p.KVTiers, KVOffload: p.KVOffload, Derived: p.Derived,
 		Computed: p.Computed, Printed: p.Printed}
 }

@@ -107,7 +107,7 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 // validateComplete checks what depends on several parts of a complete configuration.
 func (c *Config) validateComplete(errorf strictyaml.Errorf) error {
 	return cmp.Or(c.validateScaling(errorf), c.validatePools(errorf), c.validateFailures(errorf),
-		c.validateFrontDoors(errorf), c.validateRanks(errorf))
+		c.validateFrontDoors(errorf), c.validateRanks(errorf), c.validateEncodePools(errorf))
 }
 
 // tablesOf returns overrides that make a folder of tables, relative to the working directory, the

@@ -79,6 +79,9 @@ func (c *resolver) deployment(d *Deployment, at string) error {
 	if err := c.encoder(d, at); err != nil {
 		return err
 	}
+	if err := c.encodePool(d, at, arch); err != nil {
+		return err
+	}
 	if err := c.frontDoor(d, at); err != nil {
 		return err
 	}

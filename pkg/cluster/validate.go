@@ -34,6 +34,9 @@ func (c *Config) validate(errorf strictyaml.Errorf) error {
 		if d.Prefill != nil {
 			replicas += d.Prefill.Replicas
 		}
+		if d.Encode != nil {
+			replicas += d.Encode.Replicas
+		}
 		if replicas += max(d.Replicas, d.MaxReplicas) * max(1, d.Engine.Ranks()); replicas > maxReplicas {
 			return errorf(path+".replicas", "all deployments together can have at most %d replicas", maxReplicas)
 		}
@@ -54,7 +57,8 @@ func (d *Deployment) validate(path string, errorf strictyaml.Errorf) error {
 	}
 	return cmp.Or(
 		strictyaml.Between[int](errorf, path)(".replicas", d.Replicas, 1, maxReplicas),
-		d.validateBounds(path, errorf), d.validatePool(path, errorf), d.Latency.validate(path+".latency", errorf))
+		d.validateBounds(path, errorf), d.validatePool(path, errorf), d.Encode.validate(path, errorf),
+		d.Latency.validate(path+".latency", errorf))
 }
 
 func (e *Engine) validate(path string, errorf strictyaml.Errorf) error {

@@ -40,8 +40,11 @@ func unmapped(path, format string, args ...any) error {
 // plainCluster rejects what neither router has.
 func plainCluster(c *cluster.Config) error {
 	for i := range c.Deployments {
-		if d := &c.Deployments[i]; d.Prefill != nil {
+		switch d := &c.Deployments[i]; {
+		case d.Prefill != nil:
 			return unmapped("deployments."+d.ID, "is disaggregated: profiles of prefill and decode are not exported")
+		case d.Encode != nil:
+			return unmapped("deployments."+d.ID+".encode", "is not exported")
 		}
 	}
 	if c.Policies.PrefillRouting != nil {

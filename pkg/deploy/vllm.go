@@ -21,6 +21,8 @@ func vllmServe(c *cluster.Config) (string, error) {
 		switch {
 		case d.Prefill != nil:
 			return "", unmapped(at, "is disaggregated: the transfer of KV caches is not exported")
+		case d.Encode != nil:
+			return "", unmapped(at+".encode", "is not exported")
 		case len(d.KVTiers) > 0:
 			return "", unmapped(at+".kv_tiers", "is not exported")
 		case d.Engine.PreemptionMode != "recompute":

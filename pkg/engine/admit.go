@@ -22,6 +22,10 @@ func (e *Engine) admit(b *batch, budget *int) {
 				return
 			}
 		}
+		if e.encoder != nil && e.awaitsItems(s, cached) {
+			e.pass(s)
+			continue
+		}
 		if e.defersPrompt(cached, tokens) {
 			return
 		}
@@ -34,6 +38,7 @@ func (e *Engine) admit(b *batch, budget *int) {
 		}
 		if e.encoder != nil {
 			if n = e.cutAtItem(s, cached, n); n == 0 {
+				e.skipping.items = true
 				e.pass(s)
 				continue
 			}

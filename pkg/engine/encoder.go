@@ -18,6 +18,8 @@ type Encoder struct {
 	WholeItems bool
 	// Cost is how long the encoder takes, before the model computes the step.
 	Cost latency.Encoder
+	// Remote: encode replicas compute the embeddings, and this one asks for them.
+	Remote bool
 }
 
 // Item is an image, an audio clip or a video in a prompt.
@@ -44,8 +46,9 @@ type encoder struct {
 	live       []int32
 	references int
 	// left is the budget of the batch being formed.
-	left int64
-	plan encoding
+	left   int64
+	plan   encoding
+	remote *remote // nil unless Remote
 }
 
 // embeddings are those of a content in the cache, with the number of requests that refer to them.
@@ -81,7 +84,11 @@ func newEncoder(cfg *Encoder) *encoder {
 	if cfg == nil {
 		return nil
 	}
-	return &encoder{Encoder: cfg, cached: map[uint64]embeddings{}, free: cfg.CacheTokens, available: cfg.CacheTokens}
+	x := &encoder{Encoder: cfg, cached: map[uint64]embeddings{}, free: cfg.CacheTokens, available: cfg.CacheTokens}
+	if cfg.Remote {
+		x.remote = newRemote()
+	}
+	return x
 }
 
 // try plans the encoding of the items of s among n tokens after computed ones, and returns how many of these can be
@@ -112,12 +119,13 @@ func (x *encoder) try(s int32, computed, n int) int {
 			x.refer(s, i)
 			continue
 		}
-		if tokens > p.left || !x.fits(tokens, p.tokens) {
+		if x.lost(first.Content) || tokens > p.left || !x.fits(tokens, p.tokens) {
 			return min(n, max(0, start-computed))
 		}
 		p.items = append(p.items, i)
-		p.tokens += tokens
-		p.left -= tokens
+		if p.tokens += tokens; x.remote == nil {
+			p.left -= tokens
+		}
 	}
 	return n
 }
@@ -130,14 +138,13 @@ func (e *Engine) encode(b *batch, s int32) {
 		x.left = p.left
 	}
 	for _, i := range p.items {
-		tokens := int64(u.items[i].Tokens)
-		x.cached[u.items[i].Content] = embeddings{tokens: tokens, users: 1}
-		x.free -= tokens
-		x.available -= tokens
-		u.held[i] = true
-		u.holds++
-		x.references++
-		b.encoded = append(b.encoded, encoded{s, i})
+		x.insert(s, i)
+		if x.remote == nil {
+			b.encoded = append(b.encoded, encoded{s, i})
+			continue
+		}
+		e.stats.LoadedItems++
+		e.stats.LoadedTokens += int64(u.items[i].Tokens)
 	}
 	for _, i := range p.duplicates {
 		x.refer(s, i)

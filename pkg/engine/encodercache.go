@@ -15,6 +15,21 @@ func (x *encoder) open(s int32, items []Item) {
 	u.items = append(u.items[:0], items...)
 	u.held = slices.Grow(u.held[:0], len(items))[:len(items)]
 	clear(u.held)
+	if x.remote != nil {
+		x.expect(s)
+	}
+}
+
+// insert adds the embeddings of item i of s, which refers to them, to the cache.
+func (x *encoder) insert(s int32, i int) {
+	u := &x.uses[s]
+	tokens := int64(u.items[i].Tokens)
+	x.cached[u.items[i].Content] = embeddings{tokens: tokens, users: 1}
+	x.free -= tokens
+	x.available -= tokens
+	u.held[i] = true
+	u.holds++
+	x.references++
 }
 
 // others reports whether s refers to the content of item i by another item.
@@ -105,7 +120,7 @@ func (x *encoder) clone() *encoder {
 		c.uses[i].items, c.uses[i].held = slices.Clone(x.uses[i].items), slices.Clone(x.uses[i].held)
 	}
 	c.unused, c.live = slices.Clone(x.unused), slices.Clone(x.live)
-	c.plan = encoding{}
+	c.plan, c.remote = encoding{}, x.remote.clone()
 	return &c
 }
 
@@ -144,5 +159,5 @@ func (e *Engine) checkEncoder() error {
 			"running "+
 			"totals say %d, %d and %d", free, available, references, x.free, x.available, x.references)
 	}
-	return nil
+	return e.checkRemote()
 }

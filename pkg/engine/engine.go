@@ -63,7 +63,7 @@ type Config struct {
 	// Grammars is structured output, of which there is none until a request has a grammar. It does not go with Offload.
 	Grammars Grammars
 	// Encoder computes the embeddings of items, nil for none. It goes with none of Speculation, LoRA, StateBlock,
-	// Pipeline, Offload and requests with a grammar.
+	// Pipeline, the tier of an Offload and requests with a grammar, and with the rest of an Offload only if Remote.
 	Encoder *Encoder
 	// ByArrival is that of OffloadConfig, for LoRA, Grammars, Pipeline and Encoder: since requests are skipped, running
 	// ones can have arrived after waiting ones.
@@ -390,6 +390,8 @@ type Stats struct {
 	// the encoder cache, PrefixItems those in the cached prefix of a request at its first admission, which need no
 	// embeddings. EncoderCuts counts the chunks that ended before an item since the encoder had no room for it.
 	EncodedItems, EncodedTokens, EncoderUS, EncoderHits, PrefixItems, EncoderCuts int64
+	// LoadedItems with LoadedTokens entered the encoder cache after they came from encode replicas.
+	LoadedItems, LoadedTokens int64
 	// QueriedTokens counts the prompt tokens of requests at their first admission, CachedTokens those
 	// found in the prefix cache.
 	QueriedTokens, CachedTokens int64

@@ -147,6 +147,9 @@ func (e *Engine) drop(s int32) {
 		e.leaveItems(s)
 		e.current.forgetItems(s)
 		e.next.forgetItems(s)
+		if e.encoder.remote != nil {
+			e.encoder.forget(s)
+		}
 	}
 	e.cache.Close(e.seqs[s].kv)
 	e.seqs[s] = sequence{}

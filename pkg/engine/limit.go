@@ -40,9 +40,9 @@ func (e *Engine) StoppedBy() Limit {
 	switch {
 	case first == none && e.skipping.adapters:
 		return AdapterLimit
-	case first == none && e.encoder != nil:
+	case first == none && e.skipping.items && !e.lacksEmbeddings():
 		return EncoderLimit
-	case first == none: // all wait for transfers, for their grammars or for their tokens in flight
+	case first == none: // all wait for transfers, embeddings, their grammars or their tokens in flight
 		return noLimit
 	case !e.cfg.ChunkedPrefill && e.tokensToCompute(first) > left:
 		return BudgetLimit

@@ -45,17 +45,30 @@ func (e *Engine) admitLoaded(b *batch, budget *int) (blocked int32) {
 			e.cache.Publish(q.kv, int(q.computed))
 			q.computed = min(q.computed, int32(tokens)-1) // the last token is computed again
 		}
+		if e.encoder != nil && e.awaitsItems(s, int(q.computed)) {
+			i++
+			continue
+		}
 		n := e.limitChunk(tokens - int(q.computed))
 		if n > *budget && !e.cfg.ChunkedPrefill {
 			return s
 		}
-		n = min(n, *budget)
+		if n = min(n, *budget); e.encoder != nil {
+			if n = e.cutAtItem(s, int(q.computed), n); n == 0 {
+				e.skipping.items = true
+				i++
+				continue
+			}
+		}
 		upto := int(q.computed) + n
 		reserve := upto
 		if e.cfg.ReserveFullSequence {
 			reserve = tokens
 		}
 		if e.cache.BlocksNeeded(q.kv, reserve)+e.spareBlocks() > e.cache.Free() {
+			if e.encoder != nil {
+				e.encoder.releaseAll(s)
+			}
 			return s
 		}
 		if o.store != nil {
@@ -65,6 +78,9 @@ func (e *Engine) admitLoaded(b *batch, budget *int) (blocked int32) {
 		e.loaders = slices.Delete(e.loaders, i, i+1)
 		*budget -= n
 		first := !q.admitted
+		if e.encoder != nil {
+			e.enterItems(b, s, int(q.computed))
+		}
 		e.enter(b, q, s, tokens, n, int(u.hit*o.blockSize))
 		if first && !q.pulled {
 			a := &b.Admitted[len(b.Admitted)-1]

@@ -25,6 +25,9 @@ func (e *Engine) scheduleInOrder(b *batch, budget *int) {
 			n = e.align(q, int(q.computed), min(e.runningTokens(q, int(q.remaining())), *budget))
 		}
 		if e.encoder != nil {
+			if n > 0 && e.awaitsItems(e.individual[i], int(q.computed)) {
+				n = 0
+			}
 			n = e.cutAtItem(e.individual[i], int(q.computed), n)
 		}
 		at, skipped := e.makeRoom(b, i, n, budget)

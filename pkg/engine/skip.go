@@ -9,9 +9,9 @@ import "slices"
 // can have arrived after waiting ones.
 type skipping struct {
 	// skipped are the waiting requests that the batch being formed may not have. adapters and grammars: any of them for
-	// its adapter, or its grammar.
-	skipped            []waiter
-	adapters, grammars bool
+	// its adapter, or its grammar. items: any request for an item that the encoder has no room for.
+	skipped                   []waiter
+	adapters, grammars, items bool
 	// blocked is the first of the others, none if there is none.
 	blocked int32
 }

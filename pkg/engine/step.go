@@ -40,7 +40,8 @@ func (e *Engine) Start(now des.Time) (bool, error) {
 		e.earlierPreempted = e.earlierPreempted[:0]
 		for !e.form(e.current) {
 			if len(e.current.Preempted) == 0 && !e.offload.asks(e.current) {
-				if e.offload != nil && e.offload.busy() || e.Running() == 0 && e.skipping.grammars {
+				if e.offload != nil && e.offload.busy() || e.Running() == 0 && e.skipping.grammars ||
+					e.lacksEmbeddings() {
 					e.waitForTransfer()
 					return false, nil
 				}
@@ -103,6 +104,9 @@ func (e *Engine) form(b *batch) bool {
 	}
 	if e.encoder != nil {
 		e.encoder.left = e.encoder.Budget
+		if e.encoder.remote != nil {
+			e.encoder.remote.lacking = false
+		}
 	}
 	switch {
 	case e.spec != nil:
@@ -197,7 +201,7 @@ func (e *Engine) begin(b *batch) {
 	b.Entries, b.EarlierVictims, b.ticked, b.decoding = b.Entries[:0], 0, false, 0
 	b.finishing, b.individual = b.finishing[:0], b.individual[:0]
 	if e.features {
-		e.skipping.adapters, e.skipping.grammars = false, false
+		e.skipping.adapters, e.skipping.grammars, e.skipping.items = false, false, false
 		b.clearFeatures()
 	}
 }

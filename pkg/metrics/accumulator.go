@@ -35,6 +35,7 @@ type Accumulator struct {
 	regret              regret
 	prefillRegret       regret
 	pd                  pd
+	encoders            encodePool
 	// anomalies counts anomalies by type, nil if no detector ran.
 	anomalies map[string]int64
 	from      stream.Micros
@@ -97,6 +98,8 @@ type ReplicaTotals struct {
 	// EncodedItems with EncodedTokens took EncoderUS of steps. EncoderHits were found in the encoder cache and
 	// PrefixItems in the prefix cache. EncoderCuts counts chunks that ended before an item.
 	EncodedItems, EncodedTokens, EncoderUS, EncoderHits, PrefixItems, EncoderCuts int64
+	// LoadedItems had come from encode replicas.
+	LoadedItems int64
 	// DraftTokens were verified in this many steps of sequences, and AcceptedTokens of them accepted.
 	Verifications, DraftTokens, AcceptedTokens int64
 	PeakQueue, PeakBatch                       int64
@@ -157,6 +160,7 @@ func (a *Accumulator) Add(o *stream.Outcome) {
 	t.count(o)
 	a.shadow.add(o)
 	a.pd.add(o, &a.spilled)
+	a.encoders.add(o, &a.spilled)
 	if n, seen := a.reasons[o.Reason]; seen {
 		a.reasons[o.Reason] = n + 1
 	} else if o.Reason != "" {

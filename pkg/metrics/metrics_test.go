@@ -400,6 +400,7 @@ func manyRequests(n int) []stream.Outcome {
 				stream.Micros(output*(12_000+r.Int64N(5000))),
 			SLOClass: "standard", Tenant: fmt.Sprintf("tenant-%02d", r.IntN(40)),
 			Model:       "meta-llama/Llama-3.1-8B-Instruct",
+			EncodedUS:   stream.Never,
 			InputTokens: 1 + r.Int64N(2000), OutputTokens: output}
 	}
 	return all

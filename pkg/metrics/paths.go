@@ -78,8 +78,8 @@ func missingAt(path string, branch Missing) Missing {
 		return MissingIsWorst
 	case "sessions", "regret", "cost", "energy", "replicas", "shadow", "load", "bound", "goodput", "util_mean",
 		"util_max",
-		"tiers", "spec_decode", "lora", "structured_output", "encoder", "dp", "pipeline", "pd", "from_us", "until_us",
-		"attainment", "fan_out_utilization", "steps", "iterations":
+		"tiers", "spec_decode", "lora", "structured_output", "encoder", "dp", "pipeline", "pd", "encode_pool",
+		"from_us", "until_us", "attainment", "fan_out_utilization", "steps", "iterations":
 		return MissingIsUnknown
 	}
 	return branch

@@ -39,6 +39,7 @@ func (a *Accumulator) Raw() *Raw {
 	r.Fairness = fairness(groupings[1])
 	a.addReplicas(r, &all)
 	r.Control, r.PD = a.control, a.pd.tree(a.replicas, &a.spilled)
+	r.EncodePool = a.encoders.tree(&a.spilled)
 	if a.hasPrefixPrediction || a.shadow.ExpectedTokens > 0 {
 		r.Shadow = &a.shadow
 	}
@@ -169,11 +170,18 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 			peak = max(peak, *x.KVUtilMax)
 		}
 	}
+	replicaUS := up
+	for i := range a.encoders.replicas {
+		t := a.encoders.replicas[i].gpuTime()
+		replicaUS += float64(t.UpUS)
+		gpu += float64(float64(t.UpUS) * float64(t.GPUs))
+		price += t.price()
+	}
 	r.KV.Tiers, r.SpecDecode = tiers(a.replicas), specDecode(a.replicas)
 	r.LoRA, r.Encoder, r.DP = loras(a.replicas), encoders(a.replicas), lockstep(a.replicas)
 	r.StructuredOutput = structuredOutput(a.replicas)
 	r.Pipeline = pipelines(a.replicas)
-	r.Cost = &Cost{GPUS: gpu / 1e6, ReplicaS: up / 1e6}
+	r.Cost = &Cost{GPUS: gpu / 1e6, ReplicaS: replicaUS / 1e6}
 	if price > 0 {
 		r.Cost.Total = &price
 	}
@@ -270,11 +278,12 @@ func encoders(replicas []ReplicaTotals) *Encoder {
 		t := &replicas[i]
 		e.Items, e.Tokens, us = e.Items+t.EncodedItems, e.Tokens+t.EncodedTokens, us+t.EncoderUS
 		e.CacheHits, e.PrefixHits, e.Cuts = e.CacheHits+t.EncoderHits, e.PrefixHits+t.PrefixItems, e.Cuts+t.EncoderCuts
+		e.Loaded += t.LoadedItems
 	}
-	if e.Items+e.CacheHits+e.PrefixHits == 0 {
+	if e.Items+e.Loaded+e.CacheHits+e.PrefixHits == 0 {
 		return nil
 	}
-	if n := e.Items + e.CacheHits; n > 0 {
+	if n := e.Items + e.Loaded + e.CacheHits; n > 0 {
 		e.CacheHitRatio = float64(e.CacheHits) / float64(n)
 	}
 	e.MS = float64(us) / 1000
@@ -297,8 +306,7 @@ func (t *ReplicaTotals) price() float64 {
 // costs are the costs of all deployments.
 func (a *Accumulator) costs() map[string]*DeploymentCost {
 	all := map[string]*DeploymentCost{}
-	for i := range a.replicas {
-		t := &a.replicas[i]
+	add := func(t *ReplicaTotals) {
 		c := all[t.Deployment]
 		if c == nil {
 			c = &DeploymentCost{}
@@ -313,6 +321,12 @@ func (a *Accumulator) costs() map[string]*DeploymentCost {
 			}
 			c.Total = &total
 		}
+	}
+	for i := range a.replicas {
+		add(&a.replicas[i])
+	}
+	for i := range a.encoders.replicas {
+		add(a.encoders.replicas[i].gpuTime())
 	}
 	for id, c := range all {
 		price := 0.0

@@ -47,6 +47,8 @@ type Raw struct {
 	Failures *Failures `json:"failures,omitempty"`
 	// PD is absent without disaggregated deployments.
 	PD *PD `json:"pd,omitempty"`
+	// EncodePool is absent without encode replicas.
+	EncodePool *EncodePool `json:"encode_pool,omitempty"`
 	// Load is absent if no time passes between arrivals, or no call can be served.
 	Load *Load `json:"load,omitempty"`
 	// Bound is of runs with --clairvoyant, without jitter of step times.
@@ -211,8 +213,8 @@ type StructuredOutput struct {
 }
 
 // Encoder reports the encoder of images and other media: Items with Tokens were encoded, which took MS of steps, over
-// all
-// replicas. CacheHits were found in the encoder cache, and CacheHitRatio is their share in both. PrefixHits were in the
+// all replicas; the embeddings of Loaded ones came from encode replicas. CacheHits were found in the encoder cache, and
+// CacheHitRatio is their share in all of these. PrefixHits were in the
 // cached prefix of a prompt and needed no embeddings. Cuts counts chunks that ended before an item since the budget
 // or the cache of the encoder had no room for it, and attempts to admit a request that begins with it.
 type Encoder struct {
@@ -223,6 +225,7 @@ type Encoder struct {
 	PrefixHits    int64   `json:"prefix_hits"`
 	Cuts          int64   `json:"cuts"`
 	MS            float64 `json:"ms"`
+	Loaded        int64   `json:"loaded,omitempty"`
 }
 
 // SpecDecode reports speculative decoding: DraftTokens were verified, and AcceptedTokens of them were accepted, also

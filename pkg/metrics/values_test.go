@@ -110,7 +110,8 @@ func TestHigherIsBetter(t *testing.T) {
 		"scale.efficiency",
 		"failures.availability", "sessions.completed", "sessions.fan_out_utilization", "sessions.attainment",
 		"bound.goodput_ratio", "spec_decode.accepted_tokens", "spec_decode.acceptance_rate",
-		"spec_decode.mean_acceptance_length", "encoder.cache_hits", "encoder.cache_hit_ratio", "encoder.prefix_hits"}
+		"spec_decode.mean_acceptance_length", "encoder.cache_hits", "encoder.cache_hit_ratio", "encoder.prefix_hits",
+		"encode_pool.cache_hits"}
 	lower := []string{"from_us", "until_us", "duration_s", "requests.offered", "requests.rejected",
 		"requests.timed_out", "requests.failed",
 		"requests.unfinished", "requests.not_issued", "requests.retries", "requests.server_rejected",
@@ -152,10 +153,12 @@ func TestHigherIsBetter(t *testing.T) {
 		"structured_output.requests", "structured_output.compilations",
 		"structured_output.waits", "structured_output.wait_ms", "structured_output.masks", "structured_output.mask_ms",
 		"structured_output.step_wait_ms", "pipeline.stage_ms", "pipeline.bubble_share", "encoder.items",
-		"encoder.tokens", "encoder.cuts", "encoder.ms"}
+		"encoder.tokens", "encoder.cuts", "encoder.ms", "encoder.loaded", "encode_pool.replicas", "encode_pool.items",
+		"encode_pool.tokens", "encode_pool.utilization", "encode_pool.peak_queue", "encode_pool.transfers",
+		"encode_pool.transferred_bytes"}
 	for _, d := range []string{"ttft", "tpot", "e2e", "queue", "itl", "sessions.e2e", "sessions.critical_path",
 		"sessions.tool_wait", "sessions.steps", "sessions.iterations", "targeted.ttft", "targeted.tpot",
-		"targeted.e2e", "pd.transfer", "pd.kv_wait"} {
+		"targeted.e2e", "pd.transfer", "pd.kv_wait", "encode_pool.wait", "encode_pool.encode", "encode_pool.transfer"} {
 		higher = append(higher, d+".count", d+".coverage")
 		for _, v := range []string{".mean", ".p50", ".p90", ".p95", ".p99", ".max"} {
 			lower = append(lower, d+v)

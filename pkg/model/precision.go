@@ -28,6 +28,16 @@ type Precision struct {
 	BlockScales bool `json:"block_scales,omitempty"`
 }
 
+// EmbeddingBytes is the size of the embedding of a token of an image or another item: as many numbers as the model is
+// wide, in its dtype. Encoders that add features of further layers (DeepStack) have larger ones.
+func (a *Architecture) EmbeddingBytes() int64 {
+	bytes, err := dtypes.Get("dtype", a.Precision.DType)
+	if err != nil {
+		bytes = 2 // With has checked it
+	}
+	return int64(a.Hidden) * int64(bytes)
+}
+
 // dtypes are the number formats, in bytes.
 var dtypes = registry.Table[float64]{
 	{Name: "bfloat16", Value: 2}, {Name: "float16", Value: 2}, {Name: "half", Value: 2},

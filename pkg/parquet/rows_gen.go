@@ -19,7 +19,9 @@ type outcomeRow struct {
 	TransferStartedUS    *stream.Micros   `parquet:"transfer_started_us"`
 	TransferredUS        *stream.Micros   `parquet:"transferred_us"`
 	TransferBlocks       *int64           `parquet:"transfer_blocks,optional"`
+	EncodedUS            *stream.Micros   `parquet:"encoded_us"`
 	EnqueuedUS           *stream.Micros   `parquet:"enqueued_us"`
+	EmbeddingsUS         *stream.Micros   `parquet:"embeddings_us"`
 	ScheduledUS          *stream.Micros   `parquet:"scheduled_us"`
 	SlotWaitUS           *int64           `parquet:"slot_wait_us,optional"`
 	BudgetWaitUS         *int64           `parquet:"budget_wait_us,optional"`
@@ -80,7 +82,9 @@ func rowOfOutcome(v *stream.Outcome) outcomeRow {
 		TransferStartedUS:    present(v.TransferStartedUS),
 		TransferredUS:        present(v.TransferredUS),
 		TransferBlocks:       optional(v.TransferBlocks),
+		EncodedUS:            present(v.EncodedUS),
 		EnqueuedUS:           present(v.EnqueuedUS),
+		EmbeddingsUS:         present(v.EmbeddingsUS),
 		ScheduledUS:          present(v.ScheduledUS),
 		SlotWaitUS:           optional(v.SlotWaitUS),
 		BudgetWaitUS:         optional(v.BudgetWaitUS),
@@ -143,7 +147,9 @@ func (r *outcomeRow) record() stream.Outcome {
 		TransferStartedUS:    valueOr(r.TransferStartedUS, stream.Never),
 		TransferredUS:        valueOr(r.TransferredUS, stream.Never),
 		TransferBlocks:       valueOf(r.TransferBlocks),
+		EncodedUS:            valueOr(r.EncodedUS, stream.Never),
 		EnqueuedUS:           valueOr(r.EnqueuedUS, stream.Never),
+		EmbeddingsUS:         valueOr(r.EmbeddingsUS, stream.Never),
 		ScheduledUS:          valueOr(r.ScheduledUS, stream.Never),
 		SlotWaitUS:           valueOf(r.SlotWaitUS),
 		BudgetWaitUS:         valueOf(r.BudgetWaitUS),

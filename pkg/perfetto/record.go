@@ -30,7 +30,7 @@ func (t *Trace) Record(r *stream.Reader, o *stream.Outcome) (err error) {
 			t.Preemption(&p)
 		}
 	case stream.KindTransfer:
-		x := stream.Transfer{PrefillReplica: stream.NoIndex}
+		x := stream.Transfer{PrefillReplica: stream.NoIndex, EncodeReplica: stream.NoIndex}
 		if err = r.Decode(&x); err == nil && !t.outside(x.StartedUS) {
 			t.Transfer(&x)
 		}

@@ -322,6 +322,10 @@ func (p *planner) prepare() {
 		}
 		p.index = i
 		d := &c.Deployments[i]
+		if d.Encode != nil {
+			o.State, o.Error = failed, "a plan does not choose the number of encode replicas"
+			continue
+		}
 		o.GPUsPerReplica, o.slots = d.Engine.GPUs(), d.Engine.ActiveSeqs()*d.Engine.DataParallelSize
 		o.latency, o.disaggregated = d.Latency, d.Prefill != nil
 		o.Price = p.GPUs[o.GPU] * float64(o.GPUsPerReplica)

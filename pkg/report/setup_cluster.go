@@ -57,6 +57,7 @@ func featuresText(config tree, deployments []tree) string {
 		add(loraText(d, of))
 		add(grammarText(d, of))
 		add(encoderText(d, of))
+		add(encodePoolText(d, of))
 	}
 	add(scalingText(config.at("policies").at("autoscale")))
 	add(failuresText(config.at("failures"), several || pools))
@@ -104,6 +105,17 @@ func encoderText(d tree, of string) string {
 	}
 	return fmt.Sprintf("encoder%s: %v tokens in a step, %v in its cache", of, e["max_num_encoder_input_tokens"],
 		e["encoder_cache_size"])
+}
+
+// encodePoolText says how many replicas encode for those of a deployment, and how embeddings move.
+func encodePoolText(d tree, of string) string {
+	p := d.at("encode")
+	if p == nil {
+		return ""
+	}
+	link := p.at("transfer")
+	return fmt.Sprintf("encode pool%s: %v replicas of %v GPUs, %v, links %v GB/s out and %v in, %v us", of,
+		p["replicas"], p["gpus"], p["routing"], link["out_gb_per_s"], link["in_gb_per_s"], link["latency_us"])
 }
 
 // poolsText says which prompts the prefill pool of a deployment computes, and how their KV moves.

@@ -34,6 +34,7 @@ func newSimulation(c *cluster.Config, classes []stream.SLOClass, specs []replica
 		}
 	}
 	s.connectPools(c)
+	s.addEncoders(c)
 	s.addBackpressure()
 	s.setUpRouter(pools)
 	s.telemetry = newTelemetry(s)
@@ -62,6 +63,7 @@ func (s *simulation) addDeployment(c *cluster.Config, d *cluster.Deployment, i i
 		speculates:    d.Engine.SpeculativeConfig != nil,
 		grammars:      newGrammarTimes(d, o.Seed),
 		door:          frontDoorOf(&d.Engine),
+		encoders:      noEncoders,
 		measuredRange: d.Latency.Range, unmeasured: unmeasured(d), fromFile: d.FromFile()}
 	k := 0
 	build := func() {
@@ -102,6 +104,9 @@ func (s *simulation) newReplica(d *cluster.Deployment, i, k int, spec *replicaSp
 		cfg.Offload.QuietStores = s.transfers.quiet && cfg.Offload.Storage == nil
 	}
 	cfg.ByArrival = !s.router.needs.fcfs
+	if cfg.Encoder != nil {
+		cfg.Encoder.Remote = d.Encode != nil
+	}
 	cfg.Intensity = spec.power.intensity
 	cfg.PreemptionScore = s.preemptionScorer(int32(len(s.replicas)))
 	jitter := spec.newJitter(k)

@@ -49,8 +49,14 @@ func (checker) replica(s *simulation, r *replica) error {
 				r.index, s.now, err)
 		}
 	}
+	if s.encoding != nil {
+		if err := s.checkEmbeddings(r); err != nil {
+			return fmt.Errorf("check: deployment %s, replica %d at %d µs: %w", s.deployments[r.deployment].id,
+				r.index, s.now, err)
+		}
+	}
 	inFlight := len(s.requests.slots) - len(s.requests.free)
-	perRequest, others := 2, len(s.replicas)+1+s.transfers.pending()
+	perRequest, others := 2, len(s.replicas)+1+s.transfers.pending()+s.encoding.pending()
 	if len(s.router.flow.queues) > 0 { // a timeout, and drains of the queues
 		perRequest, others = 3, others+4
 	}
@@ -77,7 +83,7 @@ func (checker) outcome(r *request) error {
 		name string
 		at   stream.Micros
 	}{
-		{"admitted_us", o.AdmittedUS}, {"routed_us", o.RoutedUS},
+		{"admitted_us", o.AdmittedUS}, {"routed_us", o.RoutedUS}, {"encoded_us", o.EncodedUS},
 		{"prefill_enqueued_us", o.PrefillEnqueuedUS}, {"prefill_scheduled_us", o.PrefillScheduledUS},
 		{"prefilled_us", o.PrefilledUS}, {"enqueued_us", o.EnqueuedUS},
 		{"transfer_started_us", o.TransferStartedUS}, {"transferred_us", o.TransferredUS},
@@ -92,7 +98,10 @@ func (checker) outcome(r *request) error {
 		last, name = t.at, t.name
 	}
 	completed := o.State == stream.StateCompleted
-	switch {
+	switch first := o.ScheduledUS; {
+	case !o.EmbeddingsUS.IsZero() && (o.EmbeddingsUS < o.EncodedUS || !first.IsZero() && first < o.EmbeddingsUS):
+		return fmt.Errorf("check: request %q: embeddings_us %d is before encoded_us %d or behind scheduled_us %d", o.ID,
+			o.EmbeddingsUS, o.EncodedUS, first)
 	case completed != (o.CompletedUS != stream.Never):
 		return fmt.Errorf("check: request %q is %s with completed_us %d", o.ID, o.State, o.CompletedUS)
 	case completed && o.GeneratedTokens != o.OutputTokens:

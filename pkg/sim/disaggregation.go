@@ -88,7 +88,10 @@ func (s *simulation) rejectReason(d *deployment, r *request) string {
 		reason = d.limits.itemsReason(r.items)
 	}
 	if p := d.pool; reason == "" && p != nil && p.decider.Ever() {
-		reason = s.deployments[p.prefill].limits.rejectReason(r.out.InputTokens, 1, r.out.Adapter)
+		prefill := &s.deployments[p.prefill].limits
+		if reason = prefill.rejectReason(r.out.InputTokens, 1, r.out.Adapter); reason == "" {
+			reason = prefill.itemsReason(r.items)
+		}
 	}
 	return reason
 }
@@ -178,7 +181,7 @@ func (s *simulation) leaveForPrefill(slot int32, d *deployment, chosen *policy.R
 	if s.failures != nil && !s.accepts(chosen.Index) {
 		return s.refuseSent(slot, chosen.Index)
 	}
-	return s.schedule(s.deployments[d.pool.prefill].model.Queueing(r.out.InputTokens), enqueue, slot)
+	return s.leave(slot, &s.deployments[d.pool.prefill])
 }
 
 // isFirstWay reports whether a request has not been in the queue of a decode replica. Outcomes have the prefill replica
@@ -210,7 +213,7 @@ func (s *simulation) enqueuePrefill(slot int32) error {
 		order = s.router.policies.Scheduler.Order(s.router.views.local(s, r, at))
 	}
 	r.handoff.seq = s.replicas[at].engine.Enqueue(engine.Request{Tag: slot, Path: r.path, Input: r.tokens(), Output: 1,
-		Order: order, Priority: r.out.Priority, Hold: true})
+		Order: order, Priority: r.out.Priority, Items: r.items, Hold: true})
 	if err := s.observers.notify(s, onEnqueue, slot); err != nil {
 		return err
 	}

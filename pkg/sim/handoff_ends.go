@@ -85,7 +85,11 @@ func (s *simulation) endHandoff(slot int32, state, reason string) error {
 		s.stopAwaiting(r)
 		s.router.countLeftReplica(s, at)
 	}
-	s.events.stale++ // it does not enter the queue
+	if r.isEncoding() {
+		s.stopEncoding(slot)
+	} else {
+		s.events.stale++ // it does not enter the queue
+	}
 	s.leaveOnTheWay(slot)
 	if err := s.drop(slot, state, reason); err != nil {
 		return err

@@ -18,7 +18,9 @@ type metricsSink struct {
 	demand demand
 }
 
-func (m *metricsSink) hooks() []hook { return []hook{onTokens, onFinal, onSessionEnd, onTransfer} }
+func (m *metricsSink) hooks() []hook {
+	return []hook{onTokens, onFinal, onSessionEnd, onTransfer, onEncode, onEmbeddings}
+}
 
 func (m *metricsSink) observe(s *simulation, h hook, i int32) error {
 	switch h {
@@ -36,6 +38,11 @@ func (m *metricsSink) observe(s *simulation, h hook, i int32) error {
 		if t := &s.transfers.slots[i]; t.fromPrefill != missing && !t.failed {
 			m.AddTransfer(t.Ended-t.Started, int64(t.Blocks)*s.deployments[s.replicas[t.replica].deployment].blockBytes)
 		}
+	case onEncode:
+		s.encoding.replicas[i].engine.Batch(func(t *engine.EncodeTask) { m.AddEncoderWait(s.now - t.Since) })
+	case onEmbeddings:
+		t := &s.encoding.transfers[i]
+		m.AddEmbeddings(t.ended-t.asked, t.bytes(s))
 	case onSessionEnd:
 		m.AddSession(&s.sessions.open[i].out)
 		m.AddNotIssued(&s.sessions.open[i].out)
@@ -118,6 +125,7 @@ func summary(s *simulation, p *plugins) (*metrics.Record, error) {
 			Stages: int64(d.stages), StageUS: e.StageUS,
 			EncodedItems: e.EncodedItems, EncodedTokens: e.EncodedTokens, EncoderUS: e.EncoderUS,
 			EncoderHits: e.EncoderHits, PrefixItems: e.PrefixItems, EncoderCuts: e.EncoderCuts,
+			LoadedItems:   e.LoadedItems,
 			Verifications: e.Verifications, DraftTokens: e.DraftTokens, AcceptedTokens: e.AcceptedTokens,
 			Preemptions: e.Preemptions, PeakQueue: int64(e.PeakWaiting), PeakBatch: int64(e.PeakRunning),
 			BlockUS: e.BlockUS, PeakBlocks: int64(e.PeakBlocks), Blocks: int64(r.engine.Cache().Total()),
@@ -125,6 +133,7 @@ func summary(s *simulation, p *plugins) (*metrics.Record, error) {
 			Storage: s.storageTotals(i),
 			Pool:    s.poolOf(r.deployment), Ranks: r.ranks.RankTotals, Energy: s.energyTotals(i)})
 	}
+	s.addEncoderTotals(all)
 	if s.energy != nil {
 		all.CountEnergy(s.energy.CarbonGPerKWh)
 	}

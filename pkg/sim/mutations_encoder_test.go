@@ -2,7 +2,8 @@ package sim
 
 // brokenEncoder are rules for images and other media.
 var brokenEncoder = []rule{
-	{"a step encodes no more than the budget", "engine/encoder.go", "if tokens > p.left || !x.fits", "if !x.fits"},
+	{"a step encodes no more than the budget", "engine/encoder.go",
+		"tokens > p.left || !x.fits(tokens, p.tokens)", "!x.fits(tokens, p.tokens)"},
 	{"nor more than the cache has room for", "engine/encodercache.go",
 		"	if n > x.available {\n		return false\n	}\n",
 		"	if n > x.available+1 {\n		return false\n	}\n"},

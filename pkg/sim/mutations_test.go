@@ -351,6 +351,7 @@ func TestMutations(t *testing.T) {
 		{brokenGrammars, []string{"^TestReferenceOnGrammars$",
 			"^(TestReferenceOnGrammarSessions|TestReferenceOnGrammarFailures|TestVLLM)$"}},
 		{brokenEncoder, []string{"^TestReferenceOnEncoder", "^TestVLLM$"}},
+		{brokenEncodePools, []string{"^TestReferenceOnEncodeP"}},
 		{brokenSpeculation, []string{"^TestReferenceOnSpeculation$"}},
 		{brokenPipelines, []string{"^TestReferenceOnPipelines$"}},
 		{brokenFrontDoor, []string{"^TestReferenceOnFrontDoors$"}},

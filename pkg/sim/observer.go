@@ -17,6 +17,8 @@ const (
 	onTokens                 // replica: the tokens of its last step, or of steps that it coasted, reached the clients
 	onStepEnd                // replica: the requests that its last step completed have left
 	onTransfer               // transfer: it has ended
+	onEncode                 // encode replica: it began with a batch
+	onEmbeddings             // transfer of embeddings: it has ended
 	onSnapshot               // replica: the router read telemetry.read
 	onScale                  // deployment: its auto-scaler looked, fleet.last
 	onPlace                  // deployment: of its fleet, fleet.placed was chosen to get or lose a replica

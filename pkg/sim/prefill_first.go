@@ -37,7 +37,7 @@ func (s *simulation) sendPrefillFirst(slot int32) error {
 	if reason := s.rejects(r.replica); reason != "" {
 		return s.rejectSent(slot, reason)
 	}
-	return s.schedule(d.model.Queueing(r.out.InputTokens), enqueue, slot)
+	return s.leave(slot, d)
 }
 
 // sendToBoth chooses a prefill replica and then, by decode, the decode replica of a request.

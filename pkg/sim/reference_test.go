@@ -288,7 +288,7 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 			Retry:  retryFields{w.RetryOf, w.RetryUS, w.Retried},
 			Cached: w.Cached, Loaded: w.Loaded, FromStorage: w.FromStorage, Expected: w.ExpectedCached,
 			Preemptions: w.Preemptions, Waited: w.PreemptedUS, Stopped: stoppedOf(&w),
-			Gaps: gapsOf(w.SeenUS)})
+			Gaps: gapsOf(w.SeenUS), Encoded: [2]int64{w.EncodedUS, w.EmbeddingsUS}})
 		last := &plain[len(plain)-1]
 		if last.Longest = longest(last.Gaps); !o.ITL {
 			last.Gaps = nil
@@ -316,13 +316,16 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	if diff := diffTransfers(want.Transfers, got.transfers); diff != "" {
 		return diff
 	}
+	if diff := difference(want.Embeddings, got.embeddings); diff != "" {
+		return diff
+	}
 	if diff := difference(dpOf(want.Ranks), got.metrics.DP); diff != "" {
 		return diff
 	}
 	if c.Disaggregation != nil { // which pool had what else is not known
 		return got.tierTotals(want)
 	}
-	return cmp.Or(got.totals(want, c.NumBlocks-1), got.tierTotals(want), got.stageTotals(want))
+	return cmp.Or(got.totals(want, c.NumBlocks-1), got.tierTotals(want), got.stageTotals(want), got.encodeTotals(want))
 }
 
 // difference is gocmp.Diff, which takes long also where nothing differs.
@@ -394,6 +397,7 @@ type outcomeFields struct {
 	Longest                                  int64 // inter-token latency, Never if none
 	Gaps                                     [][2]int64
 	Retry                                    retryFields
+	Encoded                                  [2]int64 // at encode replicas, and when the embeddings had come
 }
 
 type retryFields struct {
@@ -430,6 +434,8 @@ type runFields struct {
 	metrics  metrics.Record
 	// transfers of each replica
 	transfers [][]reference.Transfer
+	// embeddings are the transfers from encode replicas.
+	embeddings []reference.EmbeddingsTransfer
 }
 
 func readRun(t *testing.T, run []byte, replicas, decode int, numbers fleetNumbers) runFields {
@@ -456,7 +462,8 @@ func readRun(t *testing.T, run []byte, replicas, decode int, numbers fleetNumber
 				Stopped: [6]int64{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS, o.AdapterWaitUS, o.EncoderWaitUS,
 					o.GrammarWaitUS},
 				Longest: int64(o.ITLMaxUS), Gaps: o.ITLUS, Loaded: loadedTokens(&o),
-				FromStorage: promotedTokens(&o), Handoff: readHandoff(&o)}
+				FromStorage: promotedTokens(&o), Handoff: readHandoff(&o),
+				Encoded: [2]int64{int64(o.EncodedUS), int64(o.EmbeddingsUS)}}
 		case stream.KindTransfer:
 			var x stream.Transfer
 			if err := r.Decode(&x); err != nil {
@@ -465,6 +472,10 @@ func readRun(t *testing.T, run []byte, replicas, decode int, numbers fleetNumber
 			at := int(x.Replica)
 			if x.Deployment == "main.prefill" {
 				at += decode
+			}
+			if x.Type == stream.TransferEncoded {
+				got.embeddings = append(got.embeddings, embeddingsOf(&x, at))
+				continue
 			}
 			got.transfers[at] = append(got.transfers[at], transferOf(&x))
 		case stream.KindMetrics:
@@ -534,6 +545,7 @@ func clusterOf(c reference.Config) *cluster.Config {
 	setGroups(&d, &c)
 	setTier(&d, &c)
 	setPools(&d, &c)
+	setEncodePool(&d, &c)
 	one := &cluster.Config{Version: 1, Deployments: deploymentsOf(d, &c),
 		ControlPlane: cluster.ControlPlane{AdmissionLatencyUS: c.AdmissionLatencyUS,
 			RoutingLatencyUS: c.RoutingLatencyUS, ShadowBlocks: cmp.Or(c.ShadowBlocks, policy.ShadowBlocks)},

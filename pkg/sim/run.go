@@ -194,6 +194,9 @@ func (o *Options) prepare(c *cluster.Config) ([]replicaSpec, error) {
 		return nil, fmt.Errorf("--counterfactual and --clairvoyant are not supported with stage_order: %s "+
 			"(deployment %q)", cluster.PrefillFirst, c.Deployments[at].ID)
 	}
+	if c.HasEncodePools() && (o.Counterfactual.enabled() || o.Clairvoyant != "") {
+		return nil, errors.New("--counterfactual and --clairvoyant are not supported with encode replicas")
+	}
 	if o.Counterfactual.enabled() && c.HasTiers() {
 		o.warn("the estimates of --counterfactual do not know loads from kv_tiers; --counterfactual exact:N does")
 	}

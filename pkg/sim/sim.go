@@ -36,7 +36,11 @@ const (
 	drainTimeout // of a replica
 	replicaReady // it goes on to its next phase
 	probe        // of all replicas
-	flowDrain    // of the flow-control queues
+	encodeEnd    // of a batch of an encode replica
+	// embeddingChange is that of the links from encode replicas: a transfer begins to move bytes, or ends.
+	embeddingChange
+	encodeStart // of an encode replica, when nothing else happens at an instant but what flow control does
+	flowDrain   // of the flow-control queues
 )
 
 // replica is one engine and its place in the cluster.
@@ -76,6 +80,7 @@ type deployment struct {
 	// pool is nil unless it is the decode pool of a disaggregated deployment. prefills: it is a prefill pool.
 	pool     *pool
 	prefills bool
+	encoders int // in encoding.pools, or noEncoders
 	// measuredRange is the range in which its coefficients were measured, nil if unknown.
 	measuredRange *hardware.Range
 	// unmeasured says how step times were computed, "" if they were measured.
@@ -112,6 +117,7 @@ type simulation struct {
 	counts    stream.Counts
 	unserved  unserved
 	transfers *transfers
+	encoding  *encoding // nil without encode replicas
 	// backpressure is nil if no deployment has any.
 	backpressure *backpressure
 
@@ -231,6 +237,8 @@ type request struct {
 	grammar grammarUse
 	// items are the images and other media of its prompt.
 	items []engine.Item
+	// encoded is where encode replicas encode them, nil before routing and without such replicas.
+	encoded *encodedItems
 	// atServer: a server with a frontDoor counts it, with this many tokens until it has one.
 	atServer     bool
 	queuedTokens int64
@@ -319,6 +327,13 @@ func (s *simulation) dispatch(e des.Event) error {
 		return s.endTransfer(e.Slot)
 	case linkChange:
 		return s.changeLink(e.Slot)
+	case encodeEnd:
+		s.endEncoding(e.Slot)
+		return nil
+	case embeddingChange:
+		return s.changeEmbeddings(e.Slot)
+	case encodeStart:
+		return s.startEncoding(e.Slot)
 	case flowDrain:
 		return s.router.flow.drainAll(s)
 	case failure:

@@ -79,6 +79,7 @@ func (s *simulation) fill(slot int32, in *stream.Request, position int64) {
 	r.retry = newRetryPlan(in)
 	r.position, r.deadline = position, des.Time(in.DeadlineUS)
 	r.replica, r.engineSeq, r.isFinal, r.sessionSlot = missing, missing, false, missing
+	r.encoded = nil
 	r.moved, r.handoff, r.heldBack = nil, handoff{leaseEnd: never}, heldBack{since: never}
 	r.atServer, r.queuedTokens = false, 0
 	r.inFlowQueue, r.admissionDelayed, r.flowTimeout = false, false, never

@@ -215,7 +215,7 @@ func (s *simulation) send(slot int32) error {
 	if disaggregates {
 		return s.sendToPrefill(slot, d)
 	}
-	return s.schedule(d.model.Queueing(r.out.InputTokens), enqueue, slot)
+	return s.leave(slot, d)
 }
 
 // recordRoute records that the routing policy has chosen the replica of a request.
@@ -319,6 +319,8 @@ func (s *simulation) expire(slot int32) error {
 		return s.abort(slot, stream.StateTimedOut, reason)
 	case r.inFlowQueue:
 		s.router.flow.remove(s, r, slot)
+	case r.isEncoding():
+		s.stopEncoding(slot)
 	default:
 		s.events.stale++ // its next stage, once it is gone
 	}

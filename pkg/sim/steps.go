@@ -83,6 +83,9 @@ func (s *simulation) startStep(i int32) (started bool, err error) {
 	if s.transfers != nil {
 		err = s.transfers.start(s, i, started)
 	}
+	if s.encoding != nil {
+		s.askEmbeddings(i)
+	}
 	return started, err
 }
 

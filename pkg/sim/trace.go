@@ -29,7 +29,7 @@ type traceWriter struct {
 func (o *traceWriter) hooks() []hook {
 	at := []hook{onRouting, onDecision, onFinal, onSessionEnd, onScale, onPlace, onPhase}
 	if o.full {
-		at = append(at, onStep, onWait, onTokens, onTransfer, onSnapshot)
+		at = append(at, onStep, onWait, onTokens, onTransfer, onEmbeddings, onSnapshot)
 	}
 	return at
 }
@@ -54,6 +54,8 @@ func (o *traceWriter) observe(s *simulation, h hook, i int32) error {
 		return o.step(s, i)
 	case onTransfer:
 		return o.transfer(s, &s.transfers.slots[i])
+	case onEmbeddings:
+		return o.embeddings(s, &s.encoding.transfers[i])
 	case onScale:
 		return o.scaling(s)
 	case onPlace:

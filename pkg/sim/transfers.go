@@ -294,8 +294,8 @@ func (o *traceWriter) transfer(s *simulation, t *transfer) error {
 	d := &s.deployments[r.deployment]
 	x := stream.Transfer{Kind: stream.KindTransfer, ID: fmt.Sprintf("transfer-%06d", t.number),
 		Type: stream.TransferStore, From: stream.MemoryGPU, To: stream.MemoryCPU, Deployment: d.id, Replica: r.index,
-		PrefillReplica: stream.NoIndex,
-		Request:        t.request, Blocks: int64(t.Blocks), Bytes: int64(t.Blocks) * d.blockBytes,
+		PrefillReplica: stream.NoIndex, EncodeReplica: stream.NoIndex,
+		Request: t.request, Blocks: int64(t.Blocks), Bytes: int64(t.Blocks) * d.blockBytes,
 		AskedUS: stream.Micros(t.Asked), StartedUS: stream.Micros(t.Started), EndedUS: stream.Micros(t.Ended),
 		Incomplete: t.failed}
 	switch {

@@ -148,7 +148,9 @@ var objectOutcome = describe[Outcome]("outcome", "The result of one request. Tim
 	Field{Name: "transfer_started_us", Doc: "When the transfer of the KV blocks of the prompt from the prefill replica began.", Max: maxExact},
 	Field{Name: "transferred_us", Doc: "When the KV blocks of the prompt had arrived from the prefill replica.", Max: maxExact},
 	Field{Name: "transfer_blocks", Doc: "KV blocks that came from the prefill replica.", Min: 1, Max: maxExact},
+	Field{Name: "encoded_us", Doc: "When encode replicas had encoded the images or other media of the request.", Max: maxExact},
 	Field{Name: "enqueued_us", Doc: "When the request entered the replica's queue.", Max: maxExact},
+	Field{Name: "embeddings_us", Doc: "When the last embeddings that it waited for in the queue had come from encode replicas, before the first batch.", Max: maxExact},
 	Field{Name: "scheduled_us", Doc: "When the request first entered a batch.", Max: maxExact},
 	Field{Name: "slot_wait_us", Doc: "Time in the queue before the first batch while no batch slot was free, in µs.", Min: 1, Max: maxExact},
 	Field{Name: "budget_wait_us", Doc: "Time in the queue before the first batch while the batch had no tokens left in its budget, in µs.", Min: 1, Max: maxExact},
@@ -220,15 +222,17 @@ var objectPreemption = describe[Preemption]("preemption", "A request that lost i
 	Field{Name: "request", Doc: "Id of the request.", Required: true},
 )
 
-var objectTransfer = describe[Transfer]("transfer", "A movement of KV blocks between memories, written at trace level full when it ends.",
+var objectTransfer = describe[Transfer]("transfer", "A movement of KV blocks between memories, or of embeddings from an encode replica, written at trace level full when it ends.",
 	Field{Name: "kind", Doc: "Always transfer.", Required: true, OneOf: []string{"transfer"}},
 	Field{Name: "id", Doc: "Id of the transfer.", Required: true},
-	Field{Name: "type", Doc: "What moves: store is to a tier, load from a tier to the GPU, promote from storage to the memory of the host, pd from a prefill replica.", Required: true, OneOf: transferTypes},
+	Field{Name: "type", Doc: "What moves: store is to a tier, load from a tier to the GPU, promote from storage to the memory of the host, pd from a prefill replica, embeddings from an encode replica.", Required: true, OneOf: transferTypes},
 	Field{Name: "deployment", Doc: "Deployment of the replica.", Required: true},
 	Field{Name: "replica", Doc: "Index of the replica in its deployment, from 0.", Required: true, Max: maxIndex},
 	Field{Name: "prefill_replica", Doc: "Index of the prefill replica that the blocks come from; only of type pd.", Max: maxIndex},
-	Field{Name: "request", Doc: "Id of the request whose blocks move.", Required: true},
-	Field{Name: "blocks", Doc: "KV blocks that move.", Required: true, Min: 1, Max: maxExact},
+	Field{Name: "encode_replica", Doc: "Index of the encode replica that the embeddings come from; only of type embeddings.", Max: maxIndex},
+	Field{Name: "request", Doc: "Id of the request whose blocks or embeddings move.", Required: true},
+	Field{Name: "blocks", Doc: "KV blocks that move; absent for embeddings.", Min: 1, Max: maxExact},
+	Field{Name: "tokens", Doc: "Tokens of the item whose embeddings move.", Min: 1, Max: maxExact},
 	Field{Name: "bytes", Doc: "Bytes that move.", Required: true, Max: maxExact},
 	Field{Name: "from", Doc: "Memory that the blocks come from.", Required: true, OneOf: memories},
 	Field{Name: "to", Doc: "Memory that the blocks go to.", Required: true, OneOf: memories},
@@ -797,8 +801,14 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 	if v.TransferBlocks != 0 {
 		b = appendInt(b, `,"transfer_blocks":`, v.TransferBlocks)
 	}
+	if !v.EncodedUS.IsZero() {
+		b = appendInt(b, `,"encoded_us":`, int64(v.EncodedUS))
+	}
 	if !v.EnqueuedUS.IsZero() {
 		b = appendInt(b, `,"enqueued_us":`, int64(v.EnqueuedUS))
+	}
+	if !v.EmbeddingsUS.IsZero() {
+		b = appendInt(b, `,"embeddings_us":`, int64(v.EmbeddingsUS))
 	}
 	if !v.ScheduledUS.IsZero() {
 		b = appendInt(b, `,"scheduled_us":`, int64(v.ScheduledUS))
@@ -912,7 +922,7 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 }
 
 func (v *Outcome) decode(s *scanner) {
-	*v = Outcome{Kind: "outcome", AdmittedUS: Never, RoutedUS: Never, PrefillReplica: NoIndex, PrefillEnqueuedUS: Never, PrefillScheduledUS: Never, PrefilledUS: Never, TransferStartedUS: Never, TransferredUS: Never, EnqueuedUS: Never, ScheduledUS: Never, FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, Replica: NoIndex, ITLUS: v.ITLUS[:0], ITLMaxUS: Never}
+	*v = Outcome{Kind: "outcome", AdmittedUS: Never, RoutedUS: Never, PrefillReplica: NoIndex, PrefillEnqueuedUS: Never, PrefillScheduledUS: Never, PrefilledUS: Never, TransferStartedUS: Never, TransferredUS: Never, EncodedUS: Never, EnqueuedUS: Never, EmbeddingsUS: Never, ScheduledUS: Never, FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, Replica: NoIndex, ITLUS: v.ITLUS[:0], ITLMaxUS: Never}
 	it := fieldIterator{object: objectOutcome}
 	if s.atKey(`{"kind":`) {
 		f := it.begin(0)
@@ -972,157 +982,165 @@ func (v *Outcome) decode(s *scanner) {
 			f := it.begin(13)
 			v.TransferBlocks = s.integer(f)
 		}
-		if s.atKey(`,"enqueued_us":`) {
+		if s.atKey(`,"encoded_us":`) {
 			f := it.begin(14)
+			v.EncodedUS = Micros(s.integer(f))
+		}
+		if s.atKey(`,"enqueued_us":`) {
+			f := it.begin(15)
 			v.EnqueuedUS = Micros(s.integer(f))
 		}
+		if s.atKey(`,"embeddings_us":`) {
+			f := it.begin(16)
+			v.EmbeddingsUS = Micros(s.integer(f))
+		}
 		if s.atKey(`,"scheduled_us":`) {
-			f := it.begin(15)
+			f := it.begin(17)
 			v.ScheduledUS = Micros(s.integer(f))
 		}
 		if s.atKey(`,"slot_wait_us":`) {
-			f := it.begin(16)
+			f := it.begin(18)
 			v.SlotWaitUS = s.integer(f)
 		}
 		if s.atKey(`,"budget_wait_us":`) {
-			f := it.begin(17)
+			f := it.begin(19)
 			v.BudgetWaitUS = s.integer(f)
 		}
 		if s.atKey(`,"block_wait_us":`) {
-			f := it.begin(18)
+			f := it.begin(20)
 			v.BlockWaitUS = s.integer(f)
 		}
 		if s.atKey(`,"adapter_wait_us":`) {
-			f := it.begin(19)
+			f := it.begin(21)
 			v.AdapterWaitUS = s.integer(f)
 		}
 		if s.atKey(`,"grammar_wait_us":`) {
-			f := it.begin(20)
+			f := it.begin(22)
 			v.GrammarWaitUS = s.integer(f)
 		}
 		if s.atKey(`,"encoder_wait_us":`) {
-			f := it.begin(21)
+			f := it.begin(23)
 			v.EncoderWaitUS = s.integer(f)
 		}
 		if s.atKey(`,"first_token_us":`) {
-			f := it.begin(22)
+			f := it.begin(24)
 			v.FirstTokenUS = Micros(s.integer(f))
 		}
 		if s.atKey(`,"completed_us":`) {
-			f := it.begin(23)
+			f := it.begin(25)
 			v.CompletedUS = Micros(s.integer(f))
 		}
 		if s.atKey(`,"ended_us":`) {
-			f := it.begin(24)
+			f := it.begin(26)
 			v.EndedUS = Micros(s.integer(f))
 		}
 		if s.atKey(`,"deployment":`) {
-			f := it.begin(25)
+			f := it.begin(27)
 			v.Deployment = s.internedString(f)
 		}
 		if s.atKey(`,"replica":`) {
-			f := it.begin(26)
+			f := it.begin(28)
 			v.Replica = Index(s.integer(f))
 		}
 		if s.atKey(`,"tenant":`) {
-			f := it.begin(27)
+			f := it.begin(29)
 			v.Tenant = s.internedString(f)
 		}
 		if s.atKey(`,"slo_class":`) {
-			f := it.begin(28)
+			f := it.begin(30)
 			v.SLOClass = s.internedString(f)
 		}
 		if s.atKey(`,"model":`) {
-			f := it.begin(29)
+			f := it.begin(31)
 			v.Model = s.internedString(f)
 		}
 		if s.atKey(`,"adapter":`) {
-			f := it.begin(30)
+			f := it.begin(32)
 			v.Adapter = s.internedString(f)
 		}
 		if s.atKey(`,"grammar":`) {
-			f := it.begin(31)
+			f := it.begin(33)
 			v.Grammar = s.internedString(f)
 		}
 		if s.atKey(`,"priority":`) {
-			f := it.begin(32)
+			f := it.begin(34)
 			v.Priority = s.float(f)
 		}
 		if s.atKey(`,"session":`) {
-			f := it.begin(33)
+			f := it.begin(35)
 			v.Session = s.internedString(f)
 		}
 		if s.atKey(`,"step":`) {
-			f := it.begin(34)
+			f := it.begin(36)
 			v.Step = s.internedString(f)
 		}
 		if s.atKey(`,"iteration":`) {
-			f := it.begin(35)
+			f := it.begin(37)
 			v.Iteration = s.integer(f)
 		}
 		if s.atKey(`,"decision":`) {
-			f := it.begin(36)
+			f := it.begin(38)
 			v.Decision = s.uniqueString(f)
 		}
 		if s.atKey(`,"input_tokens":`) {
-			f := it.begin(37)
+			f := it.begin(39)
 			v.InputTokens = s.integer(f)
 		}
 		if s.atKey(`,"output_tokens":`) {
-			f := it.begin(38)
+			f := it.begin(40)
 			v.OutputTokens = s.integer(f)
 		}
 		if s.atKey(`,"generated_tokens":`) {
-			f := it.begin(39)
+			f := it.begin(41)
 			v.GeneratedTokens = s.integer(f)
 		}
 		if s.atKey(`,"cached_tokens":`) {
-			f := it.begin(40)
+			f := it.begin(42)
 			v.CachedTokens = s.integer(f)
 		}
 		if s.atKey(`,"decode_cached_tokens":`) {
-			f := it.begin(41)
+			f := it.begin(43)
 			v.DecodeCachedTokens = s.integer(f)
 		}
 		if s.atKey(`,"loaded_tokens":`) {
-			it.begin(42)
+			it.begin(44)
 			v.LoadedTokens = new(LoadedTokens)
 			v.LoadedTokens.decode(s)
 		}
 		if s.atKey(`,"expected_cached_tokens":`) {
-			f := it.begin(43)
+			f := it.begin(45)
 			v.ExpectedCachedTokens = s.integer(f)
 		}
 		if s.atKey(`,"preemptions":`) {
-			f := it.begin(44)
+			f := it.begin(46)
 			v.Preemptions = s.integer(f)
 		}
 		if s.atKey(`,"preempted_us":`) {
-			f := it.begin(45)
+			f := it.begin(47)
 			v.PreemptedUS = s.integer(f)
 		}
 		if s.atKey(`,"redirects":`) {
-			f := it.begin(46)
+			f := it.begin(48)
 			v.Redirects = s.integer(f)
 		}
 		if s.atKey(`,"retry_of":`) {
-			f := it.begin(47)
+			f := it.begin(49)
 			v.RetryOf = s.uniqueString(f)
 		}
 		if s.atKey(`,"retry_us":`) {
-			f := it.begin(48)
+			f := it.begin(50)
 			v.RetryUS = s.integer(f)
 		}
 		if s.atKey(`,"retried":`) {
-			f := it.begin(49)
+			f := it.begin(51)
 			v.Retried = s.boolean(f)
 		}
 		if s.atKey(`,"delays":`) {
-			f := it.begin(50)
+			f := it.begin(52)
 			v.Delays = s.integer(f)
 		}
 		if s.atKey(`,"itl_us":`) {
-			f := it.begin(51)
+			f := it.begin(53)
 			for n := 0; s.nextElement(f, n); n++ {
 				v.ITLUS = append(v.ITLUS, s.pair())
 				if s.err != nil {
@@ -1131,11 +1149,11 @@ func (v *Outcome) decode(s *scanner) {
 			}
 		}
 		if s.atKey(`,"itl_max_us":`) {
-			f := it.begin(52)
+			f := it.begin(54)
 			v.ITLMaxUS = Micros(s.integer(f))
 		}
 		if s.atKey(`,"slo_met":`) {
-			f := it.begin(53)
+			f := it.begin(55)
 			v.SLOMet = BoolPtr(s.boolean(f))
 		}
 	}
@@ -1172,91 +1190,95 @@ func (v *Outcome) decode(s *scanner) {
 			v.TransferredUS = Micros(s.integer(f))
 		case 13: // transfer_blocks
 			v.TransferBlocks = s.integer(f)
-		case 14: // enqueued_us
+		case 14: // encoded_us
+			v.EncodedUS = Micros(s.integer(f))
+		case 15: // enqueued_us
 			v.EnqueuedUS = Micros(s.integer(f))
-		case 15: // scheduled_us
+		case 16: // embeddings_us
+			v.EmbeddingsUS = Micros(s.integer(f))
+		case 17: // scheduled_us
 			v.ScheduledUS = Micros(s.integer(f))
-		case 16: // slot_wait_us
+		case 18: // slot_wait_us
 			v.SlotWaitUS = s.integer(f)
-		case 17: // budget_wait_us
+		case 19: // budget_wait_us
 			v.BudgetWaitUS = s.integer(f)
-		case 18: // block_wait_us
+		case 20: // block_wait_us
 			v.BlockWaitUS = s.integer(f)
-		case 19: // adapter_wait_us
+		case 21: // adapter_wait_us
 			v.AdapterWaitUS = s.integer(f)
-		case 20: // grammar_wait_us
+		case 22: // grammar_wait_us
 			v.GrammarWaitUS = s.integer(f)
-		case 21: // encoder_wait_us
+		case 23: // encoder_wait_us
 			v.EncoderWaitUS = s.integer(f)
-		case 22: // first_token_us
+		case 24: // first_token_us
 			v.FirstTokenUS = Micros(s.integer(f))
-		case 23: // completed_us
+		case 25: // completed_us
 			v.CompletedUS = Micros(s.integer(f))
-		case 24: // ended_us
+		case 26: // ended_us
 			v.EndedUS = Micros(s.integer(f))
-		case 25: // deployment
+		case 27: // deployment
 			v.Deployment = s.internedString(f)
-		case 26: // replica
+		case 28: // replica
 			v.Replica = Index(s.integer(f))
-		case 27: // tenant
+		case 29: // tenant
 			v.Tenant = s.internedString(f)
-		case 28: // slo_class
+		case 30: // slo_class
 			v.SLOClass = s.internedString(f)
-		case 29: // model
+		case 31: // model
 			v.Model = s.internedString(f)
-		case 30: // adapter
+		case 32: // adapter
 			v.Adapter = s.internedString(f)
-		case 31: // grammar
+		case 33: // grammar
 			v.Grammar = s.internedString(f)
-		case 32: // priority
+		case 34: // priority
 			v.Priority = s.float(f)
-		case 33: // session
+		case 35: // session
 			v.Session = s.internedString(f)
-		case 34: // step
+		case 36: // step
 			v.Step = s.internedString(f)
-		case 35: // iteration
+		case 37: // iteration
 			v.Iteration = s.integer(f)
-		case 36: // decision
+		case 38: // decision
 			v.Decision = s.uniqueString(f)
-		case 37: // input_tokens
+		case 39: // input_tokens
 			v.InputTokens = s.integer(f)
-		case 38: // output_tokens
+		case 40: // output_tokens
 			v.OutputTokens = s.integer(f)
-		case 39: // generated_tokens
+		case 41: // generated_tokens
 			v.GeneratedTokens = s.integer(f)
-		case 40: // cached_tokens
+		case 42: // cached_tokens
 			v.CachedTokens = s.integer(f)
-		case 41: // decode_cached_tokens
+		case 43: // decode_cached_tokens
 			v.DecodeCachedTokens = s.integer(f)
-		case 42: // loaded_tokens
+		case 44: // loaded_tokens
 			v.LoadedTokens = new(LoadedTokens)
 			v.LoadedTokens.decode(s)
-		case 43: // expected_cached_tokens
+		case 45: // expected_cached_tokens
 			v.ExpectedCachedTokens = s.integer(f)
-		case 44: // preemptions
+		case 46: // preemptions
 			v.Preemptions = s.integer(f)
-		case 45: // preempted_us
+		case 47: // preempted_us
 			v.PreemptedUS = s.integer(f)
-		case 46: // redirects
+		case 48: // redirects
 			v.Redirects = s.integer(f)
-		case 47: // retry_of
+		case 49: // retry_of
 			v.RetryOf = s.uniqueString(f)
-		case 48: // retry_us
+		case 50: // retry_us
 			v.RetryUS = s.integer(f)
-		case 49: // retried
+		case 51: // retried
 			v.Retried = s.boolean(f)
-		case 50: // delays
+		case 52: // delays
 			v.Delays = s.integer(f)
-		case 51: // itl_us
+		case 53: // itl_us
 			for n := 0; s.nextElement(f, n); n++ {
 				v.ITLUS = append(v.ITLUS, s.pair())
 				if s.err != nil {
 					s.inElement(f, n)
 				}
 			}
-		case 52: // itl_max_us
+		case 54: // itl_max_us
 			v.ITLMaxUS = Micros(s.integer(f))
-		case 53: // slo_met
+		case 55: // slo_met
 			v.SLOMet = BoolPtr(s.boolean(f))
 		}
 	}

@@ -32,8 +32,8 @@ func oracleOutcome(line []byte) (Outcome, bool) {
 	o := Outcome{
 		AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never, PrefillReplica: NoIndex,
 		PrefillEnqueuedUS: Never, PrefillScheduledUS: Never, PrefilledUS: Never, TransferStartedUS: Never,
-		TransferredUS: Never,
-		FirstTokenUS:  Never, CompletedUS: Never, EndedUS: Never, ITLMaxUS: Never, Replica: NoIndex,
+		TransferredUS: Never, EncodedUS: Never, EmbeddingsUS: Never,
+		FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, ITLMaxUS: Never, Replica: NoIndex,
 	}
 	if !oracleObject(line, objectOutcome) || json.Unmarshal(line, &o) != nil || o.ID == "" {
 		return o, false

@@ -71,8 +71,12 @@ type Outcome struct {
 	TransferredUS Micros `json:"transferred_us,omitzero"`
 	// KV blocks that came from the prefill replica.
 	TransferBlocks int64 `json:"transfer_blocks,omitempty" wire:"min=1"`
+	// When encode replicas had encoded the images or other media of the request.
+	EncodedUS Micros `json:"encoded_us,omitzero"`
 	// When the request entered the replica's queue.
 	EnqueuedUS Micros `json:"enqueued_us,omitzero"`
+	// When the last embeddings that it waited for in the queue had come from encode replicas, before the first batch.
+	EmbeddingsUS Micros `json:"embeddings_us,omitzero"`
 	// When the request first entered a batch.
 	ScheduledUS Micros `json:"scheduled_us,omitzero"`
 	// Time in the queue before the first batch while no batch slot was free, in µs.
@@ -158,11 +162,12 @@ type Outcome struct {
 	SLOMet *bool `json:"slo_met,omitempty"`
 }
 
-// ClearPrefill makes all that only requests with a prefill replica have absent.
+// ClearPrefill makes all that only requests with a prefill replica or encode replicas have absent.
 func (o *Outcome) ClearPrefill() {
 	o.PrefillReplica, o.PrefillEnqueuedUS, o.PrefillScheduledUS = NoIndex, Never, Never
 	o.PrefilledUS, o.TransferStartedUS, o.TransferredUS = Never, Never, Never
 	o.TransferBlocks, o.DecodeCachedTokens = 0, 0
+	o.EncodedUS, o.EmbeddingsUS = Never, Never
 }
 
 // PrefillPool is the deployment that records name for the prefill replicas of a disaggregated one.

@@ -169,7 +169,8 @@ type Preemption struct {
 	Request string `json:"request"`
 }
 
-// Transfer is a movement of KV blocks between memories, written at trace level full when it ends.
+// Transfer is a movement of KV blocks between memories, or of embeddings from an encode replica, written at trace level
+// full when it ends.
 //
 //wire:record transfer
 type Transfer struct {
@@ -177,7 +178,7 @@ type Transfer struct {
 	// Id of the transfer.
 	ID string `json:"id" wire:"unique"`
 	// What moves: store is to a tier, load from a tier to the GPU, promote from storage to the memory of the host, pd
-	// from a prefill replica.
+	// from a prefill replica, embeddings from an encode replica.
 	Type string `json:"type" wire:"oneof=transferTypes"`
 	// Deployment of the replica.
 	Deployment string `json:"deployment"`
@@ -185,10 +186,14 @@ type Transfer struct {
 	Replica Index `json:"replica"`
 	// Index of the prefill replica that the blocks come from; only of type pd.
 	PrefillReplica Index `json:"prefill_replica,omitzero"`
-	// Id of the request whose blocks move.
+	// Index of the encode replica that the embeddings come from; only of type embeddings.
+	EncodeReplica Index `json:"encode_replica,omitzero"`
+	// Id of the request whose blocks or embeddings move.
 	Request string `json:"request"`
-	// KV blocks that move.
-	Blocks int64 `json:"blocks" wire:"min=1"`
+	// KV blocks that move; absent for embeddings.
+	Blocks int64 `json:"blocks,omitempty" wire:"min=1"`
+	// Tokens of the item whose embeddings move.
+	Tokens int64 `json:"tokens,omitempty" wire:"min=1"`
 	// Bytes that move.
 	Bytes int64 `json:"bytes"`
 	// Memory that the blocks come from.
@@ -211,13 +216,14 @@ const (
 	TransferLoad    = "load"
 	TransferPromote = "promote"
 	TransferPD      = "pd"
+	TransferEncoded = "embeddings"
 	MemoryGPU       = "gpu"
 	MemoryCPU       = "cpu"
 	MemoryStorage   = "storage"
 )
 
 var (
-	transferTypes = []string{TransferStore, TransferLoad, TransferPromote, TransferPD}
+	transferTypes = []string{TransferStore, TransferLoad, TransferPromote, TransferPD, TransferEncoded}
 	memories      = []string{MemoryGPU, MemoryCPU, MemoryStorage}
 )
 

@@ -116,6 +116,9 @@ func (p *page) totals(m *metrics.Raw) {
 			"%d items with %d tokens in %.0f ms; %.1f %% found in the encoder cache, %d in cached prefixes; "+
 				"%d chunks cut", e.Items, e.Tokens, e.MS, 100*e.CacheHitRatio, e.PrefixHits, e.Cuts)
 	}
+	if e := m.EncodePool; e != nil {
+		p.line("encode pool", "%s", encodePoolText(e))
+	}
 	if m.Fairness != nil {
 		p.line("fairness", "%.4f Jain over %d tenants, of completed/offered output tokens", m.Fairness.Jain,
 			len(m.Tenants))
@@ -129,6 +132,22 @@ func (p *page) totals(m *metrics.Raw) {
 	if m.Energy != nil {
 		p.line("energy", "%s", energyText(m.Energy))
 	}
+}
+
+// encodePoolText says what encode replicas did.
+func encodePoolText(e *metrics.EncodePool) string {
+	text := fmt.Sprintf("%d replicas encoded %d items with %d tokens, %d more were in their caches", e.Replicas,
+		e.Items, e.Tokens, e.CacheHits)
+	if e.Utilization != nil {
+		text += fmt.Sprintf("; busy for %.1f %% of the time", 100**e.Utilization)
+	}
+	if e.Encode != nil {
+		text += fmt.Sprintf("; requests waited %.1f ms (mean) for them", e.Encode.Mean)
+	}
+	if e.Transfer != nil {
+		text += fmt.Sprintf("; %d transfers of embeddings took %.2f ms (mean)", e.Transfers, e.Transfer.Mean)
+	}
+	return text
 }
 
 // energyText has the energy of the GPUs, and what it comes to.

@@ -175,7 +175,9 @@ func (s *simulation) sendToPrefill(q *request, now int64) {
 	if q.twin.firstWay {
 		q.outcome.PrefillReplica = s.replicas[chosen].index
 	}
-	q.stage, q.until = stagePrefillDelay, now+s.config.Disaggregation.Pool.queueDelay(q.Input)
+	if !s.encodesFirst(q) {
+		q.stage, q.until = stagePrefillDelay, now+s.config.Disaggregation.Pool.queueDelay(q.Input)
+	}
 	if s.config.Failures != nil && !s.accepts(chosen) {
 		s.refuseSent(q, chosen, now)
 	}
@@ -240,7 +242,7 @@ func (s *simulation) enqueueTwin(q *request, now int64) {
 	t.outcome.EnqueuedUS, t.stage, t.stoppedAt = now, stageQueued, now
 	r := s.replicas[t.outcome.Replica]
 	r.insert(t)
-	r.changed = r.step == nil
+	r.changed, r.woken = r.step == nil, true
 }
 
 // leftReplica counts a request that has left a replica, and sends one on whose prompt is computed.
@@ -332,7 +334,7 @@ func (s *simulation) releaseTwin(q *request) {
 	r := s.replicas[q.twin.outcome.Replica]
 	r.held = slices.DeleteFunc(r.held, func(t *request) bool { return t == q.twin })
 	r.free(q.twin)
-	r.changed, s.flow.due = r.changed || r.step == nil, true
+	r.changed, r.woken, s.flow.due = r.changed || r.step == nil, true, true
 }
 
 // keep takes a request that is done from the running ones. Its blocks stay.
@@ -371,7 +373,7 @@ func (s *simulation) abortHandoff(q *request, now int64, state string) bool {
 	}
 	s.flow.due = true
 	switch q.stage {
-	case stagePrefillDelay:
+	case stagePrefillDelay, stageEncoding:
 		s.count(t.outcome.Replica, -1)
 		s.count(q.outcome.Replica, -1)
 	case stagePrefill:

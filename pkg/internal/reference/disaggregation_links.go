@@ -77,6 +77,7 @@ func (s *simulation) endPull(p *pull, now int64) {
 	if !q.final() && q.recordsTransfer() {
 		q.outcome.TransferredUS = now
 	}
+	r.woken = true
 	for _, q := range r.endTransfer(p.transfer, now) {
 		if !q.ghost {
 			s.count(q.outcome.Replica, -1)

@@ -150,7 +150,16 @@ loop:
 			e.use(q, i)
 			continue
 		}
-		if b.encoderTokens+planned+x.tokens > c.Budget || !r.makeRoom(planned+x.tokens) {
+		budgeted := planned
+		if r.config.EncodePool != nil { // what has come from an encode replica takes nothing of the budget
+			budgeted = 0
+			if !r.received[x.content] {
+				r.lost++
+				m = max(0, x.start-computed)
+				break
+			}
+		}
+		if b.encoderTokens+budgeted+x.tokens > c.Budget || !r.makeRoom(planned+x.tokens) {
 			m = max(0, x.start-computed)
 			break
 		}
@@ -165,11 +174,17 @@ loop:
 
 // makeRoom evicts embeddings without users until n tokens fit, if they can.
 func (r *replica) makeRoom(n int) bool {
-	c := &r.embeddings
-	if _, used := c.size(); used+n > r.config.Encoder.Cache {
-		return false
+	evicted, fits := r.embeddings.makeRoom(n, r.config.Encoder.Cache)
+	r.encoding.Evicted += evicted
+	return fits
+}
+
+// makeRoom evicts embeddings without users from a cache of a size until n tokens fit, if they can.
+func (c *encoderCache) makeRoom(n, size int) (evicted int, fits bool) {
+	if _, used := c.size(); used+n > size {
+		return 0, false
 	}
-	for all, _ := c.size(); all+n > r.config.Encoder.Cache; all, _ = c.size() {
+	for all, _ := c.size(); all+n > size; all, _ = c.size() {
 		var oldest *embeddings
 		for _, e := range c.all {
 			if len(e.users) == 0 && (oldest == nil || e.since < oldest.since) {
@@ -178,9 +193,9 @@ func (r *replica) makeRoom(n int) bool {
 		}
 		i := slices.Index(c.all, oldest)
 		c.all = slices.Delete(c.all, i, i+1)
-		r.encoding.Evicted++
+		evicted++
 	}
-	return true
+	return evicted, true
 }
 
 // encode adds what was planned for a request in a batch.
@@ -193,6 +208,9 @@ func (r *replica) encode(b *batch, q *request, p items, before int) {
 		e := &embeddings{content: x.content, tokens: x.tokens}
 		e.use(q, i)
 		r.embeddings.all = append(r.embeddings.all, e)
+		if r.config.EncodePool != nil {
+			continue
+		}
 		b.encoderTokens += x.tokens
 		b.encodes = append(b.encodes, encodedItem{q, x.tokens})
 	}

@@ -298,7 +298,7 @@ func (s *simulation) unreported(replica int) int {
 	n := 0
 	for _, q := range s.requests {
 		at, sent := q.outcome.Replica, q
-		if q.stage == stagePrefillDelay || q.stage == stagePrefill {
+		if q.stage == stagePrefillDelay || q.stage == stagePrefill || q.stage == stageEncoding && q.twin != nil {
 			at, sent = q.twin.outcome.Replica, q.twin
 		}
 		left := (q.final() || sent.final()) && !slices.Contains(s.replicas[replica].leaving(), sent)

@@ -17,6 +17,7 @@ func (r *replica) form(now int64) *batch {
 	if r.host != nil {
 		r.host.formed, r.host.now = now, now
 	}
+	r.lacking, r.noRoomForItem = false, false
 	r.scheduleRunning(b, now)
 	switch {
 	case b.Preempted > 0:
@@ -86,6 +87,9 @@ func (r *replica) scheduleRunning(b *batch, now int64) {
 		if n > 0 {
 			n = r.aligned(q, q.computed, n, false)
 		}
+		if r.awaitsItems(q, q.computed) {
+			continue
+		}
 		encoded := b.encoderTokens
 		media, n := r.planItems(b, q, q.computed, n)
 		if n <= 0 {
@@ -150,6 +154,10 @@ func (r *replica) scheduleWaiting(b *batch, now int64) {
 			continue
 		}
 		hits := r.hits(q)
+		if r.awaitsItems(q, hits.tokens) {
+			r.passItem(q)
+			continue
+		}
 		if r.turnsAway(q, hits) {
 			return
 		}
@@ -172,6 +180,7 @@ func (r *replica) scheduleWaiting(b *batch, now int64) {
 		encoded := b.encoderTokens
 		media, n := r.planItems(b, q, hits.tokens, n)
 		if n == 0 {
+			r.noRoomForItem = true
 			r.passItem(q)
 			continue
 		}

@@ -95,7 +95,7 @@ func checkSteps(t *testing.T, seed uint64, replica int, steps []Step, c Config, 
 		law("the step time follows from the batch", us == alone || c.Pipeline != nil && us > alone)
 		law("steps do not overlap", i == 0 || c.Pipeline != nil || s.StartUS >= steps[i-1].EndUS)
 		// A victim whose last token is in flight waits for nothing else.
-		law("a replica with work does not idle", i == 0 || !patient || c.Pipeline != nil ||
+		law("a replica with work does not idle", i == 0 || !patient || c.Pipeline != nil || c.EncodePool != nil ||
 			s.StartUS == steps[i-1].EndUS ||
 			steps[i-1].Waiting == 0 || c.Async && steps[i-1].Waiting <= steps[i-1].Preempted)
 		law("batch slots and blocks are within their limits",

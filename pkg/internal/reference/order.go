@@ -20,6 +20,7 @@ func (c *Config) order(q *request) float64 {
 // insert puts a request behind its equals in the wait queue.
 func (r *replica) insert(q *request) {
 	i := 0
+	r.dropReceived()
 	r.arrivals++
 	q.arrival = r.arrivals
 	for i < len(r.waiting) && r.config.order(r.waiting[i]) <= r.config.order(q) {

@@ -87,6 +87,8 @@ type Config struct {
 	Scaling *Scaling
 	// Failures are replicas that fail, nil are none.
 	Failures *Failures
+	// EncodePool encodes the items of prompts for an Encoder, nil if replicas do it.
+	EncodePool *EncodePool
 	// Disaggregation computes prompts on other replicas, nil does not.
 	Disaggregation *Disaggregation
 	Choices
@@ -242,7 +244,10 @@ type Outcome struct {
 	PrefillEnqueuedUS, PrefillScheduledUS, PrefilledUS int64
 	TransferStartedUS, TransferredUS                   int64
 	TransferBlocks, DecodeCached                       int
-	Redirects                                          int
+	// EncodedUS is when encode replicas had encoded its items, EmbeddingsUS when the last embeddings of them came while
+	// it waited for its first batch.
+	EncodedUS, EmbeddingsUS int64
+	Redirects               int
 	// Retried: the client sends it again. RetryOf is the first attempt, RetryUS the time since it arrived.
 	Retried bool
 	RetryOf string
@@ -333,6 +338,9 @@ type Result struct {
 	// StageUS is the time in which the stages of each replica with a Pipeline computed.
 	StageUS []int64
 	Items   EncoderCounts
+	// EncodePool counts what encode replicas did, and Embeddings are the transfers from them.
+	EncodePool EncodePoolCounts
+	Embeddings []EmbeddingsTransfer
 }
 
 // AsyncCounts counts what happens only to batches formed while a step is in progress.

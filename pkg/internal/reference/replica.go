@@ -19,7 +19,8 @@ type replica struct {
 	// changed: a request came while the replica was idle, or a step began or ended, at this instant.
 	changed bool
 	// woken: it forms a batch at this instant, if it has work and none is in progress. Only a replica with a storage
-	// needs it: a second lookup may promote blocks that the first one did not.
+	// needs it, since a second lookup may promote blocks that the first one did not, and one with encode replicas: a
+	// second try finds embeddings evicted for which the first one made room.
 	woken bool
 	// hitTokens counts prompt tokens found in the cache when requests are first scheduled, firstTokens and laterTokens
 	// the µs that clients wait for them. meanStepUS is a moving average.
@@ -75,6 +76,15 @@ type replica struct {
 	flight        inFlight
 	embeddings    encoderCache
 	encoding      EncoderCounts
+	// received are the contents of which embeddings have come from encode replicas and are needed, underWay those that
+	// were asked for, and asks what was asked for since the last batch. lacking: a request of the batch that is being
+	// formed waits for some. lost counts embeddings that were in the cache but no more when they were to be used.
+	received, underWay map[string]bool
+	asks               []askedItem
+	lacking            bool
+	lost               int
+	// noRoomForItem: a request was passed since the encoder has no room for an item.
+	noRoomForItem bool
 }
 
 // hasWork reports whether a step must start.
@@ -123,7 +133,8 @@ func (r *replica) start(now int64) {
 		r.step = nil
 		return
 	}
-	if len(r.step.entries) == 0 && len(r.running) == 0 && len(r.skippedNow) > 0 { // all wait for their grammars
+	if len(r.step.entries) == 0 && (r.lacking || len(r.running) == 0 && len(r.skippedNow) > 0) {
+		// all wait for their grammars, or for embeddings
 		r.grammars.counts.Idle++
 		r.victims += r.step.Preempted
 		r.step = nil

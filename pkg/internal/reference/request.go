@@ -27,6 +27,8 @@ type request struct {
 	flying, nextBatch int
 	// uncached is the number of prompt tokens that were not cached when the router sent the request.
 	uncached int
+	// encodedAt are the encode replicas of its contents, nil before it has them.
+	encodedAt map[string]int
 	// ghost: it has gone to another replica.
 	ghost bool
 	// twin is the request at its prefill replica, whose main request it is.

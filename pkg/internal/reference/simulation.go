@@ -14,6 +14,7 @@ const (
 	stageAdmission
 	stageRouting
 	stageFlow // until it times out there, or Never
+	stageEncoding
 	stagePrefillDelay
 	stagePrefill // its twin is at a prefill replica
 	stageDelay
@@ -31,6 +32,7 @@ type simulation struct {
 	flow     flow
 	scalers  []*scaler
 	prefill  disaggregation
+	encoders encoders
 	// fleet are the looks of the auto-scaler and the changes of state, as text.
 	fleet []string
 	// last is the last instant with an event. snapshotRead: snapshots were read since.
@@ -68,6 +70,7 @@ func newSimulation(c Config, requests []Request) *simulation {
 		s.addPrefillReplicas()
 	}
 	s.shareStorage()
+	s.addEncoders()
 	s.addScaler(c.Scaling, false)
 	if d := c.Disaggregation; d != nil {
 		s.addScaler(d.Pool.Scaling, true)
@@ -109,7 +112,7 @@ func newRequest(r Request, tokens sequence) *request {
 			AdmittedUS: Never, RoutedUS: Never, EnqueuedUS: Never, ScheduledUS: Never,
 			FirstTokenUS: Never, CompletedUS: Never, Replica: Never,
 			PrefillReplica: Never, PrefillEnqueuedUS: Never, PrefillScheduledUS: Never, PrefilledUS: Never,
-			TransferStartedUS: Never, TransferredUS: Never,
+			TransferStartedUS: Never, TransferredUS: Never, EncodedUS: Never, EmbeddingsUS: Never,
 		},
 	}
 }
@@ -208,7 +211,7 @@ func (s *simulation) startSteps(now int64) (changed bool) {
 				s.startRanks(s.servers[i/s.config.Ranks.Size], now)
 			}
 		case r.isBusy(now):
-		case r.hasWork() && !r.woken && r.host != nil && r.host.storage != nil:
+		case r.hasWork() && !r.woken && (r.host != nil && r.host.storage != nil || s.config.EncodePool != nil):
 		case r.hasWork():
 			r.woken = false
 			if r.grammars.forming {
@@ -220,6 +223,7 @@ func (s *simulation) startSteps(now int64) (changed bool) {
 			}
 			r.start(now)
 			pulls := s.startPulls(i, now)
+			s.startEmbeddings(i, now)
 			r.changed = r.changed || r.step != nil || pulls // else its requests wait for transfers
 		case r.host != nil && r.life.state != "gone":
 			r.offerIdle(now)
@@ -292,7 +296,8 @@ func (s *simulation) dispatch(now int64) bool {
 			return true
 		}
 	}
-	return s.dispatchFailures(now) || s.dispatchScaling(now) || s.probe(now)
+	return s.dispatchFailures(now) || s.dispatchScaling(now) || s.probe(now) || s.endEncoder(now) ||
+		s.changeEmbeddings(now) || s.startEncoder(now)
 }
 
 // nextTime returns the next instant with an event; there is none once every request is final.
@@ -335,6 +340,7 @@ func (s *simulation) nextTime() (at int64, ok bool) {
 		}
 	}
 	times = append(times, s.linkTimes()...)
+	times = append(times, s.encoderTimes()...)
 	times = append(times, s.failureTimes()...)
 	for _, x := range s.scalers {
 		if x.checkAt != Never {
@@ -370,8 +376,8 @@ func (s *simulation) isOpen() bool {
 }
 
 // result collects the outcomes; requests that are not final were cut by the horizon.
-func (s *simulation) result() Result {
-	result := Result{TieDraws: s.router.tieDraws, Fleet: s.fleet, HeldBack: s.held, Ranks: s.rankCounts}
+func (s *simulation) result() (result Result) {
+	result = Result{TieDraws: s.router.tieDraws, Fleet: s.fleet, HeldBack: s.held, Ranks: s.rankCounts}
 	for _, q := range s.requests {
 		switch {
 		case q.stage == stageBlocked && !q.final():
@@ -387,6 +393,7 @@ func (s *simulation) result() Result {
 		}
 		result.Outcomes, result.Requests = append(result.Outcomes, q.outcome), append(result.Requests, q.Request)
 	}
+	defer func() { result.EncodePool, result.Embeddings = s.encoders.counts, s.encoders.done }()
 	all := slices.Concat(s.decodeReplicas(), s.prefillReplicas())
 	result.Decode = len(s.decodeReplicas())
 	for _, r := range all {
@@ -413,6 +420,7 @@ func (s *simulation) result() Result {
 		result.Pipeline.add(r.flight.counts)
 		result.StageUS = append(result.StageUS, r.stageTime(s.endedAt()))
 		result.Items.add(r.encoding)
+		s.encoders.counts.Lost += r.lost
 		if r.host != nil {
 			result.Host.add(r.host.counts)
 			result.Transfers = append(result.Transfers, r.host.done)

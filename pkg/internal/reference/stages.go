@@ -104,6 +104,9 @@ func (s *simulation) send(q *request, now int64) {
 		s.sendToPrefill(q, now)
 		return
 	}
+	if s.encodesFirst(q) {
+		return
+	}
 	q.stage, q.until = stageDelay, now+s.config.queueDelay(q.Input)
 }
 
@@ -143,7 +146,7 @@ func (s *simulation) abort(q *request, now int64, state, reason string) {
 	q.endPreemption(now)
 	s.countStopped(q, now)
 	q.outcome.State, q.outcome.Reason = state, reason
-	met := []string{stageAdmission: "admission", stageRouting: "routing", stageFlow: "flow",
+	met := []string{stageAdmission: "admission", stageRouting: "routing", stageFlow: "flow", stageEncoding: "encoding",
 		stageDelay: "delay", stageQueued: "queue"}
 	if q.stage < stageRunning {
 		q.outcome.DeadlineAt = met[q.stage]
@@ -153,6 +156,12 @@ func (s *simulation) abort(q *request, now int64, state, reason string) {
 		s.prefill.heldBack = slices.DeleteFunc(s.prefill.heldBack, func(x *request) bool { return x == q })
 	case q.stage == stageFlow:
 		s.flow.remove(s.config.Flow, q)
+	case q.stage == stageEncoding:
+		s.stopEncoding(q)
+		if q.twin == nil {
+			s.count(q.outcome.Replica, -1)
+		}
+		s.flow.due = true
 	}
 	if !s.abortHandoff(q, now, state) && q.stage >= stageDelay &&
 		s.abortAt(s.replicas[q.outcome.Replica], q, now) {

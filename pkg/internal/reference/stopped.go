@@ -29,7 +29,7 @@ func (r *replica) stoppedBy(b *batch, now int64) stop {
 		first = r.firstTried()
 	}
 	switch {
-	case first == nil && r.config.Encoder != nil:
+	case first == nil && r.noRoomForItem && !r.lacking:
 		return stopEncoder
 	case r.passedAdapter && first == nil:
 		return stopAdapters

@@ -14,6 +14,7 @@ import (
 //	scale key=value…     an auto-scaler, may take several lines
 //	scale_prefill …      that of the prefill pool
 //	pools key=value…     a prefill pool, may take several lines; it is like the cluster so far but for these keys
+//	encode key=value…    encode replicas, may take several lines, after an encoder of the cluster and before pools
 //	flow                 flow control, with the defaults of a file
 //	failures key=value…  how replicas that fail come back, and health checks
 //	fail at=1000 for=500 replica=1 inflight=redirect
@@ -31,11 +32,12 @@ import (
 // host=blocks:bytes of a block:min_load_blocks (default none), load=µs:gb_per_s, store=µs:gb_per_s,
 // storage=blocks[:shared], storage_load=µs:gb_per_s, storage_store=µs:gb_per_s,
 // storage_mode=write-through or on-eviction (a storage below the host),
+// encoder=budget:cache:µs of an item:µs of a token (default none),
 // routing_latency=0 (µs), routing=round-robin, scorers=prefix-affinity:3,queue-depth:2
 // (default none), shadow=31250 and horizon=… (µs, default none). Those of scale are in story_scaling.go, those of
-// failures and fail in story_failures.go. Of arrive,
-// prompt, deadline, stop=eos (see Request.EOS), priority=0, predicted=0, ttft (a target in ms),
-// retry_on=timed_out,failed and backoff=100,200 (µs) are optional.
+// failures and fail in story_failures.go, those of encode in encode_pool.go. Of arrive,
+// prompt (a segment such as x:60:image is one), deadline, stop=eos (see Request.EOS), priority=0, predicted=0, ttft (a
+// target in ms), retry_on=timed_out,failed and backoff=100,200 (µs) are optional.
 //
 // A story in a file is one datadriven directive, run, whose input is this text
 // and whose output is that of Result.Text:
@@ -74,6 +76,12 @@ func ParseStory(text string) (Config, []Request, error) {
 					c.Disaggregation = &Disaggregation{Pool: c, Decider: "always"}
 				}
 				err = c.Disaggregation.set(key, value)
+			case "encode":
+				if c.EncodePool == nil {
+					c.EncodePool = &EncodePool{Replicas: 1, MaxSeqs: c.MaxNumSeqs, Budget: c.Encoder.Budget,
+						Cache: c.Encoder.Cache, ItemUS: c.Encoder.ItemUS, TokenUS: c.Encoder.TokenUS}
+				}
+				err = c.EncodePool.set(key, value)
 			case "scale":
 				if c.Scaling == nil {
 					c.Scaling = defaultScaling()
@@ -91,7 +99,7 @@ func ParseStory(text string) (Config, []Request, error) {
 			case "arrive":
 				err = r.set(key, value)
 			default:
-				err = fmt.Errorf("have cluster, pools, scale, scale_prefill, flow, failures, fail, arrive")
+				err = fmt.Errorf("have cluster, pools, encode, scale, scale_prefill, flow, failures, fail, arrive")
 			}
 			if err != nil {
 				return c, nil, fmt.Errorf("story line %d: %s %s: %w", i+1, words[0], word, err)
@@ -250,6 +258,14 @@ func (c *Config) set(key, value string) (err error) {
 		}
 	case "shadow":
 		c.ShadowBlocks, err = strconv.Atoi(value)
+	case "encoder":
+		var x []float64
+		if x, err = numbers(strings.ReplaceAll(value, ":", ",")); err == nil && len(x) != 4 {
+			err = fmt.Errorf("want budget:cache:time of an item:time of a token")
+		}
+		if err == nil {
+			c.Encoder = &Encoder{Budget: int(x[0]), Cache: int(x[1]), ItemUS: x[2], TokenUS: x[3]}
+		}
 	case "horizon":
 		c.HorizonUS, err = strconv.ParseInt(value, 10, 64)
 	case "storage", "storage_load", "storage_store", "storage_mode", "host", "load", "store", "eviction", "offers":
@@ -274,6 +290,7 @@ func (r *Request) set(key, value string) (err error) {
 	case "prompt":
 		for id, tokens := range pairs(value) {
 			s := Segment{ID: id}
+			tokens, s.Media = strings.CutSuffix(tokens, ":image")
 			if s.Tokens, err = strconv.Atoi(tokens); err != nil {
 				break
 			}
@@ -343,8 +360,8 @@ func pairs(value string) func(yield func(name, number string) bool) {
 
 // Text formats the result for stories: one line per request without the fields that do not apply.
 // show adds "tokens" (the engine time of each token), "steps" (every step of every replica),
-// "sums" (the batch sums of each step), "transfers" and "fleet" (the looks of the auto-scaler and the states of
-// replicas).
+// "sums" (the batch sums of each step), "transfers", "embeddings" (transfers from encode replicas) and "fleet" (the
+// looks of the auto-scaler and the states of replicas).
 func (r Result) Text(show ...string) string {
 	var text strings.Builder
 	for _, o := range r.Outcomes {
@@ -367,6 +384,11 @@ func (r Result) Text(show ...string) string {
 				for _, t := range list {
 					text.WriteString(t.text(replica) + "\n")
 				}
+			}
+		case "embeddings":
+			for _, t := range r.Embeddings {
+				fmt.Fprintf(&text, "embeddings of %d tokens from encode replica %d to replica %d for %s: asked=%d "+
+					"ended=%d\n", t.Tokens, t.From, t.To, t.Request, t.AskedUS, t.EndedUS)
 			}
 		case "fleet":
 			for _, line := range r.Fleet {
@@ -399,7 +421,8 @@ func (o Outcome) text() string {
 	}{
 		{"admitted", o.AdmittedUS}, {"routed", o.RoutedUS}, {"prefill replica", int64(o.PrefillReplica)},
 		{"enqueued", o.PrefillEnqueuedUS}, {"scheduled", o.PrefillScheduledUS}, {"prefilled", o.PrefilledUS},
-		{"transferred", o.TransferredUS}, {"enqueued", o.EnqueuedUS},
+		{"transferred", o.TransferredUS}, {"encoded", o.EncodedUS}, {"enqueued", o.EnqueuedUS},
+		{"embeddings", o.EmbeddingsUS},
 		{"scheduled", o.ScheduledUS}, {"first", o.FirstTokenUS}, {"completed", o.CompletedUS},
 		{"replica", int64(o.Replica)},
 	} {

@@ -44,7 +44,7 @@ func TestParseStoryErrors(t *testing.T) {
 		{"cluster beta=1,1,1 replicas=0", "a cluster that cannot exist"},
 		{"cluster beta=1,1,1 routing=best", `unknown routing "best"`},
 		{"cluster beta=1,1,1 scorers=luck:1", `unknown scorer "luck"`},
-		{cluster + "\n# a comment\ndepart id=a", "story line 4: depart id=a: have cluster, pools, " +
+		{cluster + "\n# a comment\ndepart id=a", "story line 4: depart id=a: have cluster, pools, encode, " +
 			"scale, scale_prefill, flow, failures, fail, arrive"},
 		{cluster + "scale signal=luck", "want one of [kv_util utilization queue_depth running inflight]"},
 		{cluster + "arrive id=a in=4 out=1 prompt=p", `story line 2: arrive prompt=p: strconv.Atoi`},

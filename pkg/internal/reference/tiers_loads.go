@@ -47,14 +47,25 @@ func (r *replica) scheduleWithHost(b *batch, now int64) (tooLarge *request) {
 			}
 			continue
 		}
+		if r.awaitsItems(q, hits.tokens) {
+			continue
+		}
 		n := r.capChunk(q.length() - hits.tokens)
 		if !r.config.Chunked && n > b.budget {
 			return q
 		}
 		n = min(n, b.budget)
+		encoded := b.encoderTokens
+		media, n := r.planItems(b, q, hits.tokens, n)
+		if n == 0 {
+			r.noRoomForItem = true
+			continue
+		}
 		if !r.canAdmit(q, hits, n) {
+			r.releaseAll(q)
 			return q
 		}
+		r.encode(b, q, media, encoded)
 		r.waiting = slices.DeleteFunc(r.waiting, func(x *request) bool { return x == q })
 		r.run(b, q, hits, n, now)
 	}
@@ -96,14 +107,25 @@ func (r *replica) admitLoaded(b *batch, q *request, now int64) bool {
 			q.computed--
 		}
 	}
+	if r.awaitsItems(q, q.computed) {
+		return true
+	}
 	n := r.capChunk(q.length() - q.computed)
 	if !r.config.Chunked && n > b.budget {
 		return false
 	}
 	n = min(n, b.budget)
+	encoded := b.encoderTokens
+	media, n := r.planItems(b, q, q.computed, n)
+	if n == 0 {
+		r.noRoomForItem = true
+		return true
+	}
 	if !r.canAdmit(q, hit{tokens: q.computed}, n) {
+		r.releaseAll(q)
 		return false
 	}
+	r.encode(b, q, media, encoded)
 	r.loading = slices.DeleteFunc(r.loading, func(x *request) bool { return x == q })
 	r.cache.taken = append(r.cache.taken, q.tables[0]...)
 	r.run(b, q, hit{}, n, now)
