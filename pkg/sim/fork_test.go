@@ -106,6 +106,18 @@ control_plane: {snapshots: {queue_depth: periodic 40us}}`
 	return ", max_loras: 2, max_cpu_loras: 3, lora_load_us: 9, lora_copy_us: 4, lora_step_factor: 1.5", plane
 }
 
+// forkGrammars gives most requests one of four grammars, and returns the settings of their engine. Compilations and
+// masks take as long as a few steps.
+func forkGrammars(seed uint64, requests []reference.Request) (engine string) {
+	for i := range requests {
+		if r := &requests[i]; !r.Tool && i%5 < 4 {
+			r.Grammar = fmt.Sprint("g", i%4)
+		}
+	}
+	return fmt.Sprintf(", grammar_compile_us: %d, grammar_compile_cv: 0.5, grammar_workers: %d, grammar_mask_us: %d, "+
+		"sampling_us: 2", []int{30, 200}[seed/4%2], 1+seed%2, seed/8%4)
+}
+
 // forkRanks returns the model and the settings of an engine with two data-parallel ranks for some seeds: those with
 // experts run in lockstep.
 func forkRanks(seed uint64, chunked bool) (model, engine string) {
@@ -135,6 +147,9 @@ func forkCase(t *testing.T, seed uint64) (*cluster.Config, workload, []stream.SL
 	}
 	if pools == "" && ranks == "" && seed%4 < 2 {
 		adapters += fmt.Sprintf(", pipeline_parallel_size: 3, pipeline_hop_us: %d", seed%3)
+	}
+	if seed%4 >= 2 && pools == "" && ranks == "" {
+		adapters += forkGrammars(seed, requests)
 	}
 	if pools == "" && seed%5 < 2 {
 		adapters += ", prefill_schedule_interval: 7"

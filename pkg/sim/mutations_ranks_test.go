@@ -66,4 +66,7 @@ var brokenRankForks = []rule{
 	{"a fork has servers of its own", "sim/fork.go", "	f.servers = slices.Clone(s.servers)\n", ""},
 	{"the jitter of ranks in lockstep is that of joint steps", "sim/fork.go", "f.stepModel(int32(i))",
 		"r.jitter.wrap(f.deployments[r.deployment].model)"},
+	{"a fork has what its servers know of ranks", "sim/fork.go",
+		"		f.servers[i].ranks = slices.Clone(f.servers[i].ranks)\n", ""},
+	{"a fork compiles its own grammars", "engine/clone.go", "e.grammars.clone(), ", "e.grammars, "},
 }
