@@ -87,6 +87,9 @@ const (
 	// Routed: a request was sent to a decode replica, in a cluster with backpressure. It was held back for HeldUS, 0 if
 	// not at all; ByPrefill: because of the prefill pool.
 	Routed
+	// Loaded: a load of Blocks from the tier below the cache of a replica has ended. Again of them were stored shortly
+	// before, or all if the request has left.
+	Loaded
 	// Closed: the run is over.
 	Closed
 )
@@ -108,6 +111,7 @@ type Event struct {
 	Slow                         Slow
 	HeldUS                       int64
 	ByPrefill                    bool
+	Blocks, Again                int64
 }
 
 // Detector receives the events of a run in order: times never decrease. When a replica forms batches
@@ -138,21 +142,25 @@ var Detectors = registry.Table[func(emit func(*Episode)) Detector]{
 	{Name: pdBackpressure, Doc: "requests wait before routing because too many are on their way through the prefill " +
 		"pool: at least 10 requests and 20 % of those routed in 30 s (or of the last 50) waited 100 ms",
 		Value: newBackpressure},
+	{Name: cacheThrashing, Doc: "blocks go back and forth between a cache and the tier below it: at least 100 blocks " +
+		"and 20 % of those loaded in 30 s were stored at most 10 s before, or their request had left",
+		Value: newCacheThrashing},
 	{Name: "slo_violation", Doc: "a class misses its SLO targets: at least 20 requests and 50 % of those that finish " +
 		"in 30 s (or of the last 40)", Value: newSLOViolation},
 }
 
-// The anomalies of deployments that scale, of replicas that fail and of pools with backpressure.
+// The anomalies of deployments that scale, of replicas that fail, of pools with backpressure and of tiers.
 const (
 	scaleOscillation = "scale_oscillation"
 	replicaSlow      = "replica_slow"
 	capacityLost     = "capacity_lost"
 	pdBackpressure   = "pd_backpressure"
+	cacheThrashing   = "cache_thrashing"
 )
 
-// Names returns the names of the anomalies that can occur in a cluster: some only if it scales, if replicas fail or if
-// pools have backpressure.
-func Names(scales, fails, backpressure bool) []string {
+// Names returns the names of the anomalies that can occur in a cluster: some only if it scales, if replicas fail, if
+// pools have backpressure or if replicas have tiers.
+func Names(scales, fails, backpressure, tiers bool) []string {
 	return slices.DeleteFunc(Detectors.Names(), func(name string) bool {
 		switch name {
 		case scaleOscillation:
@@ -161,6 +169,8 @@ func Names(scales, fails, backpressure bool) []string {
 			return !fails
 		case pdBackpressure:
 			return !backpressure
+		case cacheThrashing:
+			return !tiers
 		}
 		return false
 	})

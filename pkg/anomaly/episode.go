@@ -14,9 +14,10 @@ const (
 )
 
 // rule says when a window is bad: it has at least minOccurrences, and the weight of these is at
-// least minShare of the total weight. text describes the totals of an episode.
+// least minBad and minShare of the total weight. text describes the totals of an episode.
 type rule struct {
 	minOccurrences int64
+	minBad         int64 // the least weight of these
 	minShare       float64
 	text           func(totals) string
 	// windowOnly: the window never holds samples older than windowUS.
@@ -84,7 +85,8 @@ func (s *episodeBuilder) add(x sample) {
 	s.advance(x.at)
 	s.samples = append(s.samples, x)
 	s.inWindow.add(&x, 1)
-	if s.inWindow.occurrences >= s.minOccurrences && float64(s.inWindow.bad) >= s.minShare*float64(s.inWindow.all) {
+	if s.inWindow.occurrences >= s.minOccurrences && s.inWindow.bad >= s.minBad &&
+		float64(s.inWindow.bad) >= s.minShare*float64(s.inWindow.all) {
 		s.extend()
 	}
 }

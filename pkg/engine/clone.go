@@ -80,6 +80,7 @@ func (o *offload) clone(tree *kv.Tree) *offload {
 	for i := range d.fills {
 		d.fills[i] = slices.Clone(o.fills[i])
 	}
+	d.recent, d.loaded = o.recent.clone(tree), nil
 	d.refused, d.orphans, d.late = slices.Clone(o.refused), slices.Clone(o.orphans), slices.Clone(o.late)
 	d.left = slices.Clone(o.left)
 	for i := range d.left {

@@ -48,6 +48,7 @@ func (e *Engine) crashTier() {
 		o.store.Release(o.left[i].path)
 	}
 	o.store.Clear()
+	o.recent.clear()
 }
 
 // FailTransfers ends all transfers between the cache and the tier, as of a replica that is gone.

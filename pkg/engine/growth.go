@@ -121,6 +121,9 @@ func (o *offload) settle(s int32) {
 		}
 	}
 	o.store.StopGrowing(&u.User, x.node, lo, stored, hi)
+	if !u.ended || o.store.Named(x.node) {
+		o.recent.addGrown(x.node, x.phase, int64(x.since), lo, hi)
+	}
 }
 
 // addStore notes a store of a block of s until end.
@@ -249,7 +252,9 @@ func (g *growths) take() *growth {
 func (o *offload) askGrowth(f *growth, at des.Time) {
 	first := o.stores.AskFor(at, o.cfg.BlockBytes, f.count)
 	f.asked, f.began, f.each = true, first.Started, first.Ended-first.Started
+	o.recent.ask(f.phase, at)
 	for _, x := range f.known {
+		o.recent.add(x.extent, at)
 		o.addStore(x.seq, x.extent.Lo, f.end(x.at))
 	}
 	o.storing = append(o.storing, underWay{Transfer: Transfer{Transfer: first, Blocks: 1}, growth: f})

@@ -152,7 +152,7 @@ func (e *Engine) load(s, hit, n int32) bool {
 	list := o.store.Load(&u.User, e.cache.Path(q.kv), o.blockSize, hit, hit+n)
 	u.fromStorage = u.Promoted(hit, hit+n)
 	t := o.loads.Ask(e.now, float64(float64(n)*o.cfg.BlockBytes))
-	x := Transfer{Transfer: t, Load: true, Tag: q.tag, Blocks: n}
+	x := Transfer{Transfer: t, Load: true, Tag: q.tag, Blocks: n, Again: o.recent.count(list, e.now)}
 	u.offered = hit + n
 	o.loading = append(o.loading, underWay{Transfer: x, seq: s, extents: list})
 	e.startLoading(s, hit, &x)
@@ -213,6 +213,7 @@ func (e *Engine) EndTransfers(now des.Time) (left []int32) {
 		e.copyStored(now)
 		o.storing = o.endTransfers(o.storing, now)
 	}
+	o.loaded = o.loaded[:0]
 	o.loading = o.endTransfers(o.loading, now)
 	if e.inFlight {
 		return nil
@@ -286,6 +287,11 @@ func (e *Engine) keepsBlocks(s int32) bool {
 		}
 		e.endUse(s)
 		o.orphans = append(o.orphans, s)
+		for i := range o.loading {
+			if t := &o.loading[i]; t.seq == s {
+				t.Again = t.Blocks
+			}
+		}
 		return true
 	case q.state == decoding:
 		e.materialize(s)
@@ -326,6 +332,9 @@ func (o *offload) endTransfers(list []underWay, now des.Time) []underWay {
 		}
 		o.store.Stored(list[n].extents)
 		o.stats.count(&list[n].Transfer)
+		if list[n].Load {
+			o.loaded = append(o.loaded, list[n].Transfer)
+		}
 	}
 	return list[:copy(list, list[n:])]
 }

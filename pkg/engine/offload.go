@@ -28,6 +28,8 @@ type OffloadConfig struct {
 	// Threshold is the share of the cache's blocks that must be in use for an offer.
 	Threshold     float64
 	Loads, Stores link.Speed
+	// ThrashUS is how long after its store a block is loaded again at most if that is thrashing.
+	ThrashUS des.Time
 	// QuietStores leaves stores out of Transfers. Their ends then need no call of EndTransfers, but a replica whose
 	// requests all wait must be started when the next one ends.
 	QuietStores bool
@@ -46,6 +48,9 @@ type Transfer struct {
 	Left    bool  // the request has left
 	Tag     int32 // of the request
 	Blocks  int32
+	// Again are those of the blocks of a load that were stored at most ThrashUS before, or all of them if the request
+	// has left when it ends.
+	Again int32
 }
 
 // offload is the state of a replica with a tier.
@@ -91,6 +96,8 @@ type offload struct {
 	pulling     []underWay
 	leaving     int64
 	held        int // sequences in this state
+	recent      recentStores
+	loaded      []Transfer // the loads that ended in the last call of EndTransfers
 	below       below
 	stats       TierStats
 }
@@ -161,7 +168,11 @@ func newOffload(cfg *OffloadConfig, cache *kv.Cache) *offload {
 	if cfg.Storage != nil && cfg.OnEviction {
 		cfg.Store.KeepEvicted()
 	}
-	return &offload{shares: cfg.Pools || cfg.Storage != nil, always: cfg.Threshold <= 0,
+	recent := newRecentStores(cfg.ThrashUS, cache.BlockSize())
+	if cfg.Storage != nil {
+		recent.tree = cache.Tree()
+	}
+	return &offload{recent: recent, shares: cfg.Pools || cfg.Storage != nil, always: cfg.Threshold <= 0,
 		canGrow: cfg.QuietStores && cfg.Threshold <= 0 && cache.BlockSize() > 1, cfg: cfg, store: cfg.Store,
 		loads: link.NewFIFO(cfg.Loads), stores: link.NewFIFO(cfg.Stores), blockSize: int32(cache.BlockSize()),
 		fills: make([][]int32, cache.BlockSize()), growths: newGrowths(cache.BlockSize())}
@@ -190,14 +201,21 @@ func (e *Engine) Transfers() []Transfer {
 	return list
 }
 
+// EndedLoads returns the loads from the tier that ended in the last call of EndTransfers, once.
+func (e *Engine) EndedLoads() []Transfer {
+	list := e.offload.loaded
+	e.offload.loaded = list[:0]
+	return list
+}
+
 // TierStats are totals of a replica's tier. Times are in µs.
 type TierStats struct {
 	tier.Stats
 	// HitTokens counts tokens loaded for requests at their first admission, Stored and Loaded blocks of transfers that
-	// have ended, StoreUS and LoadUS their time on the links, Loads the loads among them, WaitUS the times from the
-	// request for a load to its end.
-	HitTokens, Stored, Loaded, Loads       int64
-	StoreUS, LoadUS, WaitUS, LongestWaitUS int64
+	// have ended, Again those of Transfer.Again, StoreUS and LoadUS their time on the links, Loads the loads among
+	// them, WaitUS the times from the request for a load to its end.
+	HitTokens, Stored, Loaded, Again, Loads int64
+	StoreUS, LoadUS, WaitUS, LongestWaitUS  int64
 }
 
 // Tier returns the totals of the tier, nil if there is none.
@@ -219,6 +237,7 @@ func (t *TierStats) count(x *Transfer) {
 		return
 	}
 	t.Loaded += int64(x.Blocks)
+	t.Again += int64(x.Again)
 	t.LoadUS += us
 	t.Loads++
 	t.WaitUS += x.Ended - x.Asked
@@ -280,6 +299,7 @@ func (o *offload) coasts() bool {
 
 // askAll asks for the stores of b, whose step ends at end.
 func (e *Engine) askAll(b *batch, end des.Time) {
+	e.offload.recent.now = e.now
 	if b.growth != nil {
 		e.offload.askGrowth(b.growth, end)
 		b.growth = nil
@@ -302,6 +322,9 @@ func (e *Engine) ask(p *pendingStore, at des.Time) des.Time {
 		o.started = append(o.started, x)
 	}
 	o.storing = append(o.storing, underWay{Transfer: x, seq: p.seq, extents: p.extents})
+	for _, m := range p.extents {
+		o.recent.add(m, at)
+	}
 	if x.Left {
 		for _, m := range p.marked {
 			for _, y := range p.extents {

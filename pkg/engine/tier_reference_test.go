@@ -25,6 +25,7 @@ func TestReferenceWithTier(t *testing.T) {
 	counts := map[string]int{}
 	for seed := range cases {
 		c, requests := reference.RandomHosts(seed)
+		c.Host.ThrashUS = int64(seed) % 7 * 20_000
 		c.Replicas, c.Routing, c.Scorers, c.SnapshotUS = 1, "round-robin", nil, 0
 		want := reference.Run(c, requests)
 		for _, quiet := range []int{0, 1, 7, 1 << 30} {
@@ -33,6 +34,11 @@ func TestReferenceWithTier(t *testing.T) {
 		if abortBetweenSteps(requests, want) {
 			counts["aborted between steps"]++
 			compareWithTier(t, seed, c, requests, reference.Run(c, requests), 0)
+		}
+		for _, x := range want.Transfers[0] {
+			if x.Load && x.Again > 0 && x.Again < x.Blocks {
+				counts["partly again"]++
+			}
 		}
 		h := want.Host
 		for name, n := range map[string]int{"late": h.Late, "orphans": h.Orphans, "closed": h.Closed,
@@ -43,8 +49,8 @@ func TestReferenceWithTier(t *testing.T) {
 		}
 	}
 	t.Log(counts)
-	for _, name := range []string{"late", "orphans", "closed", "flushed", "waits", "idle", "whole", "stuck",
-		"aborted between steps"} {
+	for _, name := range []string{"partly again", "late", "orphans", "closed", "flushed", "waits", "idle", "whole",
+		"stuck", "aborted between steps"} {
 		if counts[name] < int(cases)/100 {
 			t.Errorf("%s in %d cases, want more", name, counts[name])
 		}
@@ -70,6 +76,11 @@ func compareWithTier(t *testing.T, seed uint64, c reference.Config, requests []r
 	s := p.engine.Tier()
 	differ("evicted blocks", gocmp.Diff(int64(want.Host.Evicted), s.Evicted))
 	differ("refused blocks", gocmp.Diff(int64(want.Host.Refused), s.Refused))
+	var again int64
+	for _, x := range want.Transfers[0] {
+		again += int64(x.Again)
+	}
+	differ("blocks loaded again", gocmp.Diff(again, s.Again))
 }
 
 // abortBetweenSteps sets a deadline to the end of a step: that of the first request that has a part of this step and
@@ -101,6 +112,7 @@ func offloadOf(c reference.Config, tree *kv.Tree) *OffloadConfig {
 	}
 	return &OffloadConfig{Store: tier.NewStore(tree, h.Blocks, h.Eviction), BlockBytes: float64(h.BlockBytes),
 		MinLoadBlocks: h.MinLoad, Threshold: h.Threshold, Loads: link.Speed(h.Load), Stores: link.Speed(h.Store),
+		ThrashUS:  h.ThrashUS,
 		ByArrival: c.Scheduler != "" && c.Scheduler != "fcfs"}
 }
 
@@ -122,6 +134,13 @@ func (p *harness) endTransfers(now des.Time) {
 	}
 	for _, tag := range p.engine.EndTransfers(now) {
 		p.release(tag)
+	}
+	for _, x := range p.engine.EndedLoads() {
+		for i := range p.transfers {
+			if y := &p.transfers[i]; y.Load && y.EndedUS == x.Ended && y.StartedUS == x.Started {
+				y.Again = int(x.Again)
+			}
+		}
 	}
 }
 

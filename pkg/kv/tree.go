@@ -89,6 +89,9 @@ func (t *Tree) Drop(path Path) {
 	t.unref(tail)
 }
 
+// Named reports whether later prompts can have node n.
+func (t *Tree) Named(n Node) bool { return t.nodes[n].named }
+
 // Unreachable reports whether no prompt can have node n any more.
 func (t *Tree) Unreachable(n Node) bool { return t.nodes[n].dropped && !t.nodes[n].named }
 

@@ -177,7 +177,7 @@ func (a *Accumulator) addReplicas(r *Raw, all *totals) {
 		gpu += float64(float64(t.UpUS) * float64(t.GPUs))
 		price += t.price()
 	}
-	r.KV.Tiers, r.SpecDecode = tiers(a.replicas), specDecode(a.replicas)
+	r.KV.Tiers, r.KV.ThrashingRate, r.SpecDecode = tiers(a.replicas), thrashingRate(a.replicas), specDecode(a.replicas)
 	r.LoRA, r.Encoder, r.DP = loras(a.replicas), encoders(a.replicas), lockstep(a.replicas)
 	r.StructuredOutput = structuredOutput(a.replicas)
 	r.Pipeline = pipelines(a.replicas)

@@ -35,6 +35,7 @@ type Wait struct {
 // TierTotals are the totals of a replica's tier. Times are in µs.
 type TierTotals struct {
 	HitTokens, StoredBlocks, LoadedBlocks, EvictedBlocks, RefusedBlocks int64
+	ThrashedBlocks                                                      int64 // see KV.ThrashingRate
 	PeakBlocks, Blocks                                                  int64
 	LoadUS, StoreUS                                                     int64
 	Loads, LoadWaitUS, LongestWaitUS                                    int64
@@ -50,6 +51,17 @@ func tiers(replicas []ReplicaTotals) *KVTiers {
 		return nil
 	}
 	return &KVTiers{*cpu, tierOf(replicas, func(r *ReplicaTotals) *TierTotals { return r.Storage })}
+}
+
+// thrashingRate returns the share of loaded blocks that thrash, nil if none are loaded.
+func thrashingRate(replicas []ReplicaTotals) *float64 {
+	var thrashed, loaded int64
+	for i := range replicas {
+		if t := replicas[i].Tier; t != nil {
+			thrashed, loaded = thrashed+t.ThrashedBlocks, loaded+t.LoadedBlocks
+		}
+	}
+	return ratio(thrashed, loaded)
 }
 
 // tierOf returns the report of one tier, nil if no replica has it.

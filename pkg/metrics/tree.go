@@ -183,6 +183,9 @@ type KV struct {
 	PrefixHitRatio *float64 `json:"prefix_hit_ratio,omitempty"`
 	Preemptions    *int64   `json:"preemptions,omitempty"`
 	Tiers          *KVTiers `json:"tiers,omitempty"`
+	// ThrashingRate is the share of the blocks loaded from the memory of hosts that were stored there less than 10 s
+	// before, or whose request had left when their load ended.
+	ThrashingRate *float64 `json:"thrashing_rate,omitempty"`
 }
 
 // Pipeline reports the stages of pipeline parallelism, over all replicas: StageMS is the time in which stages

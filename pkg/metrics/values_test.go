@@ -122,6 +122,7 @@ func TestHigherIsBetter(t *testing.T) {
 		"kv.tiers.storage.stored_blocks", "kv.tiers.storage.loaded_blocks", "kv.tiers.storage.evicted_blocks",
 		"kv.tiers.storage.refused_blocks", "kv.tiers.storage.util_max", "kv.tiers.storage.load_busy",
 		"kv.tiers.storage.store_busy", "kv.tiers.storage.load_wait_ms.mean", "kv.tiers.storage.load_wait_ms.max",
+		"kv.thrashing_rate",
 		"preemption_rate", "reasons.*", "cost.gpu_s", "cost.replica_s", "cost.per_million_tokens", "cost.total",
 		"cost.per_million_tokens_within_slo", "cost.total_per_million_tokens_within_slo",
 		"cost.deployment[*].gpu_s", "cost.deployment[*].replica_s", "cost.deployment[*].total",

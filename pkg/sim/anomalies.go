@@ -17,13 +17,15 @@ type anomalyMonitor struct {
 	count   func(kind string)
 	blocked []bool          // by replica: whether its queue was head-of-line blocked at its last batch
 	routes  bool            // detectors see when requests are routed
+	loads   bool            // and when loads from tiers end
 	event   anomaly.Event   // of notify
 	scratch anomaly.Request // of request
 	fleet   fleetWatch
 }
 
 func newAnomalyMonitor(s *simulation, w *stream.Writer, count func(kind string)) *anomalyMonitor {
-	l := &anomalyMonitor{w: w, count: count, blocked: make([]bool, len(s.replicas)), routes: s.backpressure != nil}
+	l := &anomalyMonitor{w: w, count: count, blocked: make([]bool, len(s.replicas)), routes: s.backpressure != nil,
+		loads: s.hasTiers()}
 	l.detect = anomaly.New(func(e *anomaly.Episode) { l.found = append(l.found, e) })
 	return l
 }
@@ -54,6 +56,9 @@ func (l *anomalyMonitor) hooks() []hook {
 	if l.routes {
 		all = append(all, onSend)
 	}
+	if l.loads {
+		all = append(all, onTransfer)
+	}
 	return all
 }
 
@@ -72,6 +77,8 @@ func (l *anomalyMonitor) observe(s *simulation, h hook, i int32) error {
 		if at, queued := s.request(i).queuedAt(); queued {
 			l.notify(s, anomaly.Event{Kind: anomaly.Dequeued, Replica: at, Tag: i})
 		}
+	case onTransfer:
+		l.loaded(s, i)
 	case onScale:
 		l.scaled(s, i)
 	case onPhase:
@@ -95,6 +102,16 @@ func (l *anomalyMonitor) routed(s *simulation, slot int32) {
 		e.HeldUS, e.ByPrefill = s.now-held.since, held.byPrefill
 	}
 	l.notify(s, e)
+}
+
+// loaded reports the loads that have ended with a transfer.
+func (l *anomalyMonitor) loaded(s *simulation, slot int32) {
+	i := s.transfers.slots[slot].replica
+	for _, x := range s.replicas[i].engine.EndedLoads() {
+		l.scratch = anomaly.Request{ID: s.transfers.requestOfLoad(i, &x)}
+		l.notify(s, anomaly.Event{Kind: anomaly.Loaded, Replica: i, Request: &l.scratch, Blocks: int64(x.Blocks),
+			Again: int64(x.Again)})
+	}
 }
 
 // batchFormed reports the batches that a replica has just formed.

@@ -60,6 +60,7 @@ func (s *simulation) addDeployment(c *cluster.Config, d *cluster.Deployment, i i
 		perGPUHour:    c.PerGPUHour(d),
 		power:         spec.power,
 		blockBytes:    d.Computed.KVBlockBytes,
+		hasTiers:      len(d.KVTiers) > 0,
 		speculates:    d.Engine.SpeculativeConfig != nil,
 		grammars:      newGrammarTimes(d, o.Seed),
 		door:          frontDoorOf(&d.Engine),

@@ -381,7 +381,7 @@ func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) 
 	}
 	level := slices.Index(stream.TraceLevels, o.Trace) // minimal, decisions, full
 	if level > 0 {
-		p.metrics.TrackAnomalies(anomaly.Names(s.scales(), s.failures != nil, s.backpressure != nil))
+		p.metrics.TrackAnomalies(anomaly.Names(s.scales(), s.failures != nil, s.backpressure != nil, s.hasTiers()))
 		s.observers.add(&waitMonitor{replicas: make([]limitTimes, len(s.replicas))})
 		s.observers.add(newAnomalyMonitor(s, w, p.metrics.AddAnomaly))
 		if w != nil {

@@ -73,7 +73,8 @@ type deployment struct {
 	perGPUHour  float64
 	power       power
 	blockBytes  int64 // of a KV block; 0 if blocks do not move
-	speculates  bool  // it has speculative decoding
+	hasTiers    bool
+	speculates  bool // it has speculative decoding
 	grammars    grammarTimes
 	// door is nil if its servers reject nothing.
 	door *frontDoor

@@ -45,6 +45,9 @@ type transfers struct {
 	storages []*engine.Storage
 }
 
+// thrashUS is how long after its store a block is loaded again at most if that is thrashing.
+const thrashUS = 10 * 1_000_000
+
 // offloadConfig converts the tier of a deployment or its connection to other pools, nil if it has neither.
 func offloadConfig(d *cluster.Deployment, tree *kv.Tree, byArrival bool) *engine.OffloadConfig {
 	if len(d.KVTiers) == 0 {
@@ -58,7 +61,7 @@ func offloadConfig(d *cluster.Deployment, tree *kv.Tree, byArrival bool) *engine
 		Store:      tier.NewStore(tree, d.Computed.KVTierBlocks, d.KVOffload.Eviction),
 		BlockBytes: float64(d.Computed.KVBlockBytes), MinLoadBlocks: d.KVOffload.MinLoadBlocks,
 		Threshold: d.KVOffload.UsedShare(), Pools: d.Disaggregates(),
-		Loads: link.Speed(t.Load), Stores: link.Speed(t.Store), ByArrival: byArrival}
+		Loads: link.Speed(t.Load), Stores: link.Speed(t.Store), ThrashUS: thrashUS, ByArrival: byArrival}
 }
 
 // schedule schedules the ends of the transfers that replica i has just asked for. Those between pools end when their
@@ -99,6 +102,21 @@ func (all *transfers) requestOf(s *simulation, i int32, t *engine.Transfer) stri
 		return all.left[t.Tag]
 	}
 	return s.request(t.Tag).out.ID
+}
+
+// requestOfLoad returns the id of the request of a load of replica i that has just ended.
+func (all *transfers) requestOfLoad(i int32, t *engine.Transfer) string {
+	for k := range all.slots {
+		if x := &all.slots[k]; x.replica == i && x.Load && !x.Storage && x.Tag == t.Tag && x.Ended == t.Ended {
+			return x.request
+		}
+	}
+	return ""
+}
+
+// hasTiers reports whether replicas have tiers.
+func (s *simulation) hasTiers() bool {
+	return slices.ContainsFunc(s.deployments, func(d deployment) bool { return d.hasTiers })
 }
 
 // add numbers a transfer and returns its slot.
@@ -284,7 +302,8 @@ func (s *simulation) storageTotals(i int) *metrics.TierTotals {
 
 func totalsOf(t *engine.TierStats) *metrics.TierTotals {
 	return &metrics.TierTotals{HitTokens: t.HitTokens, StoredBlocks: t.Stored, LoadedBlocks: t.Loaded,
-		EvictedBlocks: t.Evicted, RefusedBlocks: t.Refused, PeakBlocks: int64(t.Peak), Blocks: int64(t.Blocks),
+		ThrashedBlocks: t.Again,
+		EvictedBlocks:  t.Evicted, RefusedBlocks: t.Refused, PeakBlocks: int64(t.Peak), Blocks: int64(t.Blocks),
 		LoadUS: t.LoadUS, StoreUS: t.StoreUS, Loads: t.Loads, LoadWaitUS: t.WaitUS, LongestWaitUS: t.LongestWaitUS}
 }
 

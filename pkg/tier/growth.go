@@ -26,6 +26,9 @@ func (s *Store) Grow(id int32, u *User, path kv.Path, blockSize, from int32) (kv
 	return node, true
 }
 
+// Named reports whether later prompts can have the blocks of a node.
+func (s *Store) Named(n kv.Node) bool { return s.tree.Named(n) }
+
 // HasRoom reports whether n blocks of growing users fit, if others are evicted.
 func (s *Store) HasRoom(n int32) bool { return s.lack(n) <= s.idle }
 

@@ -240,7 +240,7 @@ func (r *replica) loseHost(now int64) {
 		return
 	}
 	r.failTransfers(now)
-	r.host = &host{Host: r.host.Host, counts: r.host.counts, done: r.host.done}
+	r.host = &host{Host: r.host.Host, counts: r.host.counts, done: r.host.done, storedAt: map[string]int64{}}
 	r.loading, r.orphans = nil, nil
 }
 

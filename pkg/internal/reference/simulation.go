@@ -123,7 +123,7 @@ func newReplica(c *Config) *replica {
 		flight:  inFlight{freeAt: map[int]int64{}, ends: map[int]int64{}},
 		cadence: cadence{prefilled: Never}}
 	if c.Host != nil {
-		r.host = &host{Host: *c.Host}
+		r.host = &host{Host: *c.Host, storedAt: map[string]int64{}}
 		if c.Host.Storage != nil {
 			r.host.storage = &storage{Storage: *c.Host.Storage}
 		}

@@ -18,6 +18,8 @@ type Host struct {
 	// Threshold is the share of the cache that must be in use for offers.
 	Threshold   float64
 	Load, Store Link
+	// ThrashUS is how long after its store a block is loaded again at most if that is thrashing.
+	ThrashUS int64
 	// Storage is below it, nil if there is none.
 	Storage *Storage
 }
@@ -33,6 +35,8 @@ type Transfer struct {
 	Blocks                      int
 	AskedUS, StartedUS, EndedUS int64
 	Failed                      bool
+	// Again are the blocks of a load that were stored shortly before, or all if the request has left when it ends.
+	Again int
 }
 
 func (t Transfer) text(replica int) string {
@@ -56,7 +60,7 @@ func (t Transfer) text(replica int) string {
 // setHost sets a key of the host in a story.
 func (c *Config) setHost(key, value string) error {
 	if c.Host == nil {
-		c.Host = &Host{MinLoad: 1, Eviction: "lru"}
+		c.Host = &Host{MinLoad: 1, Eviction: "lru", ThrashUS: 10_000_000}
 	}
 	switch {
 	case key == "eviction":
@@ -158,6 +162,8 @@ type host struct {
 	left    []leaver
 	late    []*request
 	arc     arc
+	// storedAt is when the last store of a block was asked for.
+	storedAt map[string]int64
 }
 
 // leaver is a request that has left, with the blocks that it had: from offered to full they may still be stored.
@@ -257,6 +263,22 @@ func (h *host) ask(t *transfer, now int64) {
 	t.EndedUS = t.StartedUS + max(1, int64(us))
 	h.free[i] = t.EndedUS
 	h.transfers = append(h.transfers, t)
+	for _, hash := range t.hashes {
+		if !t.Load {
+			h.storedAt[hash] = now
+		} else if at, ok := h.storedAt[hash]; ok && now-at <= h.ThrashUS {
+			t.Again++
+		}
+	}
+}
+
+// unused notes that a request has left during its load.
+func (h *host) unused(q *request) {
+	for _, t := range h.transfers {
+		if t.request == q && t.Load && !t.Storage && !t.Pull {
+			t.Again = t.Blocks
+		}
+	}
 }
 
 // offer offers the blocks that are full of known tokens when the step of a batch ends.

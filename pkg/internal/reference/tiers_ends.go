@@ -37,6 +37,7 @@ func (r *replica) finishWithHost(done []*request, now int64) (left []*request) {
 			r.leaveHost(q)
 			r.host.counts.Orphans++
 			r.orphans = append(r.orphans, q)
+			r.host.unused(q)
 			continue
 		case q.stage == stageLoading:
 			r.leaveHost(q)

@@ -246,6 +246,7 @@ func (r *replica) abortLoad(q *request, now int64) bool {
 	if loadEnd > now {
 		r.host.counts.Orphans++
 		r.orphans = append(r.orphans, q)
+		r.host.unused(q)
 		return false
 	}
 	r.free(q)

@@ -112,6 +112,7 @@ func withHosts(c Config, requests []Request, seed uint64) Config {
 		MinLoad:    pick(d, 1, 1, 1, d.between(1, 4)),
 		Load:       d.link(step),
 		Store:      d.link(step),
+		ThrashUS:   10_000_000,
 	}
 	e := &generator{Rand: rand.New(rand.NewPCG(seed, 0x65766963))}
 	c.Host.Eviction = pick(e, "lru", "lru", "arc", "arc", "lfu", "priority")

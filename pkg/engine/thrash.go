@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"slices"
+
+	"blis/pkg/des"
+	"blis/pkg/kv"
+	"blis/pkg/tier"
+)
+
+// A tier thrashes if blocks are loaded that were stored shortly before: the cache is too small to keep them for their
+// next use. So are loads whose request has left when they end.
+
+// stored are blocks whose store was asked for at a time. before is the number of the store before it in its chain.
+type stored struct {
+	tier.Extent
+	at     des.Time
+	before int64
+}
+
+// chains is how many chains the stores are in, by node.
+const chains = 64
+
+// recentStores are the stores asked for in the last window, in that order; a block may be in several. A block that the
+// tier has and that is not among them was stored earlier. Blocks of a request that has left, which no other can have,
+// may be missing.
+type recentStores struct {
+	window des.Time
+	list   []stored
+	first  int // those before are older
+	// dropped counts those that are no longer in the list. newest are the numbers, from 1 on, of the newest stores
+	// of the chains.
+	dropped int64
+	newest  [chains]int64
+	tree    *kv.Tree // if nodes are kept alive: else the tier does not have the blocks of one that is no more
+	// asked are, by phase, the times of the growths asked for, without those long before the last one; askedOnes counts
+	// all of them.
+	asked     [][]des.Time
+	askedOnes []int64
+	now       des.Time      // of the last stores; some begin later
+	spans     []tier.Extent // scratch
+}
+
+func newRecentStores(window des.Time, blockSize int) recentStores {
+	return recentStores{window: window, asked: make([][]des.Time, blockSize), askedOnes: make([]int64, blockSize)}
+}
+
+// add notes a store.
+func (r *recentStores) add(x tier.Extent, at des.Time) {
+	for ; r.first < len(r.list) && r.list[r.first].at < r.now-r.window; r.first++ {
+		if r.tree != nil {
+			r.tree.Unref(r.list[r.first].Node)
+		}
+	}
+	if 2*r.first > len(r.list) {
+		r.dropped += int64(r.first)
+		r.list, r.first = r.list[:copy(r.list, r.list[r.first:])], 0
+	}
+	if r.tree != nil {
+		r.tree.Ref(x.Node)
+	}
+	chain := &r.newest[x.Node%chains]
+	r.list = append(r.list, stored{x, at, *chain})
+	*chain = r.dropped + int64(len(r.list))
+}
+
+// clear forgets all stores.
+func (r *recentStores) clear() {
+	for _, x := range r.list[r.first:] {
+		if r.tree != nil {
+			r.tree.Unref(x.Node)
+		}
+	}
+	r.dropped += int64(len(r.list))
+	r.list, r.first = r.list[:0], 0
+}
+
+// count returns how many blocks of a list were stored shortly before now.
+func (r *recentStores) count(list []tier.Extent, now des.Time) (n int32) {
+	for _, x := range list {
+		r.spans = r.spans[:0]
+		for k := r.newest[x.Node%chains]; k > r.dropped+int64(r.first); {
+			y := &r.list[k-r.dropped-1]
+			if k = y.before; y.Node == x.Node && y.at >= now-r.window && y.Lo < x.Hi && x.Lo < y.Hi {
+				r.spans = append(r.spans, y.Extent)
+			}
+		}
+		slices.SortFunc(r.spans, func(a, b tier.Extent) int { return int(a.Lo - b.Lo) })
+		at := x.Lo
+		for _, y := range r.spans {
+			if hi := min(y.Hi, x.Hi); hi > at {
+				n += hi - max(at, y.Lo)
+				at = hi
+			}
+		}
+	}
+	return n
+}
+
+// ask notes that a growth of a phase was asked for.
+func (r *recentStores) ask(phase int32, at des.Time) {
+	list := r.asked[phase]
+	if len(list) == cap(list) {
+		if old := slices.IndexFunc(list, func(x des.Time) bool { return x >= r.now-r.window }); old > 0 {
+			list = list[:copy(list, list[old:])]
+		}
+	}
+	r.asked[phase] = append(list, at)
+	r.askedOnes[phase]++
+}
+
+// addGrown notes the stores of blocks lo to hi of a node, which grew since the phase was offered this many times. Those
+// that are not asked for yet are noted then.
+func (r *recentStores) addGrown(node kv.Node, phase int32, since int64, lo, hi int32) {
+	list := r.asked[phase]
+	for at := lo; at < hi; at++ {
+		k := since + int64(at-lo) - (r.askedOnes[phase] - int64(len(list)))
+		if k >= int64(len(list)) {
+			return
+		}
+		if k >= 0 {
+			r.add(tier.Extent{Node: node, Lo: at, Hi: at + 1}, list[k])
+		}
+	}
+}
+
+func (r *recentStores) clone(tree *kv.Tree) recentStores {
+	d := *r
+	d.list, d.asked, d.askedOnes, d.spans = slices.Clone(r.list), slices.Clone(r.asked), slices.Clone(r.askedOnes), nil
+	for i := range d.asked {
+		d.asked[i] = slices.Clone(d.asked[i])
+	}
+	if r.tree != nil {
+		d.tree = tree
+	}
+	return d
+}
