@@ -32,8 +32,9 @@ type KVLink struct {
 
 // KVOffload are the rules for the tiers of a deployment.
 type KVOffload struct {
-	// Policy says when blocks are stored: eager, at the end of the step that fills them; or threshold, at that of the
-	// first step of their request in which at least the share Threshold of the cache is in use.
+	// Policy says when blocks are stored: eager, at the end of the step that fills them; threshold, at that of the
+	// first step of their request in which at least the share Threshold of the cache is in use; or lazy, when the cache
+	// gives them to others, whose step waits for it.
 	Policy    string  `yaml:"policy" json:"policy"`
 	Threshold float64 `yaml:"threshold" json:"threshold,omitempty"`
 	// Eviction says which blocks a full tier loses: lru, those of the request that used them least recently; arc,
@@ -53,6 +54,7 @@ const (
 	TierStorage = "storage"
 	eager       = "eager"
 	threshold   = "threshold"
+	Lazy        = "lazy"
 
 	writeThrough = "write-through"
 	OnEviction   = "on-eviction"
@@ -75,7 +77,7 @@ const defaultThreshold = 0.9
 
 // UsedShare is the share of the cache's blocks that must be in use for a store.
 func (o *KVOffload) UsedShare() float64 {
-	if o.Policy == eager {
+	if o.Policy != threshold {
 		return 0
 	}
 	return o.Threshold
@@ -140,6 +142,8 @@ func (c *resolver) storage(d *Deployment, at string) error {
 		return c.errorf(at+".kv_offload.storage", "needs a tier %s in kv_tiers", TierStorage)
 	case len(d.KVTiers) < 2:
 		return nil
+	case d.KVOffload.Policy == Lazy:
+		return c.errorf(path, "is not supported with kv_offload.policy: %s", Lazy)
 	case d.Architecture != "":
 		return c.errorf(path, "is not supported: replicas of a disaggregated deployment can have one tier, %s", TierCPU)
 	case d.Engine.Ranks() > 1:
@@ -202,9 +206,9 @@ const maxGBPerS = 1e6
 
 func (o *KVOffload) validate(path string, errorf strictyaml.Errorf) error {
 	switch {
-	case o.Policy != eager && o.Policy != threshold:
-		return errorf(path+".policy", "must be %s or %s, is %q", eager, threshold, o.Policy)
-	case o.Policy == eager && o.Threshold != 0:
+	case o.Policy != eager && o.Policy != threshold && o.Policy != Lazy:
+		return errorf(path+".policy", "must be %s, %s or %s, is %q", eager, threshold, Lazy, o.Policy)
+	case o.Policy != threshold && o.Threshold != 0:
 		return errorf(path+".threshold", "needs policy: %s", threshold)
 	case o.Policy == threshold && !(o.Threshold > 0 && o.Threshold <= 1):
 		return errorf(path+".threshold", "must be above 0 and at most 1, is %g", o.Threshold)
@@ -212,6 +216,9 @@ func (o *KVOffload) validate(path string, errorf strictyaml.Errorf) error {
 		return errorf(path+".storage", "must be %s or %s, is %q", writeThrough, OnEviction, o.Storage)
 	case !slices.Contains(tier.Evictions, o.Eviction):
 		return errorf(path+".eviction", "%v", registry.Unknown("eviction policy", o.Eviction, tier.Evictions))
+	}
+	if o.Policy == Lazy && o.Eviction != tier.Evictions[0] {
+		return errorf(path+".eviction", "must be %s with policy: %s, is %s", tier.Evictions[0], Lazy, o.Eviction)
 	}
 	return strictyaml.Between[int](errorf, path+".")("min_load_blocks", o.MinLoadBlocks, 1, maxCacheTokens)
 }

@@ -23,7 +23,9 @@ func (e *Engine) offer(b *batch) {
 	}
 	o.wait = max(o.wait, e.cache.Fenced(e.now))
 	b.stores, b.storesLeft, o.offers = b.stores[:0], false, o.offers[:0]
-	if e.openOffers(); o.open {
+	if o.cfg.Lazy {
+		e.storeGiven(b)
+	} else if e.openOffers(); o.open {
 		e.noteOffers(b)
 		if len(o.offers) > 1 {
 			slices.SortFunc(o.offers, func(x, y offer) int { return cmp.Compare(x.admission, y.admission) })
@@ -215,7 +217,9 @@ func (e *Engine) offerIdle() {
 		return
 	}
 	idle := batch{}
-	e.openOffers()
+	if !e.offload.cfg.Lazy {
+		e.openOffers()
+	}
 	e.offerLeft(&idle)
 	e.askAll(&idle, e.now)
 }

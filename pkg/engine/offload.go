@@ -26,7 +26,9 @@ type OffloadConfig struct {
 	// A request loads at least MinLoadBlocks.
 	MinLoadBlocks int
 	// Threshold is the share of the cache's blocks that must be in use for an offer.
-	Threshold     float64
+	Threshold float64
+	// Lazy: there are no offers. Blocks are stored when the cache gives them to others. The tier evicts by lru.
+	Lazy          bool
 	Loads, Stores link.Speed
 	// ThrashUS is how long after its store a block is loaded again at most if that is thrashing.
 	ThrashUS des.Time
@@ -165,6 +167,10 @@ func newOffload(cfg *OffloadConfig, cache *kv.Cache) *offload {
 	if cfg.Store != nil {
 		cache.KeepFences()
 	}
+	if cfg.Lazy {
+		cache.KeepGiven()
+		cfg.Store.Remember()
+	}
 	if cfg.Storage != nil && cfg.OnEviction {
 		cfg.Store.KeepEvicted()
 	}
@@ -172,10 +178,11 @@ func newOffload(cfg *OffloadConfig, cache *kv.Cache) *offload {
 	if cfg.Storage != nil {
 		recent.tree = cache.Tree()
 	}
-	return &offload{recent: recent, shares: cfg.Pools || cfg.Storage != nil, always: cfg.Threshold <= 0,
-		canGrow: cfg.QuietStores && cfg.Threshold <= 0 && cache.BlockSize() > 1, cfg: cfg, store: cfg.Store,
-		loads: link.NewFIFO(cfg.Loads), stores: link.NewFIFO(cfg.Stores), blockSize: int32(cache.BlockSize()),
-		fills: make([][]int32, cache.BlockSize()), growths: newGrowths(cache.BlockSize())}
+	return &offload{recent: recent, shares: cfg.Pools || cfg.Storage != nil, always: cfg.Threshold <= 0 && !cfg.Lazy,
+		canGrow: cfg.QuietStores && cfg.Threshold <= 0 && !cfg.Lazy && cache.BlockSize() > 1, cfg: cfg,
+		store: cfg.Store, loads: link.NewFIFO(cfg.Loads), stores: link.NewFIFO(cfg.Stores),
+		blockSize: int32(cache.BlockSize()),
+		fills:     make([][]int32, cache.BlockSize()), growths: newGrowths(cache.BlockSize())}
 }
 
 // use returns the use of sequence s.
@@ -386,7 +393,7 @@ func (e *Engine) endUse(s int32) {
 	if number == 0 {
 		number = o.nextLeaving()
 	}
-	if q.state != waiting && q.state != loading {
+	if q.state != waiting && q.state != loading && !o.cfg.Lazy {
 		tokens := e.known(q) - 1
 		if q.aborted {
 			// A token in flight may fill a block that is not hashed yet. The step in flight gave no token.

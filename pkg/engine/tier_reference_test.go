@@ -42,7 +42,8 @@ func TestReferenceWithTier(t *testing.T) {
 		}
 		h := want.Host
 		for name, n := range map[string]int{"late": h.Late, "orphans": h.Orphans, "closed": h.Closed,
-			"flushed": h.Flushed, "waits": h.Waits, "idle": h.Idle, "whole": h.Whole, "stuck": h.Stuck} {
+			"given": h.Given, "flushed": h.Flushed,
+			"waits": h.Waits, "idle": h.Idle, "whole": h.Whole, "stuck": h.Stuck} {
 			if n > 0 {
 				counts[name]++
 			}
@@ -50,7 +51,7 @@ func TestReferenceWithTier(t *testing.T) {
 	}
 	t.Log(counts)
 	for _, name := range []string{"partly again", "late", "orphans", "closed", "flushed", "waits", "idle", "whole",
-		"stuck", "aborted between steps"} {
+		"given", "stuck", "aborted between steps"} {
 		if counts[name] < int(cases)/100 {
 			t.Errorf("%s in %d cases, want more", name, counts[name])
 		}
@@ -111,7 +112,8 @@ func offloadOf(c reference.Config, tree *kv.Tree) *OffloadConfig {
 		return nil
 	}
 	return &OffloadConfig{Store: tier.NewStore(tree, h.Blocks, h.Eviction), BlockBytes: float64(h.BlockBytes),
-		MinLoadBlocks: h.MinLoad, Threshold: h.Threshold, Loads: link.Speed(h.Load), Stores: link.Speed(h.Store),
+		MinLoadBlocks: h.MinLoad, Threshold: h.Threshold, Lazy: h.Lazy,
+		Loads: link.Speed(h.Load), Stores: link.Speed(h.Store),
 		ThrashUS:  h.ThrashUS,
 		ByArrival: c.Scheduler != "" && c.Scheduler != "fcfs"}
 }
@@ -124,8 +126,12 @@ func (p *harness) endTransfers(now des.Time) {
 			return false
 		}
 		ended = true
+		request := ""
+		if x.Tag >= 0 {
+			request = p.requests[x.Tag].ID
+		}
 		p.transfers = append(p.transfers, reference.Transfer{Load: x.Load, Pull: x.Pull,
-			Request: p.requests[x.Tag].ID, Blocks: int(x.Blocks), AskedUS: x.Asked, StartedUS: x.Started,
+			Request: request, Blocks: int(x.Blocks), AskedUS: x.Asked, StartedUS: x.Started,
 			EndedUS: x.Ended})
 		return true
 	})

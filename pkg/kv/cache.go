@@ -81,8 +81,12 @@ type Cache struct {
 	chain          []int32 // scratch of Release: the runs of one heldRange
 
 	watcher Watcher // nil if there is none
-	// observed: there is a watcher, or there may be fences that are not over, or marks.
+	// observed: there is a watcher, or there may be fences that are not over, or marks, or given blocks are kept.
 	observed, fencing bool
+
+	// keepsGiven, given: see Given.
+	keepsGiven bool
+	given      []Given
 
 	// fences has the fence of each run; nil unless they are kept. fenced and now: see Fenced. lastFence is the latest
 	// time of all.

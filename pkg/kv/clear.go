@@ -10,6 +10,7 @@ func (c *Cache) Clear() {
 		c.DropMarks()
 	}
 	c.takeFree(c.total)
+	c.DropGiven()
 	c.freeUnhashed(c.total)
 	c.fenced = 0
 }

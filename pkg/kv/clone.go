@@ -14,7 +14,7 @@ func (t *Tree) Clone() *Tree {
 // numbers. The copy has no watcher, and Admit needs a new Lookup.
 func (c *Cache) Clone(tree *Tree) *Cache {
 	d := *c
-	d.tree, d.watcher, d.observed = tree, nil, c.fencing
+	d.tree, d.watcher, d.observed, d.given = tree, nil, c.fencing || c.keepsGiven, nil
 	d.runs, d.spareRuns = slices.Clone(c.runs), slices.Clone(c.spareRuns)
 	d.firstRun.slots = slices.Clone(c.firstRun.slots)
 	d.seqs, d.spareSeqs = slices.Clone(c.seqs), slices.Clone(c.spareSeqs)

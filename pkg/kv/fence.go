@@ -123,7 +123,7 @@ func (c *Cache) Fenced(now int64) int64 {
 // observe notes whether blocks may have marks, or may be read now.
 func (c *Cache) observe() {
 	c.fencing = c.lastFence > c.now || len(c.marking)+len(c.markedSeqs) > 0
-	c.observed = c.watcher != nil || c.fencing
+	c.observed = c.watcher != nil || c.fencing || c.keepsGiven
 }
 
 // Retake notes that the blocks of s are taken once more.
@@ -145,6 +145,9 @@ func (c *Cache) taken(r, d int32) {
 	x := &c.runs[r]
 	if c.fencing {
 		c.noteTaken(r, x.hi, x.hi+d)
+	}
+	if c.keepsGiven {
+		c.give(x.node, x.hi, x.hi+d)
 	}
 	if c.watcher != nil {
 		c.notify(c.watcher.Evicted, x.node, x.hi, x.hi+d)

@@ -40,6 +40,9 @@ func setTier(d *cluster.Deployment, c *reference.Config) {
 	d.KVTiers = []cluster.KVTier{{Tier: cluster.TierCPU, Blocks: h.Blocks, Load: cluster.KVLink(h.Load),
 		Store: cluster.KVLink(h.Store)}}
 	d.KVOffload = &cluster.KVOffload{Policy: "eager", Eviction: h.Eviction, MinLoadBlocks: h.MinLoad}
+	if h.Lazy {
+		d.KVOffload.Policy = cluster.Lazy
+	}
 	if h.Threshold > 0 {
 		d.KVOffload.Policy, d.KVOffload.Threshold = "threshold", h.Threshold
 	}

@@ -60,7 +60,7 @@ func offloadConfig(d *cluster.Deployment, tree *kv.Tree, byArrival bool) *engine
 	return &engine.OffloadConfig{OnEviction: d.KVOffload.Storage == cluster.OnEviction,
 		Store:      tier.NewStore(tree, d.Computed.KVTierBlocks, d.KVOffload.Eviction),
 		BlockBytes: float64(d.Computed.KVBlockBytes), MinLoadBlocks: d.KVOffload.MinLoadBlocks,
-		Threshold: d.KVOffload.UsedShare(), Pools: d.Disaggregates(),
+		Threshold: d.KVOffload.UsedShare(), Lazy: d.KVOffload.Policy == cluster.Lazy, Pools: d.Disaggregates(),
 		Loads: link.Speed(t.Load), Stores: link.Speed(t.Store), ThrashUS: thrashUS, ByArrival: byArrival}
 }
 
@@ -91,6 +91,9 @@ func (all *transfers) order(i int32, n int64) int64 {
 // requestOf returns the id of the request of a transfer that replica i has just asked for. That of a copy of what has
 // just been stored has none, since it may have left.
 func (all *transfers) requestOf(s *simulation, i int32, t *engine.Transfer) string {
+	if t.Tag < 0 && !t.Storage {
+		return "" // the cache has given the blocks away
+	}
 	if t.Tag < 0 {
 		for k := range all.slots {
 			if x := &all.slots[k]; x.replica == i && !x.Load && !x.Storage && !x.wakes && x.Ended == t.Asked {

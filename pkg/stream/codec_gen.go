@@ -230,7 +230,7 @@ var objectTransfer = describe[Transfer]("transfer", "A movement of KV blocks bet
 	Field{Name: "replica", Doc: "Index of the replica in its deployment, from 0.", Required: true, Max: maxIndex},
 	Field{Name: "prefill_replica", Doc: "Index of the prefill replica that the blocks come from; only of type pd.", Max: maxIndex},
 	Field{Name: "encode_replica", Doc: "Index of the encode replica that the embeddings come from; only of type embeddings.", Max: maxIndex},
-	Field{Name: "request", Doc: "Id of the request whose blocks or embeddings move.", Required: true},
+	Field{Name: "request", Doc: "Id of the request whose blocks or embeddings move; empty for a store of what the cache gives away (policy lazy).", Required: true},
 	Field{Name: "blocks", Doc: "KV blocks that move; absent for embeddings.", Min: 1, Max: maxExact},
 	Field{Name: "tokens", Doc: "Tokens of the item whose embeddings move.", Min: 1, Max: maxExact},
 	Field{Name: "bytes", Doc: "Bytes that move.", Required: true, Max: maxExact},

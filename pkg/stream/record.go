@@ -188,7 +188,7 @@ type Transfer struct {
 	PrefillReplica Index `json:"prefill_replica,omitzero"`
 	// Index of the encode replica that the embeddings come from; only of type embeddings.
 	EncodeReplica Index `json:"encode_replica,omitzero"`
-	// Id of the request whose blocks or embeddings move.
+	// Id of the request whose blocks or embeddings move; empty for a store of what the cache gives away (policy lazy).
 	Request string `json:"request"`
 	// KV blocks that move; absent for embeddings.
 	Blocks int64 `json:"blocks,omitempty" wire:"min=1"`

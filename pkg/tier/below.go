@@ -18,6 +18,9 @@ func NewLower(tree *kv.Tree, blocks int) *Store {
 	return s
 }
 
+// Remember lets the store know blocks that no prompt can have any more, since they may be offered again.
+func (s *Store) Remember() { s.forgets = false }
+
 // KeepEvicted lets the store note what it evicts.
 func (s *Store) KeepEvicted() { s.keepsEvicted, s.forgets = true, false }
 

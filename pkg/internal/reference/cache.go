@@ -11,6 +11,9 @@ type block struct {
 	owners     int
 	hash       string // empty while the block is not full
 	registered int    // sequence number of the registration of its hash
+	// index is its place in sequences, tokens the hash of these up to its end.
+	index  int
+	tokens string
 }
 
 // cache is the KV cache of one replica.
@@ -22,6 +25,8 @@ type cache struct {
 	// registrations, duplicates and evictions count hashes that were registered, registered twice
 	// and lost.
 	registrations, duplicates, evictions int
+	// given are the blocks with a hash that were allocated, while a batch was formed.
+	given []block
 	// taken are the blocks that were allocated or hit while a batch was formed.
 	taken []int
 }
@@ -64,6 +69,7 @@ func (c *cache) allocate() int {
 	c.free = c.free[1:]
 	if c.blocks[b].hash != "" {
 		c.evictions++
+		c.given = append(c.given, c.blocks[b])
 	}
 	c.blocks[b] = block{owners: 1}
 	c.taken = append(c.taken, b)

@@ -28,6 +28,7 @@ func (r *replica) form(now int64) *batch {
 	}
 	if r.host != nil {
 		r.waitForTaken()
+		r.storeGiven(b, now)
 		r.offer(b)
 		r.offerLeft(b, now)
 		if len(b.entries) > 0 {

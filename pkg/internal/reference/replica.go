@@ -326,6 +326,7 @@ func (r *replica) register(q *request, n int) (registered int) {
 			b, end := q.tables[k][i], (i+1)*g.BlockSize
 			if b != null && r.cache.blocks[b].hash == "" && r.config.keeps(q, g, end) {
 				r.cache.register(b, q.blockHash(k, end+r.config.hashLookahead()))
+				r.cache.blocks[b].index, r.cache.blocks[b].tokens = i, q.hash(end)
 				if g.State {
 					r.fresh = append(r.fresh, q.blockHash(k, end))
 				}

@@ -268,7 +268,8 @@ func (c *Config) set(key, value string) (err error) {
 		}
 	case "horizon":
 		c.HorizonUS, err = strconv.ParseInt(value, 10, 64)
-	case "storage", "storage_load", "storage_store", "storage_mode", "host", "load", "store", "eviction", "offers":
+	case "storage", "storage_load", "storage_store", "storage_mode", "host", "load", "store", "eviction", "offers",
+		"offload":
 		err = c.setHost(key, value)
 	default:
 		err = fmt.Errorf("unknown key")

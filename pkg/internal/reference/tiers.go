@@ -16,7 +16,9 @@ type Host struct {
 	// Eviction is lru, arc, lfu or priority.
 	Eviction string
 	// Threshold is the share of the cache that must be in use for offers.
-	Threshold   float64
+	Threshold float64
+	// Lazy: there are no offers; blocks are stored when the cache gives them to others.
+	Lazy        bool
 	Load, Store Link
 	// ThrashUS is how long after its store a block is loaded again at most if that is thrashing.
 	ThrashUS int64
@@ -66,6 +68,9 @@ func (c *Config) setHost(key, value string) error {
 	case key == "eviction":
 		c.Host.Eviction = value
 		return nil
+	case key == "offload":
+		c.Host.Lazy = value == "lazy"
+		return nil
 	case strings.HasPrefix(key, "storage"):
 		return c.Host.setStorage(key, value)
 	}
@@ -107,6 +112,8 @@ type HostCounts struct {
 	Closed int
 	// Failed counts transfers of replicas that went down or are gone, Moved loads of requests that went elsewhere.
 	Failed, Moved int
+	// Given counts stores of blocks that the cache has given away.
+	Given int
 	// Grown and Shrunk count adaptations of the target of arc.
 	Grown, Shrunk int
 	Below         StorageCounts
@@ -128,6 +135,7 @@ func (h *HostCounts) add(b HostCounts) {
 	h.Last += b.Last
 	h.Flushed += b.Flushed
 	h.Closed += b.Closed
+	h.Given += b.Given
 	h.Grown += b.Grown
 	h.Shrunk += b.Shrunk
 	h.Failed += b.Failed
@@ -283,7 +291,7 @@ func (h *host) unused(q *request) {
 
 // offer offers the blocks that are full of known tokens when the step of a batch ends.
 func (r *replica) offer(b *batch) {
-	if r.host.Blocks == 0 {
+	if r.host.Blocks == 0 || r.host.Lazy {
 		return
 	}
 	for _, p := range b.entries {
@@ -312,7 +320,42 @@ func (r *replica) offer(b *batch) {
 // offersOpen reports whether enough of the cache is in use for offers.
 func (r *replica) offersOpen() bool {
 	n := len(r.cache.blocks)
-	return float64(n-len(r.cache.free))/float64(n) >= r.host.Threshold
+	return !r.host.Lazy && float64(n-len(r.cache.free))/float64(n) >= r.host.Threshold
+}
+
+// storeGiven stores the blocks that the batch formed at now has taken from others, if the policy is lazy. The batch
+// waits for that. Each has a rank of its own.
+func (r *replica) storeGiven(b *batch, now int64) {
+	h := r.host
+	given := r.cache.given
+	r.cache.given = nil
+	if !h.Lazy {
+		return
+	}
+	var all, missing []string
+	var blocks []block
+	for _, x := range given {
+		if all = append(all, x.tokens); h.find(x.tokens) == nil && !slices.Contains(missing, x.tokens) {
+			missing, blocks = append(missing, x.tokens), append(blocks, x)
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	if !h.makeRoom(len(missing), all) {
+		h.counts.Refused += len(missing)
+		return
+	}
+	for _, x := range blocks {
+		h.ranks++
+		h.insert(&hostUse{rank: h.ranks}, x.tokens, x.index, 0)
+	}
+	t := &transfer{request: &request{}, hashes: missing}
+	t.Blocks = len(missing)
+	h.ask(t, now)
+	h.wait = max(h.wait, t.EndedUS)
+	h.counts.Given++
+	b.storesLeft = true
 }
 
 // offer offers the blocks of a request and returns the store of those that the host lacks, nil if there are none.

@@ -35,6 +35,7 @@ func RandomStorages(seed uint64) (Config, []Request) {
 	if c.NumBlocks > 2*needed && d.percent(70) {
 		c.NumBlocks = 1 + needed
 	}
+	c.Host.Lazy = false
 	c.Host.Storage = &Storage{
 		Blocks: pick(d, d.between(1, needed), d.between(1, 3*needed), 20*needed, 100*needed),
 		Shared: d.percent(50), OnEviction: d.percent(40), Load: d.link(pick(d, step, 1+step/4)),
@@ -118,6 +119,9 @@ func withHosts(c Config, requests []Request, seed uint64) Config {
 	c.Host.Eviction = pick(e, "lru", "lru", "arc", "arc", "lfu", "priority")
 	if e.percent(15) {
 		c.Host.Threshold = pick(e, 0.3, 0.6, 0.9)
+	}
+	if z := (&generator{Rand: rand.New(rand.NewPCG(seed, 0x6c617a79))}); c.Host.Eviction == "lru" && z.percent(25) {
+		c.Host.Lazy, c.Host.Threshold = true, 0
 	}
 	if c.Host.Eviction == "priority" && c.Scheduler == "" {
 		c.Scheduler = "fcfs"
