@@ -168,7 +168,7 @@ var brokenTiers = []rule{
 		"func (e *Engine) Loading() int { return len(e.loaders) }",
 		"func (e *Engine) Loading() int { return e.Waiting() }"},
 	{"a block is loaded again if it was stored shortly before", "engine/thrash.go",
-		"y.Node == x.Node && y.at >= now-r.window", "y.Node == x.Node"},
+		"y.at >= now-r.window &&", "y.at > now-r.window &&"},
 	{"or if its request has left", "engine/load.go", "\t\t\t\tt.Again = t.Blocks\n", "\t\t\t\t_ = t\n"},
 	{"lazy: what the cache gives away is stored", "kv/fence.go",
 		"\t\tc.give(x.node, x.hi, x.hi+d)\n", "\t\tc.give(x.node, x.hi+d-1, x.hi+d)\n"},
