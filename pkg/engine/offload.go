@@ -210,6 +210,9 @@ func (e *Engine) Transfers() []Transfer {
 
 // EndedLoads returns the loads from the tier that ended in the last call of EndTransfers, once.
 func (e *Engine) EndedLoads() []Transfer {
+	if e.offload == nil {
+		return nil
+	}
 	list := e.offload.loaded
 	e.offload.loaded = list[:0]
 	return list
