@@ -30,32 +30,6 @@ func (e *Engine) Prepare(o *Forecast, now des.Time, r *Request) {
 	}
 }
 
-// compilation returns the worker that takes the grammar of a request that is enqueued now, and when it is compiled.
-func (e *Engine) compilation(now des.Time, r *Request) (worker int, ready des.Time) {
-	x := e.grammars
-	if x == nil {
-		return 0, now + r.CompileUS
-	}
-	for i, at := range x.free {
-		if at < x.free[worker] {
-			worker = i
-		}
-	}
-	start := max(now, x.free[worker])
-	if int(r.Grammar) < len(x.compiled) && x.compiled[r.Grammar] != never {
-		return worker, max(start, x.compiled[r.Grammar])
-	}
-	return worker, start + r.CompileUS
-}
-
-// proposals returns how many drafts are proposed after a step with n sequences.
-func (x *speculation) proposals(n int) int {
-	if len(x.Schedule) > 0 && n > 0 {
-		return x.Schedule[min(n, len(x.Schedule)-1)]
-	}
-	return x.Tokens
-}
-
 // yield returns how many tokens a step with n drafts gives on average.
 func (x *speculation) yield(d Drafts, n int) float64 {
 	tokens, all := 1.0, 1.0

@@ -73,6 +73,24 @@ func (e *Engine) openGrammar(s int32, r *Request) {
 	}
 }
 
+// compilation returns the worker that takes the grammar of a request that is enqueued now, and when it is compiled.
+func (e *Engine) compilation(now des.Time, r *Request) (worker int, ready des.Time) {
+	x := e.grammars
+	if x == nil {
+		return 0, now + r.CompileUS
+	}
+	for i, at := range x.free {
+		if at < x.free[worker] {
+			worker = i
+		}
+	}
+	start := max(now, x.free[worker])
+	if int(r.Grammar) < len(x.compiled) && x.compiled[r.Grammar] != never {
+		return worker, max(start, x.compiled[r.Grammar])
+	}
+	return worker, start + r.CompileUS
+}
+
 func (x *grammars) setReady(s int32, at des.Time) {
 	for len(x.ready) <= int(s) {
 		x.ready = append(x.ready, 0)

@@ -271,6 +271,14 @@ func (e *Engine) admitDrafted(b *batch, budget *int) {
 	}
 }
 
+// proposals returns how many drafts are proposed after a step with n sequences.
+func (x *speculation) proposals(n int) int {
+	if len(x.Schedule) > 0 && n > 0 {
+		return x.Schedule[min(n, len(x.Schedule)-1)]
+	}
+	return x.Tokens
+}
+
 // advanceDrafted updates the sequences for a finished b, as advance does.
 func (e *Engine) advanceDrafted(b *batch) {
 	x := e.spec

@@ -94,8 +94,7 @@ var broken = []rule{
 		"slots := input + output - 1\n", "slots := input + output\n"},
 	// Asynchronous scheduling.
 	{"the next batch is formed when a step starts", "engine/step.go",
-		"if e.cfg.AsyncScheduling && e.Running()+e.Waiting() > 0 {",
-		"if e.cfg.AsyncScheduling && e.Running()+e.Waiting() < 0 {"},
+		"!e.late && e.Running()+e.Waiting() > 0 {", "!e.late && e.Running()+e.Waiting() < 0 {"},
 	{"a block can be hit when its last token has appeared", "engine/decoding.go",
 		"lag, computing = 1,", "lag, computing = 0,"},
 	{"a token in flight that a chunk computes cannot be hit", "engine/step.go",
