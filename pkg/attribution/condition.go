@@ -89,7 +89,8 @@ const (
 
 // conditions are all that are tried; the earlier one wins a tie.
 var conditions = []*Condition{
-	&unservable, &serverLimit, &grammarCompiled, &frontEnd, &controlLatency, &flowControl, &replicaLost, &scaledIn,
+	&unservable, &serverLimit, &grammarCompiled, &adaptersFull, &encoderFull, &frontEnd,
+	&controlLatency, &flowControl, &replicaLost, &scaledIn,
 	&coldStart, &retryLoad, &deadlineTooShort, &horizonReached, &prefillPoolIdle, &prefillPoolFull, &slowHandoff,
 	&leaseTooShort,
 	&slowTransfer, &decodePoolFull, &slowTier,
@@ -122,8 +123,12 @@ var (
 // covers reports whether the loss of r, if it has one, is in one of the parts.
 func (set partSet) covers(r *request) bool { return !r.lost() || set.has(r.verdict.dominant) }
 
-// conditionSet is a set of indices of conditions.
-type conditionSet uint64
+// conditionSet is a set of indices of conditions: bit i%64 of word i/64 is set if i is in it.
+type conditionSet [2]uint64
+
+func (x *conditionSet) add(i int) { x[i/64] |= 1 << (i % 64) }
+
+func (x *conditionSet) has(i int) bool { return x[i/64]>>(i%64)&1 != 0 }
 
 // matchConditions sets the conditions of each judged request: those that hold and may explain its
 // loss, if it has one.
@@ -131,9 +136,9 @@ func (a *Analyzer) matchConditions() {
 	for _, r := range a.requests {
 		for i, c := range conditions {
 			if r.verdict.judged && c.parts.covers(r) && c.holds(a, r) {
-				r.verdict.conditions |= 1 << i
+				r.verdict.conditions.add(i)
 				if c.took != nil && a.metWithout(r, c.took(a, r)) {
-					r.verdict.metWithout |= 1 << i
+					r.verdict.metWithout.add(i)
 				}
 			}
 		}

@@ -228,22 +228,35 @@ var loadPeak = Condition{Name: "load_peak", Component: workloadComponent, rank: 
 // inWave reports whether requests arrived much faster than in the whole run for some time before r.
 func (r *request) inWave() bool { return r.evidence.wave >= waveFactor }
 
-var grammarCompiled = Condition{Name: "grammar_compile", Component: engineComponent, rank: rankMechanism,
-	parts: setOf(PartQueue),
-	Doc:   "waited at least 100 ms, and at least half of its time in the queue, for its grammar to be compiled",
-	cause: func(p *Pattern) string {
-		wait := func(r *request) float64 { return float64(r.stopped.grammar) / 1000 }
-		return fmt.Sprintf("waited %s of %s ms in the queue for its grammar to be compiled (means)", p.mean(wait),
-			p.mean(func(r *request) float64 { return float64(r.times.leftQueue()-r.times.enqueued) / 1000 }))
-	},
-	Hint: "use the same few grammars again, compile them before the load comes, or use simpler ones or a backend that" +
+var grammarCompiled = queueWait("grammar_compile", "for its grammar to be compiled",
+	"use the same few grammars again, compile them before the load comes, or use simpler ones or a backend that"+
 		" compiles faster",
-	isAbsolute: true,
-	took:       func(_ *Analyzer, r *request) taken { return taken{before: float64(r.stopped.grammar)} },
-	holds: func(_ *Analyzer, r *request) bool {
-		return r.stopped.grammar >= longWaitUS &&
-			2*r.stopped.grammar >= int64(r.times.leftQueue()-r.times.enqueued)
-	}}
+	func(s stopped) int64 { return s.grammar })
+
+var adaptersFull = queueWait("adapters_full", "since the running requests had max_loras other adapters",
+	"raise max_loras, or send the requests of an adapter to the replicas that have it (lora-affinity-scorer)",
+	func(s stopped) int64 { return s.adapters })
+
+var encoderFull = queueWait("encoder_full", "for room in the encoder",
+	"raise encoder_cache_size or max_num_encoder_input_tokens, or have encode replicas",
+	func(s stopped) int64 { return s.encoder })
+
+// queueWait is the condition that requests waited in the queue for something other than slots, blocks and tokens.
+func queueWait(name, what, hint string, us func(stopped) int64) Condition {
+	return Condition{Name: name, Component: engineComponent, rank: rankMechanism, parts: setOf(PartQueue),
+		Doc: "waited at least 100 ms, and at least half of its time in the queue, " + what,
+		cause: func(p *Pattern) string {
+			return fmt.Sprintf("waited %s of %s ms in the queue %s (means)",
+				p.mean(func(r *request) float64 { return float64(us(r.stopped)) / 1000 }),
+				p.mean(func(r *request) float64 { return float64(r.times.leftQueue()-r.times.enqueued) / 1000 }), what)
+		},
+		Hint:       hint,
+		isAbsolute: true,
+		took:       func(_ *Analyzer, r *request) taken { return taken{before: float64(us(r.stopped))} },
+		holds: func(_ *Analyzer, r *request) bool {
+			return us(r.stopped) >= longWaitUS && 2*us(r.stopped) >= int64(r.times.leftQueue()-r.times.enqueued)
+		}}
+}
 
 // slotsFull reports whether nearly all batch slots were taken while r waited: as the engine saw it, in most of the
 // time, or by the outcomes of others.

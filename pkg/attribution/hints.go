@@ -99,7 +99,7 @@ func (a *Analyzer) hintedCauses(f *Findings) (all []*Pattern) {
 		}
 		p := &Pattern{run: a, Condition: c}
 		for _, r := range a.requests {
-			if r.lost() && r.verdict.conditions&(1<<i) != 0 {
+			if r.lost() && r.verdict.conditions.has(i) {
 				p.losing = append(p.losing, r)
 				p.Loss += r.verdict.loss / f.Loss.Total
 			}

@@ -177,7 +177,7 @@ func (l *Loss) decides(t *clusterTotals) bool {
 func (k rank) conditions() (set conditionSet) {
 	for i, c := range conditions {
 		if c.rank == k || c.rank == rankCapacity && k == rankMechanism {
-			set |= 1 << i
+			set.add(i)
 		}
 	}
 	return set
@@ -190,16 +190,19 @@ func (a *Analyzer) countClusters(requests []*request, set conditionSet, byRule b
 	populations map[partSet]*totals, clusters []*clusterTotals) {
 	counted := map[cluster]*clusterTotals{}
 	for _, r := range requests {
-		for matched := r.verdict.conditions & set; matched != 0; matched &= matched - 1 {
-			k := a.clusterOf(bits.TrailingZeros64(uint64(matched)), r, byRule)
-			t := counted[k]
-			if t == nil {
-				t = &clusterTotals{cluster: k}
-				counted[k], clusters = t, append(clusters, t)
-			}
-			t.add(r)
-			if r.verdict.metWithout&matched&-matched != 0 {
-				t.metWithout++
+		for word := range set {
+			for matched := r.verdict.conditions[word] & set[word]; matched != 0; matched &= matched - 1 {
+				i := 64*word + bits.TrailingZeros64(matched)
+				k := a.clusterOf(i, r, byRule)
+				t := counted[k]
+				if t == nil {
+					t = &clusterTotals{cluster: k}
+					counted[k], clusters = t, append(clusters, t)
+				}
+				t.add(r)
+				if r.verdict.metWithout.has(i) {
+					t.metWithout++
+				}
 			}
 		}
 	}
@@ -299,7 +302,7 @@ func (a *Analyzer) explain(p *Pattern, requests []*request) (left []*request) {
 	var dominant [PartCount]int64
 	left = slices.DeleteFunc(requests, func(r *request) bool {
 		c := p.cluster.condition
-		if r.verdict.conditions&(1<<c) == 0 || a.clusterOf(c, r, true) != p.cluster {
+		if !r.verdict.conditions.has(c) || a.clusterOf(c, r, true) != p.cluster {
 			return false
 		}
 		p.explained = append(p.explained, r)

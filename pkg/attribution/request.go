@@ -108,7 +108,7 @@ type prefillTimes struct {
 
 // stopped are the µs in the queue before the first batch in which each limit stopped the queue, or until the grammar
 // was compiled.
-type stopped struct{ slots, budget, blocks, grammar int64 }
+type stopped struct{ slots, budget, blocks, grammar, adapters, encoder int64 }
 
 // tokenCounts are prompt tokens (input, of them cached and expected to be cached) and output
 // tokens (requested and generated).
@@ -333,7 +333,8 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 	r.times.outputUS = a.topology.deploymentOf(r.replica).outputUS(0)
 	x := incidents{preemptions: int32(o.Preemptions), delays: int32(o.Delays), redirects: int32(o.Redirects),
 		afterTimeout: o.RetryOf != "" && a.timedOut[o.RetryOf], admission: r.admission,
-		stopped: stopped{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS, o.GrammarWaitUS}}
+		stopped: stopped{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS, o.GrammarWaitUS, o.AdapterWaitUS,
+			o.EncoderWaitUS}}
 	if o.Retried {
 		a.timedOut[strings.Clone(cmp.Or(o.RetryOf, o.ID))] = o.State == stream.StateTimedOut
 	}

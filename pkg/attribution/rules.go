@@ -105,7 +105,7 @@ type ConditionCount struct {
 
 // countConditions counts all conditions that any request matches, in their order.
 func (a *Analyzer) countConditions() (all []ConditionCount) {
-	populations, clusters := a.countClusters(a.judged(), ^conditionSet(0), false)
+	populations, clusters := a.countClusters(a.judged(), conditionSet{^uint64(0), ^uint64(0)}, false)
 	slices.SortStableFunc(clusters, func(x, y *clusterTotals) int {
 		return cmp.Or(cmp.Compare(x.condition, y.condition), cmp.Compare(y.lost, x.lost))
 	})
