@@ -287,6 +287,9 @@ class Run:
                 self.core._process_aborts_queue()
             elif r.id not in self.results:
                 self.add(r)
+            elif r.grammar and self.results[r.id]["state"] == "timed_out":
+                # Aborted during the step in which it came. Its grammar is compiled as soon as it comes (preprocess_add_request).
+                self.grammars.submit(r.grammar, r.enqueued_us)
 
     def advance_door(self, until):
         """Lets the server check requests until a time."""
