@@ -68,7 +68,7 @@ func (o *offload) clone(tree *kv.Tree) *offload {
 		d.uses[i].User, d.blockStores[i] = o.uses[i].User.Clone(), slices.Clone(o.blockStores[i])
 	}
 	d.loading, d.storing, d.started = slices.Clone(o.loading), slices.Clone(o.storing), slices.Clone(o.started)
-	d.pulling = slices.Clone(o.pulling)
+	d.pulling, d.released = slices.Clone(o.pulling), slices.Clone(o.released)
 	d.below.promoting, d.below.copying = slices.Clone(o.below.promoting), slices.Clone(o.below.copying)
 	for _, list := range [][]underWay{d.loading, d.storing, d.below.promoting, d.below.copying} {
 		for i := range list {

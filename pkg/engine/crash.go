@@ -32,7 +32,7 @@ func (e *Engine) Crash(now des.Time) []int32 {
 	return left
 }
 
-// crashTier removes the aborted requests that still have blocks, and empties the tier.
+// crashTier removes the requests that still have blocks, and empties the tier.
 func (e *Engine) crashTier() {
 	o := e.offload
 	if o == nil {
@@ -41,6 +41,7 @@ func (e *Engine) crashTier() {
 	for _, s := range slices.Concat(o.orphans, o.late) {
 		e.leave(s)
 	}
+	e.dropReleased()
 	if o.store == nil {
 		return
 	}

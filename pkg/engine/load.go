@@ -252,6 +252,7 @@ func (e *Engine) dropWithTier(now des.Time) {
 	e.offload.late = slices.Delete(e.offload.late, 0, late)
 	e.dropFinished()
 	e.dropOrphans(now)
+	e.dropReleased()
 }
 
 // dropOrphans removes aborted requests whose loads have ended at now.

@@ -97,7 +97,8 @@ type offload struct {
 	loads       link.FIFO
 	pulling     []underWay
 	leaving     int64
-	held        int // sequences in this state
+	held        int // sequences in this state that are not released
+	released    []int32
 	recent      recentStores
 	loaded      []Transfer // the loads that ended in the last call of EndTransfers
 	below       below

@@ -48,10 +48,23 @@ func (e *Engine) EndPull(s int32, now des.Time) (left []int32) {
 	return e.result.Aborted
 }
 
-// Release frees the blocks of s, a request with Hold that has all its output.
+// Release frees the blocks of s, a request with Hold that has all its output: when the step in flight ends, since
+// vLLM's scheduler learns with the output of a step that blocks were sent (Scheduler.update_from_output).
 func (e *Engine) Release(s int32) {
 	e.offload.held--
+	if e.inFlight {
+		e.offload.released = append(e.offload.released, s)
+		return
+	}
 	e.drop(s)
+}
+
+// dropReleased frees the blocks that were released during a step.
+func (e *Engine) dropReleased() {
+	for _, s := range e.offload.released {
+		e.drop(s)
+	}
+	e.offload.released = e.offload.released[:0]
 }
 
 // Held returns how many requests that have all their output keep their blocks.

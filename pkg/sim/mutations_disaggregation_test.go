@@ -64,6 +64,8 @@ var brokenHandoffs = []rule{
 		"	case r.handoff.stage == atPrefill:\n"},
 	{"the prefill replica has the request for one token", "sim/disaggregation.go",
 		"Input: r.tokens(), Output: 1,", "Input: r.tokens(), Output: 2,"},
+	{"blocks that were sent are free after the step in flight", "engine/pull.go",
+		"	if e.inFlight {\n		e.offload.released", "	if false {\n		e.offload.released"},
 	{"the client does not get that token", "sim/steps.go",
 		"			continue // the client does not get it\n", ""},
 	{"a prompt must fit into a prefill replica", "sim/disaggregation.go",

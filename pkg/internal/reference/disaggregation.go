@@ -329,11 +329,15 @@ func (s *simulation) sendHeldBack(now int64) bool {
 	return true
 }
 
-// releaseTwin frees the blocks of a prompt at its prefill replica.
+// releaseTwin frees the blocks of a prompt at its prefill replica, after the step in progress.
 func (s *simulation) releaseTwin(q *request) {
 	r := s.replicas[q.twin.outcome.Replica]
 	r.held = slices.DeleteFunc(r.held, func(t *request) bool { return t == q.twin })
-	r.free(q.twin)
+	if r.step != nil {
+		r.released = append(r.released, q.twin)
+	} else {
+		r.free(q.twin)
+	}
 	r.changed, r.woken, s.flow.due = r.changed || r.step == nil, true, true
 }
 

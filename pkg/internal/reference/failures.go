@@ -221,7 +221,7 @@ func (s *simulation) fail(i int, f Failure, now int64) {
 	empty := newCache(r.config.usable(), r.config.UnhashedFirst)
 	empty.duplicates, empty.evictions = r.cache.duplicates, r.cache.evictions
 	r.cache, r.step, r.ahead, r.aborted, r.running, r.waiting, r.fresh = empty, nil, nil, nil, nil, nil, nil
-	r.held = nil
+	r.held, r.released = nil, nil
 	r.flight.queue, r.flight.left = nil, false
 	r.flight.freeAt, r.flight.ends = map[int]int64{}, map[int]int64{}
 	r.inHost, r.onGPU = nil, nil

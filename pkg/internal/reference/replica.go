@@ -33,6 +33,7 @@ type replica struct {
 	loading, orphans []*request
 	// held are done, with blocks that go to another replica. asked are transfers of such blocks to this one.
 	held     []*request
+	released []*request // of them, after the step in progress
 	asked    []*transfer
 	arrivals int
 	// step is the step in progress, nil between steps.
@@ -282,7 +283,7 @@ func (r *replica) formLate(now int64) []*request {
 
 // holders are the requests that have blocks.
 func (r *replica) holders() []*request {
-	all := slices.Concat(r.running, r.loading, r.orphans, r.held)
+	all := slices.Concat(r.running, r.loading, r.orphans, r.held, r.released)
 	if r.host != nil {
 		all = append(all, r.host.late...)
 	}

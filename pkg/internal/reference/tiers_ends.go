@@ -70,7 +70,12 @@ func (r *replica) finishWithHost(done []*request, now int64) (left []*request) {
 		}
 		left = append(left, q)
 	}
-	return append(left, r.freeOrphans(now)...)
+	left = append(left, r.freeOrphans(now)...)
+	for _, q := range r.released {
+		r.free(q)
+	}
+	r.released = nil
+	return left
 }
 
 // keepsBlocks ends the use of the host by an aborted running request, and reports whether it keeps its blocks until the
