@@ -118,7 +118,7 @@ func TestHintsOfPrefillRouting(t *testing.T) {
 	}
 }
 
-// TestConditionsFitTheirSet: a conditionSet has so many bits.
+// TestConditionsFitTheirSet: a conditionSet has a bit for each condition.
 func TestConditionsFitTheirSet(t *testing.T) {
 	if len(conditions) > 64*len(conditionSet{}) {
 		t.Errorf("%d conditions", len(conditions))

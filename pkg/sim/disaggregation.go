@@ -53,13 +53,6 @@ type pool struct {
 	prefillFirst bool
 }
 
-// poolLink are the links between two pools. next is the time of the first of its pending events.
-type poolLink struct {
-	fair    *link.Fair
-	next    des.Time
-	pending int
-}
-
 // connectPools connects the pools of disaggregated deployments.
 func (s *simulation) connectPools(c *cluster.Config) {
 	prefill := len(c.Deployments)
@@ -270,26 +263,14 @@ func (s *simulation) startPull(slot int32, p *pool) {
 
 // scheduleLink schedules the next change of a link, unless an event before it is pending.
 func (s *simulation) scheduleLink(i int) {
-	l := &s.transfers.links[i]
-	if next := l.fair.Next(); next < l.next {
-		l.next = next
-		l.pending++
-		s.events.queue.Push(des.NewEvent(next, linkChange, int64(i), int32(i)))
-	}
+	s.transfers.links[i].schedule(&s.events.queue, linkChange, i)
 }
 
 // changeLink ends the transfers of a link that are done now.
 func (s *simulation) changeLink(i int32) error {
-	l := &s.transfers.links[i]
-	l.pending--
-	if l.next == s.now {
-		l.next = math.MaxInt64
-	}
-	if l.fair.Next() == s.now {
-		for _, slot := range l.fair.Advance(s.now) {
-			if err := s.endPull(slot); err != nil {
-				return err
-			}
+	for _, slot := range s.transfers.links[i].change(s.now) {
+		if err := s.endPull(slot); err != nil {
+			return err
 		}
 	}
 	s.scheduleLink(int(i))

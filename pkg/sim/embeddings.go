@@ -2,10 +2,8 @@ package sim
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
-	"blis/pkg/des"
 	"blis/pkg/stream"
 )
 
@@ -46,26 +44,14 @@ func (x *encoding) addTransfer(t *embeddingTransfer) int32 {
 
 // scheduleEmbeddings schedules the next change of the link of a pool, unless an event before it is pending.
 func (s *simulation) scheduleEmbeddings(pool int) {
-	l := &s.encoding.pools[pool].link
-	if next := l.fair.Next(); next < l.next {
-		l.next = next
-		l.pending++
-		s.events.queue.Push(des.NewEvent(next, embeddingChange, int64(pool), int32(pool)))
-	}
+	s.encoding.pools[pool].link.schedule(&s.events.queue, embeddingChange, pool)
 }
 
 // changeEmbeddings ends the transfers of a pool that are done now.
 func (s *simulation) changeEmbeddings(pool int32) error {
-	l := &s.encoding.pools[pool].link
-	l.pending--
-	if l.next == s.now {
-		l.next = math.MaxInt64
-	}
-	if l.fair.Next() == s.now {
-		for _, slot := range l.fair.Advance(s.now) {
-			if err := s.endEmbeddings(slot); err != nil {
-				return err
-			}
+	for _, slot := range s.encoding.pools[pool].link.change(s.now) {
+		if err := s.endEmbeddings(slot); err != nil {
+			return err
 		}
 	}
 	s.scheduleEmbeddings(int(pool))

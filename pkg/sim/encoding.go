@@ -107,8 +107,7 @@ func (s *simulation) leave(slot int32, d *deployment) error {
 }
 
 // encodes sends the items of a request that was routed to a replica of d to encode replicas, and reports whether there
-// are any. Items of the same content
-// are encoded once.
+// are any. Items of the same content are encoded once.
 func (s *simulation) encodes(slot int32, d *deployment) bool {
 	r, pool := s.request(slot), &s.encoding.pools[d.encoders]
 	if len(r.items) == 0 {
