@@ -51,7 +51,7 @@ type Request struct {
 	Class                   string
 	Priority, ClassPriority float64
 	// Input is the prompt length. Expected is how much of it the router expected to be cached,
-	// Cached is how much was. All are in tokens.
+	// Cached is how much was, or came from a KV tier. All are in tokens.
 	Input, Expected, Cached int64
 	// Completed: it has produced all its tokens. Failed: its replica was lost.
 	Completed, Failed bool

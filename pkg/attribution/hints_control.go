@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"blis/pkg/stream"
 )
@@ -286,7 +287,9 @@ func (x *proposal) readPrefixes() []Change {
 func (x *proposal) weights() (all []float64) {
 	params, _ := x.config("policies.routing.params").(map[string]any)
 	for _, scorer := range slices.Sorted(maps.Keys(params)) {
-		all = append(all, x.number("policies.routing.params."+scorer))
+		if !strings.HasPrefix(scorer, "tiered_prefix_") { // those are the weights of blocks
+			all = append(all, x.number("policies.routing.params."+scorer))
+		}
 	}
 	return all
 }

@@ -57,7 +57,7 @@ type Snapshots struct {
 	RecentTTFTMS Refresh `yaml:"recent_ttft_ms" json:"recent_ttft_ms"`
 	RecentTPOTMS Refresh `yaml:"recent_tpot_ms" json:"recent_tpot_ms"`
 	EstWaitMS    Refresh `yaml:"est_wait_ms" json:"est_wait_ms"`
-	// Cache is the content of the block cache, which precise-prefix reads.
+	// Cache is the content of the block cache and the KV tiers, which precise-prefix and tiered-prefix read.
 	Cache Refresh `yaml:"cache" json:"cache"`
 	// KVUtilCPU also applies to loading. It is not set without kv_tiers.
 	KVUtilCPU Refresh `yaml:"kv_util_cpu" json:"kv_util_cpu,omitempty"`
@@ -276,6 +276,9 @@ func (c *Config) warnUnused(plane *policy.Plane, warn func(string)) {
 	}
 	if needs&policy.NeedTier != 0 && !c.HasTiers() {
 		warn("policies read kv_util_cpu or loading, which are 0: no deployment has kv_tiers")
+	}
+	if needs&policy.NeedTierBlocks != 0 && !c.HasTiers() {
+		warn("the scorer tiered-prefix finds blocks in caches only: no deployment has kv_tiers")
 	}
 	if needs&policy.NeedShadow == 0 {
 		const why = "no policy uses the router's shadow of prefixes"

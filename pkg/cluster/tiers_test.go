@@ -130,6 +130,17 @@ func TestTierSettingsWithoutTiers(t *testing.T) {
 			t.Errorf("no warning %q in:\n%s", want, all)
 		}
 	}
+	_, warnings, err = parseDeployment("model: meta-llama/Llama-3.1-8B, gpu: H100",
+		"policies.routing={type: weighted, params: {tiered-prefix: 1}}")
+	if all := strings.Join(warnings, "\n"); err != nil || !strings.Contains(all, "no deployment has kv_tiers") {
+		t.Errorf("%v, warnings:\n%s", err, all)
+	}
+	_, warnings, err = parseDeployment("model: meta-llama/Llama-3.1-8B, gpu: H100",
+		"policies.routing={type: weighted, params: {tiered_prefix_cpu: 0.5}}")
+	if all := strings.Join(warnings, "\n"); err != nil ||
+		!strings.Contains(all, "tiered_prefix_cpu has no effect: the scorer tiered-prefix has no weight") {
+		t.Errorf("%v, warnings:\n%s", err, all)
+	}
 }
 
 // TestEvictionByOnePriority: eviction by priority warns if all requests have one priority.

@@ -64,6 +64,7 @@ func TestUnmapped(t *testing.T) {
 	for _, c := range []struct{ target, sets, want string }{
 		{"llm-d", "routing.type=dynamo-kv", "llm-d: policies.routing is dynamo-kv, which llm-d does not have"},
 		{"llm-d", "routing={type: weighted, params: {tie: first}}", "policies.routing.params.tie is first"},
+		{"llm-d", "routing={type: weighted, params: {tiered-prefix: 1}}", "params.tiered-prefix has a weight"},
 		{"llm-d", "routing={type: least-loaded, params: {load: snapshot}}", "policies.routing.params.load compares"},
 		{"llm-d", "routing={type: llm-d, of: [{type: endpoint-attribute-scorer}]}",
 			"policies.routing.of[0] is endpoint-attribute-scorer, which reads signals"},

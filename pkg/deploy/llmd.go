@@ -75,6 +75,10 @@ func profileOf(s *policy.Spec) (policy.Spec, error) {
 		}
 		return *s, nil
 	case "weighted":
+		if number(s, "tiered-prefix") > 0 {
+			return p, unmapped("policies.routing.params.tiered-prefix", "has a weight; llm-d weighs the tiers of a "+
+				"block in the configuration of its index (kvCacheBackendConfigs), which is not exported")
+		}
 		for _, m := range scorersOf {
 			if w := number(s, m.scorer); w > 0 {
 				p.Of = append(p.Of, policy.Spec{Type: m.plugin, Params: map[string]any{"weight": w}})

@@ -59,8 +59,8 @@ type Transfer struct {
 type offload struct {
 	// What each step needs comes first.
 	//
-	// shares: other replicas send requests, or use the link of a storage. canGrow: see growing. always: offers need no
-	// share of the cache.
+	// shares: other replicas send requests, or use the link of a storage, or the router sees the ends of stores.
+	// canGrow: see growing. always: offers need no share of the cache.
 	shares, canGrow, always bool
 	// open: there are enough blocks in use for offers. missed: decoding sequences have not offered all their blocks,
 	// since there were not.
@@ -179,7 +179,7 @@ func newOffload(cfg *OffloadConfig, cache *kv.Cache) *offload {
 	if cfg.Storage != nil {
 		recent.tree = cache.Tree()
 	}
-	return &offload{recent: recent, shares: cfg.Pools || cfg.Storage != nil, always: cfg.Threshold <= 0 && !cfg.Lazy,
+	return &offload{recent: recent, shares: cfg.Pools || !cfg.QuietStores, always: cfg.Threshold <= 0 && !cfg.Lazy,
 		canGrow: cfg.QuietStores && cfg.Threshold <= 0 && !cfg.Lazy && cache.BlockSize() > 1, cfg: cfg,
 		store: cfg.Store, loads: link.NewFIFO(cfg.Loads), stores: link.NewFIFO(cfg.Stores),
 		blockSize: int32(cache.BlockSize()),
@@ -253,6 +253,14 @@ func (t *TierStats) count(x *Transfer) {
 	t.Loads++
 	t.WaitUS += x.Ended - x.Asked
 	t.LongestWaitUS = max(t.LongestWaitUS, x.Ended-x.Asked)
+}
+
+// TierStore returns the blocks of the tier, nil without one.
+func (e *Engine) TierStore() *tier.Store {
+	if e.offload == nil {
+		return nil
+	}
+	return e.offload.store
 }
 
 // TierUse returns the share of the tier's blocks in use, 0 without one.

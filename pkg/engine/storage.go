@@ -29,6 +29,9 @@ func (x *Storage) Clone(tree *kv.Tree) *Storage {
 	return &Storage{x.store.Clone(tree), x.loads, x.stores}
 }
 
+// Store returns its blocks.
+func (x *Storage) Store() *tier.Store { return x.store }
+
 // Stats returns the counts of its blocks.
 func (x *Storage) Stats() tier.Stats { return x.store.Stats() }
 

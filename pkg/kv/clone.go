@@ -67,11 +67,20 @@ func cloneLists[T any](lists [][]T) [][]T {
 func (m *Image) Clone(c *Cache) *Image {
 	d := &Image{cache: c, log: slices.Clone(m.log)}
 	for _, blocks := range m.blocks {
-		blocks = maps.Clone(blocks)
-		for n, list := range blocks {
-			blocks[n] = slices.Clone(list)
-		}
-		d.blocks = append(d.blocks, blocks)
+		d.blocks = append(d.blocks, cloneExtents(blocks))
 	}
 	return d
+}
+
+// Clone returns an independent copy of the image on a clone of the tree. The copy is not the watcher of a memory yet.
+func (m *MemoryImage) Clone(tree *Tree) *MemoryImage {
+	return &MemoryImage{tree: tree, log: slices.Clone(m.log), blocks: cloneExtents(m.blocks)}
+}
+
+func cloneExtents(blocks map[Node][]extent) map[Node][]extent {
+	blocks = maps.Clone(blocks)
+	for n, list := range blocks {
+		blocks[n] = slices.Clone(list)
+	}
+	return blocks
 }

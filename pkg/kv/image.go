@@ -52,21 +52,25 @@ func (m *Image) logChange(c change) {
 func (m *Image) Refresh() {
 	m.cache.CatchUp()
 	for _, c := range m.log {
-		blocks := m.blocks[c.group]
-		list := blocks[c.node]
-		if c.inserted {
-			list = insert(list, c)
-		} else {
-			list = remove(list, c)
-		}
-		if len(list) == 0 {
-			delete(blocks, c.node)
-		} else {
-			blocks[c.node] = list
-		}
+		c.apply(m.blocks[c.group])
 		m.cache.tree.unref(c.node)
 	}
 	m.log = m.log[:0]
+}
+
+// apply makes the change in the extents of nodes.
+func (c change) apply(blocks map[Node][]extent) {
+	list := blocks[c.node]
+	if c.inserted {
+		list = insert(list, c)
+	} else {
+		list = remove(list, c)
+	}
+	if len(list) == 0 {
+		delete(blocks, c.node)
+	} else {
+		blocks[c.node] = list
+	}
 }
 
 // insert returns list with the blocks of c, which are not in it.

@@ -54,7 +54,7 @@ type Rule struct {
 }
 
 // Shadow compares the router's prediction of cached prompt tokens, from its shadow of the
-// caches or its last snapshot of them, with the tokens that were cached, over the
+// caches or its last snapshot of them, with the tokens that were cached or loaded from a KV tier, over the
 // requests that entered a batch. OverTokens were predicted and not cached, UnderTokens
 // cached and not predicted. Diverged counts the requests with either.
 type Shadow struct {
@@ -74,10 +74,11 @@ func (s *Shadow) add(o *stream.Outcome) {
 	if o.ScheduledUS.IsZero() {
 		return
 	}
+	found := o.CachedTokens + o.LoadedTokens.Total()
 	s.Requests++
 	s.ExpectedTokens += o.ExpectedCachedTokens
-	s.CachedTokens += o.CachedTokens
-	switch d := o.ExpectedCachedTokens - o.CachedTokens; {
+	s.CachedTokens += found
+	switch d := o.ExpectedCachedTokens - found; {
 	case d > 0:
 		s.OverTokens += d
 		s.Diverged++

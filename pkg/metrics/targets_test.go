@@ -44,7 +44,7 @@ func TestPredictionsOfNothing(t *testing.T) {
 		a := New(nil)
 		o := stream.Outcome{State: stream.StateCompleted, ArrivalUS: 1, ScheduledUS: 2, FirstTokenUS: 3, CompletedUS: 3,
 			AdmittedUS: 1, RoutedUS: 1, EnqueuedUS: 1, EndedUS: stream.Never, InputTokens: 5, OutputTokens: 1,
-			GeneratedTokens: 1, CachedTokens: 4, Tenant: "a"}
+			GeneratedTokens: 1, CachedTokens: 3, LoadedTokens: &stream.LoadedTokens{CPU: 1}, Tenant: "a"}
 		a.Add(&o)
 		o.Tenant = "b"
 		a.Add(&o)

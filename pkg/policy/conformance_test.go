@@ -300,6 +300,7 @@ func randomView(r *rand.Rand, now int64) (*View, *Local) {
 				MaxSeqs: 8, StepUS: 1e4, PrefillUS: r.Float64() * 1e5,
 				Prefix: PrefixMatch{int32(r.IntN(9)) * int32(r.IntN(2)), 8, 64}, PrefillTokens: int64(r.IntN(1e5)),
 				Active:  ActiveMatch{r.IntN(1000), r.IntN(10), 16},
+				Tiers:   TierMatch{int32(r.IntN(9)) * int32(r.IntN(2)), int32(r.IntN(9)) * int32(r.IntN(2))},
 				Adapter: AdapterMatch{r.IntN(2) == 0, int32(r.IntN(4)), 3}},
 		}
 		x.Snapshot = Snapshot{QueueDepth: int32(r.IntN(4)), Running: int32(r.IntN(8)),
@@ -372,6 +373,7 @@ func (p *Plane) obscure(stage string, v *View, l *Local, r *rand.Rand) (*View, *
 		scramble(n&NeedEstimate != 0, r, &s.StepUS, &s.PrefillUS)
 		scramble(n&NeedBlockIndex != 0, r, &s.Prefix.Matched, &s.Prefix.Blocks, &s.Prefix.BlockTokens)
 		scramble(n&NeedPrefillTokens != 0, r, &s.PrefillTokens)
+		scramble(n&NeedTierBlocks != 0, r, &s.Tiers.CPU, &s.Tiers.Storage)
 		if n&NeedAdapter == 0 {
 			s.Adapter = AdapterMatch{r.IntN(2) == 0, int32(r.IntN(1000)), int32(r.IntN(1000))}
 		}

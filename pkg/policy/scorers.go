@@ -24,26 +24,30 @@ type simpleScorer interface {
 type choiceRecorder interface{ recordChoice(v *View, c int) }
 
 // Scorers are the terms of the weighted router, in the order in which they are summed.
-var Scorers = registry.Table[func() scorer]{
+var Scorers = registry.Table[func(values) scorer]{
 	{Name: "prefix-affinity", Doc: "share of the prompt's full blocks that the router sent there before",
-		Value: func() scorer { return prefixScore{} }},
+		Value: func(values) scorer { return prefixScore{} }},
 	{Name: "precise-prefix", Doc: "share of the prompt's full blocks in the replica's cache, as of the last snapshot",
-		Value: func() scorer { return preciseScore{} }},
+		Value: func(values) scorer { return preciseScore{} }},
+	{Name: tieredPrefix,
+		Doc: "share of the prompt's full blocks in the replica's cache and behind those in its KV tiers, each block " +
+			"with the weight of its tier, as of the last snapshot",
+		Value: newTieredScore},
 	{Name: "queue-depth", Doc: "1 for the shortest wait queue, 0 for the longest",
-		Value: func() scorer { return queueScore{} }},
+		Value: func(values) scorer { return queueScore{} }},
 	{Name: "running-requests", Doc: "1 for the fewest running sequences, 0 for the most",
-		Value: func() scorer { return runningScore{} }},
-	{Name: "kv-utilization", Doc: "free share of the block cache", Value: func() scorer { return kvScore{} }},
+		Value: func(values) scorer { return runningScore{} }},
+	{Name: "kv-utilization", Doc: "free share of the block cache", Value: func(values) scorer { return kvScore{} }},
 	{Name: "active-requests", Doc: "1 - requests in flight / maximum of all candidates",
-		Value: func() scorer { return activeScore{} }},
+		Value: func(values) scorer { return activeScore{} }},
 	{Name: "load-aware", Doc: "0.5 for an empty queue, falling to 0 for 128 waiting",
-		Value: func() scorer { return loadScore{} }},
+		Value: func(values) scorer { return loadScore{} }},
 	{Name: "session-affinity", Doc: "1 for the replica of the session's last request",
-		Value: func() scorer { return &sessionScore{} }},
+		Value: func(values) scorer { return &sessionScore{} }},
 	{Name: "no-hit-lru",
 		Doc: "for a prompt without a cached prefix: highest for the replica that got such a prompt " +
 			"least recently; else 0.5",
-		Value: func() scorer { return &noHitLRU{} }},
+		Value: func(values) scorer { return &noHitLRU{} }},
 }
 
 // Scorers without state are their own clones.

@@ -108,7 +108,13 @@ type Stats struct {
 	Adapter AdapterMatch
 	// Active are the prompt blocks of requests in flight there.
 	Active ActiveMatch
+	// Tiers are blocks of the prompt in the replica's KV tiers.
+	Tiers TierMatch
 }
+
+// TierMatch counts the leading blocks of a prompt behind those in a replica's cache that are in its tiers, as old as
+// Cached. A block in both counts as CPU.
+type TierMatch struct{ CPU, Storage int32 }
 
 // AdapterMatch says whether a request there, waiting or running, has the adapter. Count adapters have such requests,
 // and the replica serves Max at a time.
@@ -153,7 +159,7 @@ const (
 	FieldRecentTTFT
 	FieldRecentTPOT
 	FieldEstWait
-	FieldCache // the content of the replica's cache
+	FieldCache // the content of the replica's cache and its tiers
 	FieldTier  // KVUtilCPU and Loading
 	Fields
 )
@@ -281,6 +287,7 @@ const (
 	NeedPrefillTokens // Stats.PrefillTokens
 	NeedActiveBlocks  // Stats.Active
 	NeedAdapter       // Stats.Adapter, with NeedQueueDepth
+	NeedTierBlocks    // Stats.Tiers, with NeedCache
 	needTraffic       // Fleet.Traffic
 	needEngine        // Fleet.Engine
 )

@@ -1,12 +1,17 @@
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // defaultWeights are llm-d's.
 var defaultWeights = map[string]any{"prefix-affinity": 3.0, "queue-depth": 2.0, "kv-utilization": 2.0}
 
 // weightedParams are the weights, and how to pick a replica once the candidates have scores.
-func weightedParams() []Param { return append(weights(), pickerParam, tieParam) }
+func weightedParams() []Param {
+	return append(append(weights(), pickerParam, tieParam), tierWeights...)
+}
 
 // weights returns a weight parameter for each scorer.
 func weights() (all []Param) {
@@ -25,7 +30,7 @@ func weights() (all []Param) {
 func completeWeights(s *Spec) {
 	weightless := true
 	for name := range s.Params {
-		weightless = weightless && (name == pickerParam.Name || name == tieParam.Name)
+		weightless = weightless && !slices.Contains(Scorers.Names(), name)
 	}
 	if s.Params == nil {
 		s.Params = map[string]any{}
@@ -35,7 +40,11 @@ func completeWeights(s *Spec) {
 			s.Params[name] = w
 		}
 	}
-	for _, p := range []Param{pickerParam, tieParam} {
+	defaults := []Param{pickerParam, tieParam}
+	if _, given := s.Params[tieredPrefix]; given {
+		defaults = append(defaults, tierWeights...)
+	}
+	for _, p := range defaults {
 		if _, given := s.Params[p.Name]; !given {
 			s.Params[p.Name] = p.Default
 		}
@@ -69,13 +78,18 @@ func newWeighted(b *builder, s *Spec) Router {
 	w := &weighted{picker: b.picker(v)}
 	for _, e := range Scorers {
 		if weight := v.number(e.Name); weight > 0 {
-			t := term{weight, e.Value()}
+			t := term{weight, e.Value(v)}
 			w.terms, w.names = append(w.terms, t), append(w.names, e.Name)
 			w.needs |= needs(t.Needs())
 		}
 	}
 	if len(w.terms) == 0 {
 		b.fail("params", "all weights are 0; give at least one of %s a weight", strings.Join(Scorers.Names(), ", "))
+	}
+	if v.number(tieredPrefix) == 0 {
+		for _, p := range tierWeights {
+			b.markUnused(v, p, "the scorer "+tieredPrefix+" has no weight")
+		}
 	}
 	w.scores, w.total = make([]float64, b.env.Candidates), make([]float64, b.env.Candidates)
 	w.simple = w.simpleScorers()
@@ -86,7 +100,7 @@ func newWeighted(b *builder, s *Spec) Router {
 func zeroWeights() []Param {
 	all := weightedParams()
 	for i := range all {
-		if all[i].Kind == Number {
+		if slices.Contains(Scorers.Names(), all[i].Name) {
 			all[i].Default = 0.0
 		}
 	}

@@ -36,11 +36,11 @@ func (l *anomalyMonitor) request(s *simulation, slot int32) *anomaly.Request {
 	r := s.request(slot)
 	o := &r.out
 	l.scratch = anomaly.Request{ID: o.ID, Class: r.class.Name, Priority: o.Priority, ClassPriority: r.class.Priority,
-		Input: o.InputTokens, Expected: o.ExpectedCachedTokens, Cached: o.CachedTokens,
+		Input: o.InputTokens, Expected: o.ExpectedCachedTokens, Cached: o.CachedTokens + o.LoadedTokens.Total(),
 		Completed: o.State == stream.StateCompleted, Failed: o.State == stream.StateFailed,
 		HasTargets: o.SLOMet != nil, MetTargets: o.SLOMet != nil && *o.SLOMet}
 	if s.router.needs.all&policy.NeedsPrefix == 0 {
-		l.scratch.Expected = o.CachedTokens
+		l.scratch.Expected = l.scratch.Cached
 	}
 	return &l.scratch
 }

@@ -98,8 +98,9 @@ func (s *simulation) newReplica(d *cluster.Deployment, i, k int, spec *replicaSp
 	cfg := engineConfig(d)
 	cfg.KeepGaps, cfg.KeepBatches = o.ITL, o.Trace == stream.TraceLevels[2]
 	if cfg.Offload = offloadConfig(d, s.tree, !s.router.needs.fcfs); cfg.Offload != nil {
-		if s.transfers == nil { // only records show when stores end
-			s.transfers = &transfers{left: map[int32]string{}, quiet: !cfg.KeepBatches}
+		if s.transfers == nil { // only records and routers that read tiers see when stores end
+			s.transfers = &transfers{left: map[int32]string{},
+				quiet: !cfg.KeepBatches && s.router.needs.all&policy.NeedTierBlocks == 0}
 		}
 		cfg.Offload.Storage = s.storageOf(d, i)
 		cfg.Offload.QuietStores = s.transfers.quiet && cfg.Offload.Storage == nil

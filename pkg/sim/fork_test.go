@@ -25,7 +25,7 @@ var forkPlanes = []string{
 	`policies: {routing: {type: weighted, params: 
   {prefix-affinity: 3, queue-depth: 2, no-hit-lru: 1, session-affinity: 1}}}
 control_plane: {shadow_blocks: 6, shadow_evictions: true, shadow_lag_us: 30}`,
-	`policies: {routing: {type: weighted, params: {precise-prefix: 1, active-requests: 1}}}
+	`policies: {routing: {type: weighted, params: {precise-prefix: 1, tiered-prefix: 1, active-requests: 1}}}
 control_plane: {snapshots: {cache: periodic 40us, queue_depth: on-demand 30us}, routing_latency_us: 7}`,
 	`policies: {admission: {type: chain, of: [
   {type: token-bucket, params: {capacity: 3, refill_per_s: 9000, per_tenant: true,

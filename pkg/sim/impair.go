@@ -169,6 +169,7 @@ func (s *simulation) keepImages() {
 		cache := s.replicas[i].engine.Cache()
 		w := &cacheWatcher{sim: s, replica: i, cache: cache, image: kv.NewImage(cache)}
 		s.telemetry.counters[i].image = w.image
+		watchTiers(s, i)
 		if s.router.needs.all&policy.NeedShadow != 0 && s.router.config.ShadowEvictions {
 			cache.Watch(w)
 		}

@@ -120,7 +120,7 @@ var brokenPoolTiers = []rule{
 		"Priority: r.out.Priority, Items: r.items, Hold: true", "Items: r.items, Hold: true"},
 	{"stores of a prompt that is computed are its request's", "sim/disaggregation.go",
 		"\ts.transfers.left[slot] = r.out.ID //", "\t//"},
-	{"a pool does not coast", "engine/offload.go", "cfg.Pools || cfg.Storage != nil,", "cfg.Storage != nil,"},
+	{"a pool does not coast", "engine/offload.go", "cfg.Pools || !cfg.QuietStores,", "!cfg.QuietStores,"},
 }
 
 // brokenPoolForks are rules of forks of simulations with prefill and decode pools.

@@ -99,7 +99,7 @@ var brokenProfiles = []rule{
 	{"precise-prefix-cache-scorer: it is read with the reports", "sim/telemetry.go",
 		"\t\t\tcounters.image.Refresh()\n", "\t\t\t_ = s\n"},
 	{"precise-prefix-cache-scorer: also what was evicted", "kv/image.go",
-		"\t\t\tlist = remove(list, c)\n", "\t\t\t_ = remove\n"},
+		"\t\tlist = remove(list, c)\n", "\t\t_ = remove\n"},
 	{"active-request-scorer: up to the threshold a replica is idle", "policy/llmd_scorers.go",
 		"x > s.idle {", "x >= s.idle {"},
 	{"active-request-scorer: the highest score of a busy one", "policy/llmd_scorers.go",

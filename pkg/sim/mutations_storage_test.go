@@ -62,7 +62,7 @@ var brokenStorages = []rule{
 	{"copies are asked for in the order of the replicas", "sim/transfers.go",
 		"return int64(i)<<40 | n", "return n"},
 	{"a replica with a storage does not coast", "engine/offload.go",
-		"cfg.Pools || cfg.Storage != nil,", "cfg.Pools,"},
+		"cfg.Pools || !cfg.QuietStores,", "cfg.Pools,"},
 	{"and its stores end with events", "sim/build.go",
 		"s.transfers.quiet && cfg.Offload.Storage == nil", "s.transfers.quiet"},
 	{"a storage knows blocks that no prompt can have any more", "tier/below.go",

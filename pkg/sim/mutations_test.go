@@ -363,6 +363,7 @@ func TestMutations(t *testing.T) {
 		{brokenTenantLimits, []string{"^TestReferenceOnTenantLimits$"}},
 		{brokenPools, []string{"^TestReferenceOnPools$"}},
 		{brokenTiers, []string{"^TestStories$", "^TestReferenceOnTiers$", "^TestQuietStores$"}},
+		{brokenTieredRouting, []string{"^TestReferenceOnTieredRouting$", "^TestQuietStoresOfTieredRouting$"}},
 		{brokenStorages, []string{"^TestStories$", "^TestReferenceOnStorages$", "^TestQuietStoresOfStorages$"}},
 		{brokenStorageForks, []string{"^TestForkContinuesIdentically$"}},
 		{brokenTierFleets, []string{"^TestStories$", "^TestReferenceOnTiersOfFleets$", "^TestQuietStoresOfFleets$"}},

@@ -74,7 +74,9 @@ func (p *prefixes) expected(s *simulation, r *request, c *policy.Replica, by pol
 	case by&policy.NeedBlockIndex != 0:
 		return min(blockIndexTokens(c), most), true
 	case by&policy.NeedCache != 0:
-		matched = c.Cached
+		if matched = c.Cached; by&policy.NeedTierBlocks != 0 {
+			matched += c.Stats.Tiers.CPU + c.Stats.Tiers.Storage
+		}
 	case s.router.needs.all&policy.NeedShadow != 0: // c has what admission saw last
 		one := []policy.Replica{*c}
 		p.match(s, r.path, r.out.InputTokens, one)
@@ -102,6 +104,7 @@ func watchCache(s *simulation, i int32, c *kv.Cache) {
 					s.telemetry.counters[i].image = w.image
 				}
 				c.Watch(w.image)
+				watchTiers(s, i)
 			}
 		}
 	}

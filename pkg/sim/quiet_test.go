@@ -41,6 +41,14 @@ func TestQuietStoresOfStorages(t *testing.T) {
 	}
 }
 
+// TestQuietStoresOfTieredRouting is TestQuietStores with a router that reads the tiers. It must see the ends of stores.
+func TestQuietStoresOfTieredRouting(t *testing.T) {
+	for _, seed := range seeds(1000, 100) {
+		c, requests := reference.RandomTieredRouting(seed)
+		compareQuiet(t, seed, c, requests)
+	}
+}
+
 // compareQuiet compares a run with all records of transfers with those without.
 func compareQuiet(t *testing.T, seed uint64, c reference.Config, requests []reference.Request) {
 	t.Helper()

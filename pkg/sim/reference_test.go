@@ -586,6 +586,9 @@ func routingOf(c *reference.Config) policy.Spec {
 	}
 	for _, x := range c.Scorers {
 		s.Params[x.Name] = x.Weight
+		if x.Name == "tiered-prefix" {
+			s.Params["tiered_prefix_cpu"], s.Params["tiered_prefix_storage"] = c.TierWeights[1], c.TierWeights[2]
+		}
 	}
 	if c.Routing == "weighted" {
 		s.Params["picker"] = cmp.Or(c.Picker, "max-score")

@@ -27,8 +27,10 @@ type telemetry struct {
 	periodic, onDemand []refreshInterval
 	// refreshOnView: a view must refresh some fields.
 	refreshOnView bool
-	ages          fieldAges
-	cut           []partition // by replica, as far as any was cut off
+	// sharedImages: replicas have images of one storage.
+	sharedImages bool
+	ages         fieldAges
+	cut          []partition // by replica, as far as any was cut off
 	// read are fields that have not been reported to observers yet.
 	read fieldReads
 }
@@ -55,6 +57,7 @@ type replicaCounters struct {
 	adapters         []int32   // of its requests, as of the last reading of its queue
 	adapterChanges   int64     // until then
 	image            *kv.Image // the cache at its last refresh; nil unless that can be stale
+	tiers            tierImages
 }
 
 // stepWeight is the weight of the newest step in the moving average of step times.
@@ -128,6 +131,9 @@ func (o *telemetry) setIntervals(n policy.Needs, s *cluster.Snapshots) {
 func (o *telemetry) beforeChange(s *simulation, i int32, eventsDone bool) {
 	if len(o.periodic) > 0 {
 		o.readPeriodic(s, i, eventsDone)
+		if o.sharedImages {
+			o.readSharers(s, i, eventsDone)
+		}
 	}
 }
 
@@ -255,6 +261,7 @@ func (o *telemetry) sample(s *simulation, i int32, f policy.Field, at des.Time) 
 	case policy.FieldCache:
 		if counters.image != nil {
 			counters.image.Refresh()
+			counters.tiers.refresh()
 		}
 	}
 }
@@ -302,6 +309,7 @@ func (o *telemetry) clone(replicas []replica) *telemetry {
 			counters.tpot.clone()
 		if counters.image != nil {
 			counters.image = counters.image.Clone(replicas[i].engine.Cache())
+			counters.tiers = counters.tiers.clone(replicas[i].engine.Cache().Tree())
 		}
 	}
 	return &c

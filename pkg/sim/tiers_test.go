@@ -31,6 +31,11 @@ func TestReferenceOnStorages(t *testing.T) {
 	compareSeeds(t, 3000, 200, reference.RandomStorages)
 }
 
+// TestReferenceOnTieredRouting is TestReferenceOnTiers with a router that reads the tiers, fresh or stale.
+func TestReferenceOnTieredRouting(t *testing.T) {
+	compareSeeds(t, 3000, 200, reference.RandomTieredRouting)
+}
+
 // setTier sets the tier of the reference's configuration.
 func setTier(d *cluster.Deployment, c *reference.Config) {
 	h := c.Host

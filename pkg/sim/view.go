@@ -67,6 +67,9 @@ func (w *views) viewOf(s *simulation, q *request, needs policy.Needs, candidates
 	if needs&policy.NeedCache != 0 {
 		matchCaches(s, q.path, int(prompt), v.Replicas)
 	}
+	if needs&policy.NeedTierBlocks != 0 {
+		matchTiers(s, q.path, v.Replicas)
+	}
 	if needs&policy.NeedEstimate != 0 {
 		estimatePrefill(s, q.out.InputTokens, v.Replicas)
 	}

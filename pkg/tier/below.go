@@ -25,6 +25,7 @@ func (s *Store) Remember() { s.forgets = false }
 func (s *Store) KeepEvicted() { s.keepsEvicted, s.forgets = true, false }
 
 func (s *Store) noteEvicted(x Extent, forward bool) {
+	s.notifyEvicted(x)
 	if s.keepsEvicted {
 		s.tree.Ref(x.Node)
 		s.evicted = append(s.evicted, Evicted{x, forward})

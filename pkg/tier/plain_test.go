@@ -198,7 +198,7 @@ func (p *plain) finish(u *plainUser) {
 }
 
 // TestStoreMatchesPlain: random users offer, load and leave. The blocks that a store lacks, has and evicts are those of
-// the plain store.
+// the plain store, and an image has those that it had at the last refresh.
 func TestStoreMatchesPlain(t *testing.T) {
 	const size, blocks, users = 10, 16, 4
 	prompts := [][]kv.Segment{{{ID: "a", Tokens: 35}, {ID: "b", Tokens: 85}}, {{ID: "a", Tokens: 35},
@@ -229,6 +229,10 @@ func TestStoreMatchesPlain(t *testing.T) {
 		tree, policy, total := kv.NewTree(), Evictions[seed%4], 5+random.IntN(1+int(seed%40))
 		s, p := NewStore(tree, total, policy), &plain{policy: policy, total: total}
 		s.Growers(func(int32) { t.Fatal("no user grows") })
+		image, imaged, watched := kv.NewMemoryImage(tree), map[plainKey]bool{}, seed/4%2 == 0
+		if watched {
+			s.Watch(image)
+		}
 		var active [users]user
 		start := func(u *user, i, step int) {
 			*u = user{}
@@ -328,6 +332,45 @@ func TestStoreMatchesPlain(t *testing.T) {
 			}
 			if err := s.Check(); err != nil {
 				t.Fatalf("seed %d, %s, step %d: %v", seed, policy, step, err)
+			}
+			if !watched {
+				continue
+			}
+			if random.IntN(300) == 0 {
+				for ; len(under) > 0; under = under[1:] {
+					s.Stored(under[0].list)
+				}
+				s.Clear()
+				image.Refresh()
+				for i := range active {
+					if n := image.Has(active[i].path, size, 0, blocks); n > 0 {
+						t.Fatalf("seed %d, %s, step %d: the image has %d blocks of an empty store", seed, policy, step,
+							n)
+					}
+				}
+				break
+			}
+			if random.IntN(5) == 0 {
+				image.Refresh()
+				clear(imaged)
+				for i := range p.blocks {
+					imaged[p.blocks[i].plainKey] = p.blocks[i].state != storing
+				}
+			}
+			if random.IntN(9) == 0 {
+				image = image.Clone(tree)
+				s.watchers = []kv.Watcher{image}
+			}
+			for i := range active {
+				x, want := &active[i], int32(0)
+				for all := keys(x, 0, blocks); want < blocks && imaged[all[want]]; {
+					want++
+				}
+				lo := random.Int32N(want + 1)
+				if got := image.Has(x.path, size, lo, blocks); got != want-lo {
+					t.Fatalf("seed %d, %s, step %d: the image has %d blocks from %d on, want %d", seed, policy, step,
+						got, lo, want-lo)
+				}
 			}
 		}
 	}

@@ -51,6 +51,7 @@ type Store struct {
 	// keepsEvicted: evicted are the blocks evicted since they were dropped last.
 	keepsEvicted bool
 	evicted      []Evicted
+	watchers     []kv.Watcher
 }
 
 // Stats count blocks: used now and at most, evicted, and refused for lack of room.
@@ -318,6 +319,9 @@ func (s *Store) ready(x Extent, after func(before state) state) (idle int32) {
 	forgets := s.forgets && s.tree.Unreachable(x.Node)
 	s.each(x, func(r int32) {
 		y := &s.runs[r]
+		if before := y.state; len(s.watchers) > 0 && before%reader == storing {
+			s.notifyStored(y.Extent)
+		}
 		if y.state = after(y.state); y.state != ready {
 			return
 		}
@@ -333,6 +337,9 @@ func (s *Store) ready(x Extent, after func(before state) state) (idle int32) {
 
 // Clear removes all blocks. No transfer may be under way and no user may use the store afterwards.
 func (s *Store) Clear() {
+	if len(s.watchers) > 0 {
+		s.notifyCleared()
+	}
 	s.eviction.clear()
 	s.table.clear()
 	s.eviction = newEviction(s, s.policy)
@@ -352,9 +359,10 @@ func (s *Store) Finish(u *User, path kv.Path, blockSize int32) {
 	*u = User{}
 }
 
-// Clone returns an independent copy on tree, a clone of the store's tree.
+// Clone returns an independent copy on tree, a clone of the store's tree. It has no watchers.
 func (s *Store) Clone(tree *kv.Tree) *Store {
 	d := *s
+	d.watchers = nil
 	d.table, d.scratch, d.spareLists, d.eviction = s.table.clone(tree), nil, nil, s.eviction.clone(tree)
 	d.evicted = nil // they are dropped before the batch is formed
 	return &d

@@ -104,6 +104,8 @@ type Config struct {
 	Victim func(q Request, generated, computed, blocks int) float64
 	// Scorers are the terms of weighted, in order.
 	Scorers []Scorer
+	// TierWeights are those of blocks in the cache, the host and the storage for the scorer tiered-prefix.
+	TierWeights [3]float64
 	// ShadowBlocks is the number of blocks that the router remembers for each replica; 0 is
 	// DefaultShadowBlocks.
 	ShadowBlocks int
@@ -448,7 +450,7 @@ func checkRouting(c Config) error {
 		return fmt.Errorf("unknown preemption %q", c.Preemption)
 	}
 	for _, s := range c.Scorers {
-		if s.Name != "prefix-affinity" && s.Name != "queue-depth" {
+		if s.Name != "prefix-affinity" && s.Name != "queue-depth" && s.Name != "tiered-prefix" {
 			return fmt.Errorf("unknown scorer %q", s.Name)
 		}
 	}

@@ -12,6 +12,8 @@ type reports struct {
 	usage                 []float64
 	// caches have the hashes of all full blocks.
 	caches []map[string]bool
+	// hosts and storages have those of the blocks that hosts and storages have, without those that a transfer writes.
+	hosts, storages []map[string]bool
 	// hitRate is the share of prompt tokens found in the cache, ttftMS and tpotMS are means, all over the last 10 s;
 	// waitMS is the queue times the mean step.
 	hitRate, ttftMS, tpotMS, waitMS []float64
@@ -56,6 +58,8 @@ func (r *router) readReports(replicas []*replica, now int64) {
 		r.free = append(r.free, len(x.cache.free))
 		r.usage = append(r.usage, 1-float64(len(x.cache.free))/float64(len(x.cache.blocks)))
 		r.caches = append(r.caches, x.cache.hashes())
+		host, storage := x.host.hashes()
+		r.hosts, r.storages = append(r.hosts, host), append(r.storages, storage)
 		if x.host != nil {
 			r.hostUsage = append(r.hostUsage, float64(len(x.host.blocks))/float64(x.host.Blocks))
 			r.loading = append(r.loading, len(x.loading))
@@ -82,6 +86,7 @@ func (r *reports) keep(before *reports, i int) {
 		r.hitRate, r.waitMS = append(r.hitRate, 0), append(r.waitMS, 0)
 		r.ttftMS, r.tpotMS = append(r.ttftMS, 0), append(r.tpotMS, 0)
 		r.adapters = append(r.adapters, nil)
+		r.hosts, r.storages = append(r.hosts, nil), append(r.storages, nil)
 		return
 	}
 	r.queued, r.running = append(r.queued, before.queued[i]), append(r.running, before.running[i])
@@ -89,6 +94,7 @@ func (r *reports) keep(before *reports, i int) {
 	r.caches, r.hitRate = append(r.caches, before.caches[i]), append(r.hitRate, before.hitRate[i])
 	r.ttftMS, r.tpotMS = append(r.ttftMS, before.ttftMS[i]), append(r.tpotMS, before.tpotMS[i])
 	r.waitMS, r.adapters = append(r.waitMS, before.waitMS[i]), append(r.adapters, before.adapters[i])
+	r.hosts, r.storages = append(r.hosts, before.hosts[i]), append(r.storages, before.storages[i])
 }
 
 // measureStep notes the step that ends now, and the tokens that clients get from it.

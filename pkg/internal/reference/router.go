@@ -87,6 +87,10 @@ func (r *router) prefer(q *request, replicas []*replica) (chosen, expected int) 
 			scores = append(scores, r.score(q, replicas, i))
 		}
 		chosen = r.pick(scores)
+		if r.readsTiers() {
+			tiers := r.tieredBlocks(q, chosen)
+			expected = (tiers[0] + tiers[1] + tiers[2]) * r.config.BlockSize
+		}
 	}
 	return chosen, min(expected, r.most(q))
 }
@@ -120,6 +124,11 @@ func (r *router) score(q *request, replicas []*replica, i int) float64 {
 			if hashes := r.hashes(q); len(hashes) > 0 {
 				score = float64(r.known(i, hashes)) / float64(len(hashes))
 			}
+		case "tiered-prefix":
+			for tier, n := range r.tieredBlocks(q, i) {
+				score += float64(r.config.TierWeights[tier] * float64(n))
+			}
+			score /= float64(max(1, q.Input/r.config.BlockSize))
 		case "queue-depth":
 			score = queueDepthScore(r.queued, i)
 		}

@@ -91,3 +91,31 @@ func TestRandomStoragesReachEverything(t *testing.T) {
 		}
 	}
 }
+
+// TestRandomTieredRoutingReachesEverything: the router expects blocks of each tier, rightly and, if what it has read is
+// old, wrongly.
+func TestRandomTieredRoutingReachesEverything(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(600) {
+		c, requests := RandomTieredRouting(seed)
+		r := Run(c, requests)
+		any := func(name string, holds func(o Outcome) bool) {
+			if slices.ContainsFunc(r.Outcomes, holds) {
+				seen[name]++
+			}
+		}
+		any("loaded as expected", func(o Outcome) bool { return o.Loaded > 0 && o.ExpectedCached == o.Cached+o.Loaded })
+		any("promoted as expected", func(o Outcome) bool {
+			return o.FromStorage > 0 && o.ExpectedCached == o.Cached+o.Loaded
+		})
+		if c.SnapshotUS > 0 {
+			any("stale", func(o Outcome) bool { return o.ScheduledUS != Never && o.ExpectedCached > o.Cached+o.Loaded })
+		}
+	}
+	t.Log(seen)
+	for _, name := range []string{"loaded as expected", "promoted as expected", "stale"} {
+		if seen[name] < 10 {
+			t.Errorf("%s in %d cases", name, seen[name])
+		}
+	}
+}
