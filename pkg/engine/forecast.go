@@ -37,12 +37,14 @@ type Forecast struct {
 	// Adapters are in the batch. Unready is how long the grammar of the request is compiled.
 	Adapters int64
 	Unready  des.Time
+	// Load is its load from KV tiers, and zero without one.
+	Load TierLoad
 }
 
 // Estimate returns the times until the client has the first and the last output token, in µs from
 // now, if the replica's load continues as it is.
 func (o *Forecast) Estimate(m latency.Model, input, output int64) (first, last des.Time) {
-	own := max(1, input-o.Cached)
+	own := max(1, input-o.Cached-o.Load.Tokens)
 	work, chunk := o.QueuedTokens+own, max(1, o.Budget-o.Decode)
 	step := func(prefill, decode int64) des.Time {
 		b := o.batch(prefill, decode)
@@ -60,16 +62,31 @@ func (o *Forecast) Estimate(m latency.Model, input, output int64) (first, last d
 		first += o.SlotWait * step(o.QueuedTokens/o.SlotWait, o.Decode)
 		work = own
 	}
-	if full := (work - 1) / chunk; full > 0 {
-		first += full * step(chunk, o.Decode)
-		work -= full * chunk
+	if o.Load != (TierLoad{}) { // once it has loaded, its prompt comes before those of others
+		first, work = o.loaded(first, work-own, chunk, step), own
 	}
-	first = max(first, o.Unready) + step(work, o.Decode) + m.Output(o.Decode)
+	if full := (work - 1) / chunk; full > 0 {
+		work -= full * chunk
+		first += full * m.Step(o.chunk(chunk, min(chunk, own), input-own+max(0, own-work-chunk)/2)) // the mean one
+	}
+	last = min(work, own)
+	first = max(first, o.Unready) + m.Step(o.chunk(work, last, input-last)) + m.Output(o.Decode)
 	last = first
 	if output > 1 {
 		last += o.steps(output-1) * o.decodeStep(m, input, output)
 	}
 	return first, last
+}
+
+// chunk returns a batch with n tokens of prompts, the last own ones of which are the request's, behind prior others of
+// its prompt.
+func (o *Forecast) chunk(n, own, prior int64) latency.Batch {
+	b := o.batch(n, o.Decode)
+	if o.Decode > 0 {
+		b.Context = o.Context
+	}
+	b.Chunks, b.PriorContext, b.Pairs = 1, prior, n*(n+1)/2+own*prior
+	return b
 }
 
 // batch returns a batch with these tokens of prompts and sequences that decode, each with its drafts.
@@ -132,6 +149,8 @@ type ownLoad struct {
 	pending  kv.PendingPrompts
 	// ends are the decoding sequences by the tick at which they end.
 	ends []des.Event
+	// loads are those of the waiting requests.
+	loads loadsAhead
 }
 
 // Forecast returns the load for a request that arrives behind the engine's requests and those in
@@ -145,6 +164,7 @@ func (e *Engine) Forecast(now des.Time, r InTransit, before []InTransit) Forecas
 	if e.inFlight {
 		o.StepRemaining = max(0, e.current.End-now)
 	}
+	tiers, loads := e.offload != nil && e.offload.store != nil, e.own.loads
 	if len(before) > 0 {
 		e.own.pending.Mark()
 	}
@@ -155,7 +175,13 @@ func (e *Engine) Forecast(now des.Time, r InTransit, before []InTransit) Forecas
 	if len(before) > 0 {
 		e.own.pending.Undo()
 	}
-	o.SlotWait = e.slotWait(o.Queued, e.cache.Demand(o.QueuedTokens+int64(r.Input)-o.Cached, o.Queued+1))
+	demand := o.QueuedTokens + int64(r.Input) - o.Cached
+	if tiers {
+		o.Load = e.forecastLoad(now, r, int(o.Cached))
+		demand += e.own.loads.tokens
+		e.own.loads = loads
+	}
+	o.SlotWait = e.slotWait(o.Queued, e.cache.Demand(demand, o.Queued+1))
 	return o
 }
 
@@ -163,6 +189,7 @@ func (e *Engine) Forecast(now des.Time, r InTransit, before []InTransit) Forecas
 func (e *Engine) lookAhead() {
 	e.own.known = true
 	e.own.pending.Clear()
+	e.own.loads = loadsAhead{}
 	o := Forecast{Queued: int64(len(e.wait.heap)), Budget: int64(e.cfg.MaxNumBatchedTokens),
 		MaxSeqs: int64(e.cfg.MaxNumSeqs)}
 	for _, s := range e.individual {
@@ -181,6 +208,9 @@ func (e *Engine) lookAhead() {
 	if o.RemainingSteps > 0 {
 		o.RemainingSteps = max(1, o.RemainingSteps/o.Decode)
 	}
+	if len(e.loaders) > 0 {
+		e.lookAheadLoads(&o)
+	}
 	if n := len(e.wait.heap); n > 0 {
 		sampled, tokens := min(n, maxSampled), int64(0)
 		for i := range sampled {
@@ -188,6 +218,7 @@ func (e *Engine) lookAhead() {
 			tokens += e.uncachedTokens(InTransit{e.cache.Path(q.kv), int(q.remaining())})
 		}
 		o.QueuedTokens += tokens * int64(n) / int64(sampled)
+		e.own.loads.scale(int64(n), int64(sampled))
 	}
 	o.Decode += int64(e.decoding.Len())
 	o.Context += e.context + int64(e.decoding.Len())*e.cache.Ticks()
@@ -207,7 +238,11 @@ const maxSampled = 64
 // uncachedTokens returns how many tokens of r are left to compute after the pending prompts, and
 // adds r to them.
 func (e *Engine) uncachedTokens(r InTransit) int64 {
-	tokens := r.Input - e.cache.MatchAfter(r.Path, r.Input-1, &e.own.pending)
+	cached := e.cache.MatchAfter(r.Path, r.Input-1, &e.own.pending)
+	tokens := r.Input - cached
+	if e.offload != nil && e.offload.store != nil {
+		tokens -= e.loadAhead(r, cached)
+	}
 	e.own.pending.Add(r.Path, r.Input)
 	return int64(tokens)
 }

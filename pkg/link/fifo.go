@@ -31,6 +31,12 @@ type FIFO struct {
 // NewFIFO returns an idle link.
 func NewFIFO(s Speed) FIFO { return FIFO{speed: s} }
 
+// Free returns when the last transfer ends, and Time how long one of this many bytes takes.
+func (l *FIFO) Free() des.Time { return l.free }
+
+// Time is Speed.Time of the link.
+func (l *FIFO) Time(bytes float64) des.Time { return l.speed.Time(bytes) }
+
 // Ask runs a transfer of this many bytes at now, or after those that were asked for before.
 func (l *FIFO) Ask(now des.Time, bytes float64) Transfer { return l.AskFor(now, bytes, 1) }
 

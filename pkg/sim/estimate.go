@@ -139,7 +139,9 @@ func viewedForecast(s *simulation, c *policy.Replica, r *request) engine.Forecas
 	case needs&policy.NeedBlockIndex != 0:
 		o.Cached = min(blockIndexTokens(c), r.out.InputTokens)
 	case needs&policy.NeedCache != 0:
-		o.Cached = int64(c.Cached) * d.limits.blockSize
+		if o.Cached = int64(c.Cached) * d.limits.blockSize; needs&policy.NeedTierBlocks != 0 {
+			o.Load = s.replicas[c.Index].engine.LoadAlone(c.Stats.Tiers.CPU, c.Stats.Tiers.Storage)
+		}
 	}
 	o.QueuedTokens = queued * max(1, r.out.InputTokens-o.Cached)
 	o.Context = running * (r.out.InputTokens + int64(r.predicted)/2)

@@ -74,6 +74,7 @@ func (s *simulation) handoffTimes(r *request, at int32, prefill des.Time, f engi
 		s.transfers.links[d.pool.link].fair.Alone(float64(float64(blocks)*float64(d.blockBytes)))
 	// The last token of the prompt is computed again. Others are on their way to this replica, too.
 	f.Cached, f.StepRemaining = r.out.InputTokens-1, max(0, f.StepRemaining-ready)
+	f.Load = engine.TierLoad{} // the blocks come with the transfer
 	f.Queued += int64(s.replicas[at].awaited.all)
 	if r.handoff.stage == prefilling && r.replica == at {
 		f.Queued--
