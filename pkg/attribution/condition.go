@@ -102,7 +102,7 @@ var conditions = []*Condition{
 	&imbalancedBatch, &prefillImbalance, &prefixUnseen,
 	&prefixHitSkipped,
 	&rejected, &delayed, &stalePrefixes, &prefixForgotten,
-	&evicted, &preempted, &prefixCachingOff, &blocksTooLarge, &prefillInterference,
+	&evicted, &tierTooSmall, &preempted, &prefixCachingOff, &blocksTooLarge, &prefillInterference,
 	&scaleLimit, &loadPeak, &overload, &promptsSaturate, &replicasSaturated,
 	&hotReplica, &burst, &longPrompt, &tenantTrait, &classTrait,
 }

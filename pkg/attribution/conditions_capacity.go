@@ -136,13 +136,22 @@ var evicted = Condition{Name: "evicted", Component: cacheComponent, rank: rankMe
 	change: (*proposal).moreBlocks,
 	others: append([]remedy{{"keep evicted blocks in the memory of the host (kv_tiers)", (*proposal).addTier}},
 		shorterQueues...),
-	took: (*Analyzer).recomputing,
-	holds: func(a *Analyzer, r *request) bool {
-		lost := r.contention.recomputed >= minPrefixTokens && r.tokens.cached < r.tokens.expected/2
-		expected := r.tokens.expected >= minPrefixTokens || !a.indexSmall(r)
-		return expected && !a.cachingOff(r) && (lost || !r.longerQueue()) && (!r.prefixIgnored() || a.keepsSessions) &&
-			r.recomputes()
-	}}
+	took:  (*Analyzer).recomputing,
+	holds: func(a *Analyzer, r *request) bool { return a.lostPrefixes(r) && !a.hasTiers(r) }}
+
+// lostPrefixes reports whether r recomputed much of its prompt that was expected to be there, or waited for others that
+// did.
+func (a *Analyzer) lostPrefixes(r *request) bool {
+	lost := r.contention.recomputed >= minPrefixTokens && r.tokens.cached < r.tokens.expected/2
+	expected := r.tokens.expected >= minPrefixTokens || !a.indexSmall(r)
+	return expected && !a.cachingOff(r) && (lost || !r.longerQueue()) && (!r.prefixIgnored() || a.keepsSessions) &&
+		r.recomputes()
+}
+
+// hasTiers reports whether the replica of r has KV tiers.
+func (a *Analyzer) hasTiers(r *request) bool {
+	return len(a.topology.deploymentOf(r.replica).KVTiers) > 0
+}
 
 var prefixCachingOff = Condition{Name: "prefix_caching_off", Component: cacheComponent, rank: rankCapacity,
 	parts: afterAdmitted,

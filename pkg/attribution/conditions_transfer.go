@@ -297,15 +297,41 @@ var slowTier = Condition{Name: "slow_tier", Component: cacheComponent, rank: ran
 		" blocks from a tier, its own or those of others",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("loads from a tier took %s of %s ms to the first token; %s of %s prompt tokens loaded"+
-			" (means)", p.mean(tierMS), p.mean(ttftMS), p.mean(loadedTokens), p.mean(inputTokens))
+			" (means)%s", p.mean(tierMS), p.mean(ttftMS), p.mean(loadedTokens), p.mean(inputTokens), p.run.thrashing())
 	},
 	Hint: "use a faster link to the tier (kv_tiers), or compute short prefixes again" +
 		" (kv_offload.min_load_blocks)",
-	change:     (*proposal).fasterTier,
-	others:     []remedy{{"compute prefixes again instead of loading them", (*proposal).noTier}},
+	change: (*proposal).fasterTier,
+	others: []remedy{{"compute prefixes again instead of loading them", (*proposal).noTier},
+		{"load only prefixes longer than these (kv_offload.min_load_blocks)", (*proposal).longerLoads},
+		{"keep blocks that are loaded again in a larger cache", (*proposal).moreBlocks}},
 	isAbsolute: true,
 	took:       func(_ *Analyzer, r *request) taken { return taken{before: float64(r.evidence.tierUS)} },
 	holds:      when(func(r *request) bool { return r.takesHalf(r.evidence.tierUS) })}
+
+// thrashing says how many of the blocks loaded in the run had been stored shortly before, if these are many.
+func (a *Analyzer) thrashing() string {
+	if a.metrics == nil || a.metrics.KV.ThrashingRate == nil || *a.metrics.KV.ThrashingRate < 0.2 {
+		return ""
+	}
+	return "; " + llmtext.Percent(*a.metrics.KV.ThrashingRate) + " of the loaded blocks had left the cache within 10 s"
+}
+
+var tierTooSmall = Condition{Name: "tier_too_small", Component: cacheComponent, rank: rankMechanism,
+	parts: afterAdmitted,
+	Doc: "recomputed at least 256 tokens and 30 % of its prompt that the router expected in the cache or the KV tiers" +
+		" of its replica, or such tokens of others started during its wait (30 % of at least 2000); no queue was much" +
+		" shorter",
+	cause: func(p *Pattern) string {
+		return fmt.Sprintf("neither the cache nor a tier still had %s of %s prompt tokens that had been computed"+
+			" there; %s were loaded; %s (means)", p.mean(recomputedTokens), p.mean(inputTokens), p.mean(loadedTokens),
+			recomputedMeanwhile(p))
+	},
+	Hint:   "use a larger tier (kv_tiers), or a storage below it, or spread prefixes over fewer replicas each",
+	change: (*proposal).largerTier,
+	others: append([]remedy{{"keep more blocks in the cache", (*proposal).moreBlocks}}, shorterQueues...),
+	took:   (*Analyzer).recomputing,
+	holds:  func(a *Analyzer, r *request) bool { return a.lostPrefixes(r) && a.hasTiers(r) }}
 
 // orEnd is the time at, or the end of the request if that did not come.
 func (t *times) orEnd(at stream.Micros) stream.Micros {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 )
 
 // morePrefill proposes prefill replicas for the arrivals while the losing requests came, by what was computed then.
@@ -169,6 +170,34 @@ func (x *proposal) addTier() []Change {
 	link := map[string]any{"gb_per_s": 25.0}
 	return []Change{x.set("deployments."+d.ID+".kv_tiers", []any{map[string]any{"tier": "cpu", "gib": math.Ceil(gib),
 		"load": link, "store": link}})}
+}
+
+// largerTier proposes four times the blocks of the last tier.
+func (x *proposal) largerTier() []Change {
+	at := "deployments." + x.deployment().ID + ".kv_tiers"
+	tiers, _ := x.config(at).([]any)
+	if len(tiers) == 0 {
+		return nil
+	}
+	to := slices.Clone(tiers)
+	last := cloned(to[len(to)-1])
+	for _, size := range []string{"gib", "blocks"} {
+		if n := number(last[size]); n > 0 {
+			last[size] = 4 * n
+		}
+	}
+	to[len(to)-1] = last
+	return []Change{x.set(at, to)}
+}
+
+// longerLoads proposes to load only more blocks than the losing requests load on average.
+func (x *proposal) longerLoads() []Change {
+	d := x.deployment()
+	blocks := math.Ceil(mean(x.p.losing, loadedTokens) / float64(max(1, d.Engine.BlockSize)))
+	if blocks == 0 {
+		return nil
+	}
+	return []Change{x.set("deployments."+d.ID+".kv_offload.min_load_blocks", blocks+1)}
 }
 
 // noTier proposes to have no tier.

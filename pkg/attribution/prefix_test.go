@@ -3,6 +3,7 @@ package attribution
 import (
 	"testing"
 
+	"blis/pkg/metrics"
 	"blis/pkg/stream"
 )
 
@@ -78,6 +79,65 @@ func TestOverlapWithoutCreditIsIgnored(t *testing.T) {
 			"params": map[string]any{"overlap_score_credit": c.credit}}, 800)
 		if got := r.prefixIgnored(); got != c.want {
 			t.Errorf("credit %g: ignored %t, want %t", c.credit, got, c.want)
+		}
+	}
+}
+
+// TestLostPrefixesWithTiers: loaded tokens are not computed again, and what neither the cache nor a tier had is the
+// fault of the tier where there is one.
+func TestLostPrefixesWithTiers(t *testing.T) {
+	for _, c := range []struct {
+		tiers             bool
+		cached, loaded    int64
+		recomputed        int64
+		evicted, tierFull bool
+	}{
+		{false, 100, 0, 700, true, false},
+		{true, 100, 0, 700, false, true},
+		{true, 100, 200, 500, false, true},
+		{true, 100, 700, 0, false, false},
+	} {
+		h := header(2)
+		config := h.Run.Config.(map[string]any)
+		d := config["deployments"].([]any)[0].(map[string]any)
+		d["engine"] = map[string]any{"block_size": 16, "enable_prefix_caching": true}
+		if c.tiers {
+			d["kv_tiers"] = []any{map[string]any{"load": map[string]any{"latency_us": 0, "gb_per_s": 1}}}
+		}
+		config["policies"] = map[string]any{"routing": map[string]any{"type": "prefix-affinity"}}
+		a := New(h)
+		o := served("r", 0, 0, 400)
+		o.InputTokens, o.ExpectedCachedTokens, o.CachedTokens = 1000, 800, c.cached
+		if c.loaded > 0 {
+			o.LoadedTokens = &stream.LoadedTokens{CPU: c.loaded}
+		}
+		a.Decision(&stream.Decision{ID: o.Decision, Stage: stream.StageRouting, AtUS: o.RoutedUS, Request: o.ID,
+			Deployment: "main", Candidates: 2, Considered: []stream.Candidate{{Deployment: "main",
+				Running: stream.NoIndex, Matched: 50, Cached: stream.NoIndex}}})
+		a.Outcome(&o, false)
+		a.derive()
+		a.measureRecomputed()
+		r := a.requests[0]
+		got := [2]bool{evicted.holds(a, r), tierTooSmall.holds(a, r)}
+		if want := [2]bool{c.evicted, c.tierFull}; got != want || r.contention.recomputed != c.recomputed {
+			t.Errorf("%+v: %v, %d tokens recomputed", c, got, r.contention.recomputed)
+		}
+	}
+}
+
+// TestThrashingIsNamed: a run in which many loaded blocks had just left the cache says so where loads take long.
+func TestThrashingIsNamed(t *testing.T) {
+	for rate, want := range map[float64]string{0.1: "",
+		0.45: "; 45.0 % of the loaded blocks had left the cache within 10 s"} {
+		a := New(header(1))
+		if a.thrashing() != "" {
+			t.Error("there is thrashing without metrics")
+		}
+		raw := &metrics.Raw{}
+		raw.KV.ThrashingRate = &rate
+		a.Metrics(raw)
+		if got := a.thrashing(); got != want {
+			t.Errorf("%v: %q, want %q", rate, got, want)
 		}
 	}
 }

@@ -324,7 +324,8 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 	if o.Decision != "" && o.Decision != r.decision {
 		r.decision = a.texts.keep(o.Decision)
 	}
-	r.tokens = tokenCounts{int32(o.InputTokens), int32(o.OutputTokens), int32(o.CachedTokens),
+	found := o.CachedTokens + o.LoadedTokens.Total() // what is loaded is not computed, either
+	r.tokens = tokenCounts{int32(o.InputTokens), int32(o.OutputTokens), int32(found),
 		int32(o.ExpectedCachedTokens), int32(o.GeneratedTokens)}
 	n := &a.names
 	r.labels = a.shared(labels{n.number(o.Tenant), n.number(o.SLOClass), n.number(o.Model), n.number(o.State),
