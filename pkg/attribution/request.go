@@ -106,6 +106,21 @@ type prefillTimes struct {
 	queue, shortest int32
 }
 
+// ignoreOverlap makes what happens before the prompt is computed elsewhere part of the prefill: pieces of it may move
+// then, and the request may be in the queue of the replica that decodes.
+func (t *times) ignoreOverlap() {
+	p := t.prefill
+	if p == nil || p.computed == never {
+		return
+	}
+	if t.enqueued != never {
+		t.enqueued = max(t.enqueued, p.computed)
+	}
+	if p.started != never {
+		p.started = max(p.started, p.computed)
+	}
+}
+
 // stopped are the µs in the queue before the first batch in which each limit stopped the queue, or until the grammar
 // was compiled.
 type stopped struct{ slots, budget, blocks, grammar, adapters, encoder int64 }
@@ -318,6 +333,7 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 		r.times.prefill = &prefillTimes{o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS,
 			o.TransferStartedUS, o.TransferredUS, o.TransferBlocks, o.PrefillReplica, int32(o.DecodeCachedTokens), 0, 0}
 	}
+	r.times.ignoreOverlap()
 	if !o.CompletedUS.IsZero() {
 		r.times.ended = o.CompletedUS
 	}

@@ -15,29 +15,34 @@ func TestWhereADisaggregatedRequestWaits(t *testing.T) {
 		prefill, transfer, decode               bool
 		hopMS                                   stream.Micros
 		isKnown                                 bool // when the transfer started
+		overlapMS                               stream.Micros
 	}{
-		{"prefill", 1000, 100, 0, 0, true, false, false, 0, true},
-		{"link", 100, 1000, 100, 0, false, true, false, 0, false},
-		{"link, start known", 100, 1000, 100, 0, false, true, false, 0, true},
-		{"blocks", 100, 1000, 900, 0, false, false, true, 0, false},
-		{"blocks, start known", 100, 1000, 900, 0, false, false, true, 0, true},
-		{"slots", 100, 100, 0, 1000, false, false, true, 0, true},
-		{"slots, then a transfer", 100, 100, 0, 900, false, false, true, 0, true},
-		{"hop", 100, 100, 0, 100, false, false, false, 900, true},
-		{"none", 300, 300, 0, 300, false, false, false, 0, true},
+		{"prefill", 1000, 100, 0, 0, true, false, false, 0, true, 0},
+		{"link", 100, 1000, 100, 0, false, true, false, 0, false, 0},
+		{"link, start known", 100, 1000, 100, 0, false, true, false, 0, true, 0},
+		{"blocks", 100, 1000, 900, 0, false, false, true, 0, false, 0},
+		{"blocks, start known", 100, 1000, 900, 0, false, false, true, 0, true, 0},
+		{"slots", 100, 100, 0, 1000, false, false, true, 0, true, 0},
+		{"slots, then a transfer", 100, 100, 0, 900, false, false, true, 0, true, 0},
+		{"hop", 100, 100, 0, 100, false, false, false, 900, true, 0},
+		{"none", 300, 300, 0, 300, false, false, false, 0, true, 0},
+		{"pieces move before the prompt is computed", 100, 100, 0, 0, false, false, false, 0, true, 1000},
+		{"and after that", 100, 1000, 0, 0, false, true, false, 0, true, 40},
 	} {
 		a := New(header(1))
 		o := served("r", 0, 0, 0)
 		o.PrefillReplica, o.PrefillEnqueuedUS = 0, 0
 		o.PrefillScheduledUS = o.PrefillEnqueuedUS + 1000*c.prefillMS
 		o.PrefilledUS = o.PrefillScheduledUS + 50_000
+		o.PrefilledUS += 1000 * c.overlapMS
 		o.EnqueuedUS = o.PrefilledUS + 1000*c.hopMS
 		o.TransferredUS = o.EnqueuedUS + 1000*c.transferMS
 		if o.TransferStartedUS = never; c.isKnown {
-			o.TransferStartedUS = o.EnqueuedUS + 1000*c.blocksMS
+			o.TransferStartedUS = o.EnqueuedUS + 1000*c.blocksMS - 1000*c.overlapMS
 		}
 		o.BlockWaitUS, o.SlotWaitUS = int64(1000*c.blocksMS), int64(1000*c.slotMS)
 		o.ScheduledUS = o.TransferredUS + 1000*c.slotMS
+		o.EnqueuedUS -= 1000 * c.overlapMS
 		o.FirstTokenUS = o.ScheduledUS + 10_000
 		o.CompletedUS = o.FirstTokenUS + 5_000_000 // decoding holds blocks for longer than any transfer
 		a.Outcome(&o, false)

@@ -27,6 +27,8 @@ func TestEncodePoolErrors(t *testing.T) {
 		{items, "replicas: 1", ", max_replicas: 2", "encode: is not supported with max_replicas"},
 		{items, "replicas: 1", ", architecture: disaggregated, stage_order: prefill-first",
 			"deployments[0].encode: is not supported with stage_order: prefill-first"},
+		{items, "replicas: 1", ", architecture: disaggregated, transfer: {granularity: chunk}",
+			"transfer.granularity: chunk is not supported with encode replicas"},
 		{items, "replicas: 1", ", architecture: disaggregated, prefill: {max_replicas: 2}",
 			"deployments[0].encode: is not supported with max_replicas"},
 		{items, "replicas: 1", ", architecture: disaggregated, prefill: {kv_tiers: [{tier: cpu, gib: 8, load: " +

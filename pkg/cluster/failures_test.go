@@ -49,15 +49,19 @@ func TestFailureErrors(t *testing.T) {
 // TestFailuresOfPools: a prefill pool has an id of its own, and its own number of replicas.
 func TestFailuresOfPools(t *testing.T) {
 	const pools = "architecture: disaggregated, prefill: {replicas: 3}, "
-	for _, c := range []struct{ event, want string }{
-		{"deployment: main.prefill, replica: 2", ""},
-		{"replica: 1", ""}, // of the decode pool
-		{"replica: 2", "failures.events[0].replica: must be between 0 and 1, is 2"},
-		{"deployment: main.prefill, replica: 3", "failures.events[0].replica: must be between 0 and 2, is 3"},
-		{"deployment: main.decode", `unknown deployment "main.decode"`},
+	for _, c := range []struct{ pools, event, want string }{
+		{pools, "deployment: main.prefill, replica: 2", ""},
+		{pools, "replica: 1", ""}, // of the decode pool
+		{pools, "replica: 2", "failures.events[0].replica: must be between 0 and 1, is 2"},
+		{pools, "deployment: main.prefill, replica: 3", "failures.events[0].replica: must be between 0 and 2, is 3"},
+		{pools, "deployment: main.decode", `unknown deployment "main.decode"`},
+		{pools + "transfer: {granularity: block}, ", "replica: 0",
+			"transfer.granularity: block is not supported with failures"},
+		{pools + "transfer: {pipeline: true}, ", "replica: 0",
+			"transfer.pipeline: true is not supported with failures"},
 	} {
 		events := "failures: {restart: {load: 1s}, events: [{at: 1s, kind: down, for: 1s, " + c.event + "}]}"
-		_, err := parse(failingCluster(pools, events), Options{})
+		_, err := parse(failingCluster(c.pools, events), Options{})
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: error %v, want %q", c.event, err, c.want)
 		}

@@ -41,8 +41,11 @@ type PDTransfer struct {
 	LatencyUS int64   `yaml:"latency_us" json:"latency_us"`
 	OutGBPerS float64 `yaml:"out_gb_per_s" json:"out_gb_per_s"`
 	InGBPerS  float64 `yaml:"in_gb_per_s" json:"in_gb_per_s"`
-	// Granularity is what moves at once: request, all blocks of a prompt when it is computed.
+	// Granularity is what moves at once: request, all blocks of a prompt when it is computed, chunk, those that a step
+	// has filled, or block. The decode replica may begin when all have arrived or, with Pipeline, when the last begin
+	// to move. stream is block with Pipeline.
 	Granularity string `yaml:"granularity" json:"granularity"`
+	Pipeline    bool   `yaml:"pipeline" json:"pipeline,omitempty"`
 	// HopUS is the time from the end of the prefill until the decode replica gets the request.
 	HopUS int64 `yaml:"hop_us" json:"hop_us"`
 	// LeaseS is how long the prefill replica keeps the blocks of a computed prompt for the decode replica, which renews
@@ -85,11 +88,16 @@ var deciderAliases = map[string]string{"prefix-based-pd-decider": DeciderPrefix,
 
 const (
 	granularityRequest = "request"
+	GranularityChunk   = "chunk"
+	GranularityBlock   = "block"
+	granularityStream  = "stream"
 	decodeFirst        = "decode-first"
 	PrefillFirst       = "prefill-first"
 	expiryFail         = "fail"
 	expiryRecompute    = "recompute"
 )
+
+var granularities = []string{granularityRequest, GranularityChunk, GranularityBlock}
 
 // UnmarshalYAML decodes links over the defaults.
 func (t *PDTransfer) UnmarshalYAML(decode func(any) error) error {
@@ -127,6 +135,14 @@ var (
 		LeaseS: 30, OnExpiry: expiryFail}
 	defaultDecider = Decider{Type: DeciderPrefix, NonCachedTokens: 256}
 )
+
+// InPieces reports whether blocks of a prompt move while the rest of it is computed.
+func (t *PDTransfer) InPieces() bool { return t != nil && t.Granularity != granularityRequest }
+
+// ComputesPieces reports whether d is a prefill pool whose prompts move in pieces.
+func (d *Deployment) ComputesPieces() bool {
+	return d.Disaggregates() && d.Prefill == nil && d.Transfer.InPieces()
+}
 
 // LeaseUS is LeaseS in µs.
 func (t *PDTransfer) LeaseUS() int64 { return int64(math.Round(t.LeaseS * 1e6)) }
@@ -193,7 +209,7 @@ func (d *Deployment) prefillPool() *Deployment {
 	p := d.Prefill
 	return &Deployment{ID: d.ID + ".prefill", Model: d.Model, ModelConfig: d.ModelConfig, Architecture: d.Architecture,
 		GPU: p.GPU, Replicas: p.Replicas, MinReplicas: p.MinReplicas, MaxReplicas: p.MaxReplicas, Cost: d.Cost,
-		Encode: d.Encode,
+		Encode: d.Encode, Transfer: d.Transfer,
 		Engine: p.Engine, Latency: p.Latency, KVTiers: p.KVTiers, KVOffload: p.KVOffload, Derived: p.Derived,
 		Computed: p.Computed, Printed: p.Printed}
 }
@@ -249,6 +265,9 @@ func (c *Config) completePools() {
 			t := defaultTransfer
 			d.Transfer = &t
 		}
+		if d.Transfer.Granularity == granularityStream {
+			d.Transfer.Granularity, d.Transfer.Pipeline = GranularityBlock, true
+		}
 		if d.Decider == nil {
 			decider := defaultDecider
 			if d.PrefillFirst() {
@@ -291,8 +310,9 @@ func (d *Deployment) validatePool(path string, errorf strictyaml.Errorf) error {
 		return errorf(path+".backpressure", "is not supported with stage_order: %s", PrefillFirst)
 	case d.PrefillFirst() && (d.MaxReplicas > 0 || d.Prefill.MaxReplicas > 0):
 		return errorf(path+".stage_order", "auto-scaling is not supported with %s", PrefillFirst)
-	case t.Granularity != granularityRequest:
-		return errorf(path+".transfer.granularity", "must be %s, is %q", granularityRequest, t.Granularity)
+	case !slices.Contains(granularities, t.Granularity):
+		return errorf(path+".transfer.granularity", "must be one of %q, is %q",
+			append(granularities, granularityStream), t.Granularity)
 	case t.OnExpiry != expiryFail && t.OnExpiry != expiryRecompute:
 		return errorf(path+".transfer.on_expiry", "must be %s or %s, is %q", expiryFail, expiryRecompute, t.OnExpiry)
 	case !slices.Contains(deciders, d.Decider.Type):
@@ -355,6 +375,9 @@ func (c *Config) validatePools(errorf strictyaml.Errorf) error {
 		case d.Backpressure != nil && c.servedTwice(d.Model):
 			return errorf(at+".backpressure", "is not supported where several deployments serve the model %q", d.Model)
 		}
+		if err := c.checkPieces(d, at, errorf); err != nil {
+			return err
+		}
 		if err := c.ControlPlane.FlowControl.checkPools(errorf); err != nil {
 			return err
 		}
@@ -366,6 +389,28 @@ func (c *Config) validatePools(errorf strictyaml.Errorf) error {
 			return errorf("policies.routing", "a policy that counts tokens or blocks in flight is not supported with "+
 				"a disaggregated deployment")
 		}
+	}
+	return nil
+}
+
+// checkPieces checks that d has nothing that does not go with pieces of prompts or with requests that run while blocks
+// arrive.
+func (c *Config) checkPieces(d *Deployment, at string, errorf strictyaml.Errorf) error {
+	field, value := ".transfer.granularity", d.Transfer.Granularity
+	if !d.Transfer.InPieces() {
+		field, value = ".transfer.pipeline", "true"
+	}
+	switch {
+	case !d.Transfer.InPieces() && !d.Transfer.Pipeline:
+		return nil
+	case d.MaxReplicas > 0 || d.Prefill.MaxReplicas > 0:
+		return errorf(at+field, "%s is not supported with auto-scaling (max_replicas)", value)
+	case c.Fails():
+		return errorf(at+field, "%s is not supported with failures", value)
+	case d.Encode != nil:
+		return errorf(at+field, "%s is not supported with encode replicas", value)
+	case d.Transfer.Pipeline && len(d.KVTiers) > 0:
+		return errorf(at+".transfer.pipeline", "is not supported with kv_tiers of the decode pool")
 	}
 	return nil
 }

@@ -31,6 +31,23 @@ func TestPools(t *testing.T) {
 	}
 }
 
+// TestGranularities: stream is block with a pipeline. The others begin to decode when all blocks have arrived.
+func TestGranularities(t *testing.T) {
+	for text, want := range map[string]PDTransfer{
+		"{}":                              {Granularity: granularityRequest},
+		"{granularity: chunk}":            {Granularity: GranularityChunk},
+		"{granularity: stream}":           {Granularity: GranularityBlock, Pipeline: true},
+		"{pipeline: true, lease_s: 30}":   {Granularity: granularityRequest, Pipeline: true},
+		"{granularity: block, hop_us: 0}": {Granularity: GranularityBlock},
+	} {
+		all := defaultTransfer
+		all.Granularity, all.Pipeline = want.Granularity, want.Pipeline
+		if d, _, err := parseDeployment(pools + ", transfer: " + text); err != nil || *d.Transfer != all {
+			t.Errorf("%s: %+v, %v", text, d, err)
+		}
+	}
+}
+
 // TestPoolBounds: each pool has bounds of its own, by default those of the deployment.
 func TestPoolBounds(t *testing.T) {
 	const text = pools + ", replicas: 2, max_replicas: 4, prefill: {min_replicas: 2, max_replicas: 5}, " +
@@ -99,7 +116,12 @@ func TestPoolErrors(t *testing.T) {
 		{pools + ", decider: {type: sometimes}", "decider.type: must be one of"},
 		{pools + ", transfer: {in_gb_per_s: 0}", "transfer.in_gb_per_s: must be above 0"},
 		{pools + ", transfer: {latency_us: 1.5}", "must be an integer, is 1.5"},
-		{pools + ", transfer: {granularity: chunk}", "transfer.granularity: must be request, is \"chunk\""},
+		{pools + ", transfer: {granularity: page}",
+			`transfer.granularity: must be one of ["request" "chunk" "block" "stream"], is "page"`},
+		{pools + ", max_replicas: 3, transfer: {granularity: chunk}",
+			"transfer.granularity: chunk is not supported with auto-scaling (max_replicas)"},
+		{pools + ", " + oneTier + ", transfer: {pipeline: true}",
+			"transfer.pipeline: is not supported with kv_tiers of the decode pool"},
 		{pools + ", stage_order: both", "stage_order: must be decode-first or prefill-first, is \"both\""},
 		{pools + ", stage_order: prefill-first, backpressure: {}", "backpressure: is not supported with stage_order"},
 		{pools + ", stage_order: prefill-first, max_replicas: 2", "stage_order: auto-scaling"},

@@ -95,5 +95,12 @@ func (e *Engine) leave(s int32) {
 	if tag := e.seqs[s].tag; tag != noTag {
 		e.result.Aborted = append(e.result.Aborted, tag)
 	}
+	if e.seqs[s].read {
+		if !e.offload.uses[s].ended {
+			e.endUse(s)
+		}
+		e.hold(s)
+		return
+	}
 	e.drop(s)
 }

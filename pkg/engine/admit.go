@@ -47,7 +47,7 @@ func (e *Engine) admit(b *batch, budget *int) {
 		if e.cfg.ReserveFullSequence {
 			reserve = tokens
 		}
-		if !e.cache.Admit(q.kv, cached+n, reserve, e.spareBlocks()) {
+		if !e.allocate(q, cached+n, tokens, reserve) {
 			if e.encoder != nil {
 				e.encoder.releaseAll(s)
 			}
@@ -61,6 +61,15 @@ func (e *Engine) admit(b *batch, budget *int) {
 		*budget -= n
 		e.enter(b, q, s, tokens, n, cached)
 	}
+}
+
+// allocate gives the waiting q, which has this many tokens, its hits and the blocks for its first upto tokens, or for
+// all. It returns false if they do not fit.
+func (e *Engine) allocate(q *sequence, upto, tokens, reserve int) bool {
+	if e.offload != nil && e.offload.cfg.WholePrompts {
+		return e.cache.AdmitAhead(q.kv, upto, tokens, tokens, e.spareBlocks())
+	}
+	return e.cache.Admit(q.kv, upto, reserve, e.spareBlocks())
 }
 
 // spareBlocks returns how many blocks must stay free when a request is admitted.
@@ -80,6 +89,9 @@ func (e *Engine) enter(b *batch, q *sequence, s int32, tokens, n, cached int) {
 	e.individual = append(e.individual, s)
 	if e.lora != nil {
 		e.lora.enter(q)
+	}
+	if e.offload != nil {
+		e.offload.uses[s].entered = b.number
 	}
 	if e.cadence != nil {
 		e.cadence.setPassed(s, false)

@@ -38,6 +38,9 @@ func (e *Engine) Check() error {
 			return fmt.Errorf("engine: sequence %d is not finishing: it has %d of %d tokens", s, q.generated, q.output)
 		}
 	}
+	if err := e.checkPrompts(); err != nil {
+		return err
+	}
 	if err := e.checkAdapters(); err != nil {
 		return err
 	}
@@ -88,6 +91,21 @@ func (e *Engine) batches() []*batch {
 		}
 	}
 	return list
+}
+
+// checkPrompts checks that running requests have blocks for their whole prompts, if they must.
+func (e *Engine) checkPrompts() error {
+	if e.offload == nil || !e.offload.cfg.WholePrompts {
+		return nil
+	}
+	for _, s := range e.individual {
+		q := &e.seqs[s]
+		if n := e.cache.BlocksNeeded(q.kv, int(q.input)); n != 0 || e.stats.Preemptions > 0 {
+			return fmt.Errorf("engine: sequence %d lacks %d blocks of its prompt after %d preemptions", s, n,
+				e.stats.Preemptions)
+		}
+	}
+	return nil
 }
 
 // checkDecoding recomputes the totals over decoding sequences, and how many of them expect a token.

@@ -152,7 +152,8 @@ type sequence struct {
 	// hold and remote are as in the Request. pulled: its prompt came from another replica. overruns: one more token
 	// than its output has is scheduled.
 	// inPrompt: tokens were left to compute when it was last scheduled; only with a cadence.
-	hold, remote, pulled, overruns, inPrompt bool
+	// read: its blocks stay until Release although it is aborted.
+	hold, remote, pulled, overruns, inPrompt, read bool
 	// admission numbers the admissions to the batch, in order.
 	admission int64
 	// order is the request's Order, heapIndex the sequence's position in the wait queue. arrival is its rank when it
@@ -363,8 +364,16 @@ type StepResult struct {
 	Decoding  int
 	DecodeGap des.Time
 	Gaps      []des.Time
+	// Prompts are, with WholePrompts, the requests that compute prompts, and how many of their tokens are computed.
+	Prompts []Prompt
 	// Coasted holds the gaps of the steps of Coast, after which all other fields but DeliveredAt are empty.
 	Coasted []GapRun
+}
+
+// Prompt is a request of whose prompt this many tokens are computed, the cached ones included.
+type Prompt struct {
+	Tag    int32
+	Tokens int
 }
 
 // Result is the outcome of a request that leaves.

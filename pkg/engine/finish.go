@@ -41,6 +41,9 @@ func (e *Engine) Finish(now des.Time) (*StepResult, error) {
 	}
 	e.trimLog()
 	if e.offload != nil {
+		if e.offload.cfg.WholePrompts {
+			e.reportPrompts()
+		}
 		e.dropWithTier(now)
 		return &e.result, e.checkProgress()
 	}
@@ -112,8 +115,7 @@ func (e *Engine) dropFinished() {
 		e.result.Done = append(e.result.Done, Result{Tag: q.tag, Generated: int(q.output), Gaps: q.gaps})
 		if q.hold {
 			e.endUse(s)
-			q.state = held
-			e.offload.held++
+			e.hold(s)
 			continue
 		}
 		if e.offload != nil && q.lastBatch > e.current.number {

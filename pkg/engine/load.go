@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"slices"
 
 	"blis/pkg/des"
@@ -62,7 +63,7 @@ func (e *Engine) admitLoaded(b *batch, budget *int) (blocked int32) {
 		}
 		upto := int(q.computed) + n
 		reserve := upto
-		if e.cfg.ReserveFullSequence {
+		if e.cfg.ReserveFullSequence || o.cfg.WholePrompts {
 			reserve = tokens
 		}
 		if e.cache.BlocksNeeded(q.kv, reserve)+e.spareBlocks() > e.cache.Free() {
@@ -162,6 +163,9 @@ func (e *Engine) load(s, hit, n int32) bool {
 // holdForLoad gives the waiting q blocks for a load of its first tokens. It returns false if they do not fit.
 func (e *Engine) holdForLoad(q *sequence, upto int) bool {
 	tokens, spare := int(q.input+q.generated), e.spareBlocks()
+	if e.offload.cfg.WholePrompts {
+		upto = tokens
+	}
 	if e.cfg.ReserveFullSequence && e.cache.AdmitNeed(tokens)+spare > e.cache.Free() {
 		return false
 	}
@@ -279,6 +283,9 @@ func (e *Engine) keepsBlocks(s int32) bool {
 	o, q := e.offload, &e.seqs[s]
 	switch {
 	case q.state == loading:
+		if o.isPulling(s) { // it may have been ready
+			o.uses[s].loadEnd = math.MaxInt64
+		}
 		known := o.uses[s].loadEnd <= e.now // when a batch was formed last
 		if !o.ending {
 			known = !o.isLoading(s)
@@ -318,7 +325,12 @@ func (e *Engine) dropLate(s int32) {
 // isLoading reports whether a transfer to the blocks of s has not ended.
 func (o *offload) isLoading(s int32) bool {
 	is := func(t underWay) bool { return t.seq == s }
-	return slices.ContainsFunc(o.loading, is) || slices.ContainsFunc(o.pulling, is)
+	return slices.ContainsFunc(o.loading, is) || o.isPulling(s)
+}
+
+// isPulling reports whether blocks of s come from another replica.
+func (o *offload) isPulling(s int32) bool {
+	return slices.ContainsFunc(o.pulling, func(t underWay) bool { return t.seq == s })
 }
 
 // endTransfers removes from a list the transfers that have ended at now.

@@ -19,8 +19,10 @@ type OffloadConfig struct {
 	// the tier above evicts them, else when they have been stored in that.
 	Storage    *Storage
 	OnEviction bool
-	// Pools: blocks move between replicas (see pull.go).
-	Pools bool
+	// Pools: blocks move between replicas (see pull.go). WholePrompts admits a request only with blocks for its whole
+	// prompt, so that none is preempted, and results have how much is computed, since parts of it move before the rest
+	// is.
+	Pools, WholePrompts bool
 	// BlockBytes is the size of a block.
 	BlockBytes float64
 	// A request loads at least MinLoadBlocks.
@@ -114,6 +116,8 @@ type use struct {
 	// noted is the number of the batch for which an offer was noted last. fillsAt is the sequence's index in a list
 	// of fills.
 	noted, fillsAt int32
+	// entered is the number of the batch in which it began to run.
+	entered int32
 	// decoded: it has computed the tokens with which it was admitted. computing: it is in the step in flight. ended:
 	// it has left the tier. grows: see growing.
 	decoded, computing, ended, grows bool

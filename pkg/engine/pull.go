@@ -49,8 +49,12 @@ func (e *Engine) EndPull(s int32, now des.Time) (left []int32) {
 }
 
 // Release frees the blocks of s, a request with Hold that has all its output: when the step in flight ends, since
-// vLLM's scheduler learns with the output of a step that blocks were sent (Scheduler.update_from_output).
+// vLLM's scheduler learns with the output of a step that blocks were sent (Scheduler.update_from_output). Those of an
+// aborted request that has not left are free when it leaves.
 func (e *Engine) Release(s int32) {
+	if e.seqs[s].read = false; e.seqs[s].state != held {
+		return
+	}
 	e.offload.held--
 	if e.inFlight {
 		e.offload.released = append(e.offload.released, s)
@@ -67,7 +71,16 @@ func (e *Engine) dropReleased() {
 	e.offload.released = e.offload.released[:0]
 }
 
-// Held returns how many requests that have all their output keep their blocks.
+// hold keeps the blocks of s, which is in no list, until Release.
+func (e *Engine) hold(s int32) {
+	e.seqs[s].state = held
+	e.offload.held++
+}
+
+// KeepBlocks keeps the blocks of s, which is about to be aborted, until Release.
+func (e *Engine) KeepBlocks(s int32) { e.seqs[s].read = true }
+
+// Held returns how many requests that have all their output, or are aborted, keep their blocks.
 func (e *Engine) Held() int {
 	if e.offload == nil {
 		return 0
@@ -77,3 +90,41 @@ func (e *Engine) Held() int {
 
 // Pulling returns how many transfers from other replicas are under way.
 func (e *Engine) Pulling() int { return len(e.offload.pulling) }
+
+// ReadyPull lets the loading s run from now on although blocks of its prompt are arriving. The step that computes it
+// first may end only when they have arrived.
+func (e *Engine) ReadyPull(s int32, now des.Time) {
+	e.offload.uses[s].loadEnd, e.own.known = now, false
+}
+
+// AwaitsBlocks reports whether blocks are arriving for a request in the step in flight.
+func (e *Engine) AwaitsBlocks() bool {
+	for i := range e.offload.pulling {
+		s := e.offload.pulling[i].seq
+		if e.seqs[s].state != loading && e.offload.uses[s].entered <= e.current.number {
+			return true
+		}
+	}
+	return false
+}
+
+// Prolong makes the step in flight, which has waited for blocks, end now.
+func (e *Engine) Prolong(now des.Time) { e.current.End, e.own.known = max(e.current.End, now), false }
+
+// reportPrompts puts into the result how much of the prompts is computed at the end of the step in flight.
+func (e *Engine) reportPrompts() {
+	r := &e.result
+	r.Prompts = r.Prompts[:0]
+	for _, list := range [...][]int32{e.individual, e.finishing} {
+		for _, s := range list {
+			q := &e.seqs[s]
+			n := int(q.computed)
+			if q.lastBatch > e.current.number { // it is in the batch formed ahead, too
+				n -= int(q.lastTokens)
+			}
+			if !q.aborted && q.emitted < q.output && e.offload.uses[s].entered <= e.current.number {
+				r.Prompts = append(r.Prompts, Prompt{q.tag, n})
+			}
+		}
+	}
+}

@@ -50,8 +50,12 @@ func (f *Fair) Alone(bytes float64) des.Time {
 func (f *Fair) Ask(now des.Time, id, from, to int32, bytes float64) {
 	f.sending, f.reaching = extended(f.sending, from), extended(f.reaching, to)
 	f.flows = append(f.flows, flow{id: id, from: from, to: to, asked: now, starts: now + f.latency, left: bytes})
-	if f.latency == 0 {
-		f.Advance(now)
+	if f.latency == 0 { // others may end now, too, which Advance says
+		f.move(now)
+		w := &f.flows[len(f.flows)-1]
+		w.moving = true
+		f.count(w, 1)
+		f.setEnds()
 	}
 }
 

@@ -141,6 +141,12 @@ func poolsText(d tree, of string) string {
 	}
 	text += fmt.Sprintf(", links %v GB/s out and %v in, %v us", link["out_gb_per_s"], link["in_gb_per_s"],
 		link["latency_us"])
+	if g := link["granularity"]; g == "chunk" || g == "block" {
+		text += fmt.Sprintf(", granularity %v", g)
+	}
+	if link["pipeline"] == true {
+		text += ", pipeline"
+	}
 	if link.isOn("hop_us") {
 		text += fmt.Sprintf(", hop %v us", link["hop_us"])
 	}

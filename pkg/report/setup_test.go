@@ -42,14 +42,16 @@ func TestSetup(t *testing.T) {
 			"deployments": [{"id": "main", "model": "m", "gpu": "H100", "replicas": 3, "architecture": "disaggregated",
 			"prefill": {"gpu": "H200", "replicas": 2, ` + smallEngine + `},
 			"decider": {"type": "prefix-based", "non_cached_tokens": 256, "prompt_tokens": 0},
-			"transfer": {"latency_us": 205, "out_gb_per_s": 50, "in_gb_per_s": 12.5},
+			"transfer": {"latency_us": 205, "out_gb_per_s": 50, "in_gb_per_s": 12.5, "granularity": "chunk",
+			"pipeline": true},
 			"backpressure": {"max_waiting": 4}, ` + testEngine + `}]}`,
 			[]string{"policies: prefill_routing least-loaded {tie: first}; others default",
 				"engine: main " + engineLine +
 					", its prefill pool max_num_seqs 64, max_num_batched_tokens 8192, 9000 KV blocks of 16",
 				"cluster: main prefill 2 x H200 + decode 3 x H100 with m; snapshots",
 				"also: pools: decider prefix-based (prefill pool from 256 tokens not cached), " +
-					"links 50 GB/s out and 12.5 in, 205 us, backpressure from 4 waiting"}},
+					"links 50 GB/s out and 12.5 in, 205 us, granularity chunk, pipeline, " +
+					"backpressure from 4 waiting"}},
 		{"tiers of one of two deployments", `{"deployments": [
 			{"id": "a", "model": "m", "gpu": "H100", "replicas": 3, ` + testEngine + `},
 			{"id": "b", "model": "m", "gpu": "H100", "replicas": 1, "kv_tiers": [{"tier": "cpu", "gib": 20,

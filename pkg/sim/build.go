@@ -117,7 +117,8 @@ func (s *simulation) newReplica(d *cluster.Deployment, i, k int, spec *replicaSp
 		model = spec.model // the jitter is that of joint steps
 	}
 	return replica{engine: engine.New(cfg, model, cache), deployment: i, index: stream.Index(k),
-		maxSeqs: cfg.MaxNumSeqs, jitter: jitter, server: missing}
+		maxSeqs: cfg.MaxNumSeqs, jitter: jitter, server: missing,
+		pipelined: d.Prefill != nil && d.Transfer.Pipeline}
 }
 
 // setUpRouter adds the parts of the router that depend on the replicas.

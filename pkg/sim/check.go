@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"blis/pkg/des"
 	"blis/pkg/stream"
@@ -22,7 +23,7 @@ func (c checker) observe(s *simulation, h hook, i int32) error {
 	case onStep, onStepEnd:
 		return c.replica(s, &s.replicas[i])
 	case onFinal:
-		return c.outcome(s.request(i))
+		return c.outcome(s, s.request(i))
 	case onClose:
 		for k := range s.replicas {
 			if err := s.replicas[k].engine.Cache().Check(); err != nil {
@@ -75,27 +76,56 @@ func (checker) replica(s *simulation, r *replica) error {
 	return nil
 }
 
-// outcome checks that the times of a request are in order and that its counts fit its state.
-func (checker) outcome(r *request) error {
+// namedTime is a time of an outcome.
+type namedTime struct {
+	name string
+	at   stream.Micros
+}
+
+// orderedTimes are lists of the times of a request. Those that happened are in the order of their list. With pieces of
+// the prompt the decode replica has the request before the prompt is computed, and with a pipeline it begins before all
+// have arrived.
+func (s *simulation) orderedTimes(r *request) [][]namedTime {
 	o := &r.out
-	last, name := o.ArrivalUS, "arrival_us"
-	for _, t := range []struct {
-		name string
-		at   stream.Micros
-	}{
-		{"admitted_us", o.AdmittedUS}, {"routed_us", o.RoutedUS}, {"encoded_us", o.EncodedUS},
-		{"prefill_enqueued_us", o.PrefillEnqueuedUS}, {"prefill_scheduled_us", o.PrefillScheduledUS},
-		{"prefilled_us", o.PrefilledUS}, {"enqueued_us", o.EnqueuedUS},
-		{"transfer_started_us", o.TransferStartedUS}, {"transferred_us", o.TransferredUS},
-		{"scheduled_us", o.ScheduledUS}, {"first_token_us", o.FirstTokenUS}, {"completed_us", o.CompletedUS},
-	} {
-		if t.at == stream.Never {
-			continue
+	list := []namedTime{{"arrival_us", o.ArrivalUS}, {"admitted_us", o.AdmittedUS}, {"routed_us", o.RoutedUS},
+		{"encoded_us", o.EncodedUS}, {"prefill_enqueued_us", o.PrefillEnqueuedUS},
+		{"prefill_scheduled_us", o.PrefillScheduledUS}}
+	prefilled, transferred := namedTime{"prefilled_us", o.PrefilledUS}, namedTime{"transferred_us", o.TransferredUS}
+	enqueued, started := namedTime{"enqueued_us", o.EnqueuedUS}, namedTime{"transfer_started_us", o.TransferStartedUS}
+	scheduled := namedTime{"scheduled_us", o.ScheduledUS}
+	first, completed := namedTime{"first_token_us", o.FirstTokenUS}, namedTime{"completed_us", o.CompletedUS}
+	var p *pool
+	if r.replica != missing {
+		p = s.decodePool(r).pool
+	}
+	if p == nil || p.granularity == byRequest && !p.pipelined {
+		return [][]namedTime{append(list, prefilled, enqueued, started, transferred, scheduled, first, completed)}
+	}
+	all := [][]namedTime{append(slices.Clone(list), prefilled, transferred, first, completed),
+		append(slices.Clone(list), enqueued, started, scheduled, first), {prefilled, scheduled}, {started, transferred}}
+	if p.granularity == byRequest {
+		all = append(all, []namedTime{prefilled, enqueued})
+	}
+	if !p.pipelined {
+		all = append(all, []namedTime{transferred, scheduled})
+	}
+	return all
+}
+
+// outcome checks that the times of a request are in order and that its counts fit its state.
+func (checker) outcome(s *simulation, r *request) error {
+	o := &r.out
+	for _, times := range s.orderedTimes(r) {
+		last := times[0]
+		for _, t := range times[1:] {
+			if t.at == stream.Never {
+				continue
+			}
+			if t.at < last.at {
+				return fmt.Errorf("check: request %q: %s %d is before %s %d", o.ID, t.name, t.at, last.name, last.at)
+			}
+			last = t
 		}
-		if t.at < last {
-			return fmt.Errorf("check: request %q: %s %d is before %s %d", o.ID, t.name, t.at, name, last)
-		}
-		last, name = t.at, t.name
 	}
 	completed := o.State == stream.StateCompleted
 	switch first := o.ScheduledUS; {

@@ -25,6 +25,11 @@ type handoff struct {
 	leaseEnd     des.Time // never if no such event is pending
 	transfer     int32    // its slot in simulation.transfers, while it runs
 	scheduled    bool     // it was in a batch of the prefill replica
+	enqueueAt    des.Time // at the decode replica
+	pieces       pieces
+	// computing: the prefill replica still computes the prompt, of which pieces are computed. departed: it is final and
+	// has left the decode replica then.
+	computing, departed bool
 }
 
 type handoffStage uint8
@@ -46,9 +51,12 @@ type pool struct {
 	link    int // in transfers.links
 	hopUS   des.Time
 	// leaseUS is how long blocks wait for the request to come to the decode replica, which then recomputes or not.
-	leaseUS    des.Time
-	recomputes bool
-	maxWaiting int32 // at which backpressure closes a replica; 0: never
+	leaseUS     des.Time
+	recomputes  bool
+	maxWaiting  int32 // at which backpressure closes a replica; 0: never
+	granularity granularity
+	// pipelined: requests may run when their last piece has started.
+	pipelined bool
 	// prefillFirst: the prefill replica is chosen before the decode replica.
 	prefillFirst bool
 }
@@ -63,7 +71,7 @@ func (s *simulation) connectPools(c *cluster.Config) {
 		}
 		t, links := d.Transfer, &s.transfers.links
 		s.deployments[i].pool = &pool{*d.Decider, prefill, len(*links), t.HopUS, t.LeaseUS(), t.Recomputes(),
-			int32(d.MaxWaiting()), d.PrefillFirst()}
+			int32(d.MaxWaiting()), granularities[t.Granularity], t.Pipeline, d.PrefillFirst()}
 		*links = append(*links, poolLink{next: math.MaxInt64,
 			fair: link.NewFair(t.LatencyUS, t.OutGBPerS, t.InGBPerS, d.Prefill.Replicas, d.Replicas)})
 		s.deployments[prefill].prefills = true
@@ -181,9 +189,10 @@ func (s *simulation) leaveForPrefill(slot int32, d *deployment, chosen *policy.R
 // and the times there of the way to that queue only.
 func (r *request) isFirstWay() bool { return r.out.EnqueuedUS.IsZero() }
 
-// recordPrefill sets a time of this way, unless it is set.
+// recordPrefill sets a time of this way, unless it is set. The prompt of a request may be computed when it is in the
+// queue of the decode replica.
 func (r *request) recordPrefill(at *stream.Micros, now des.Time) {
-	if r.isFirstWay() && at.IsZero() {
+	if (r.isFirstWay() || r.handoff.computing) && at.IsZero() {
 		*at = stream.Micros(now)
 	}
 }
@@ -191,7 +200,7 @@ func (r *request) recordPrefill(at *stream.Micros, now des.Time) {
 // recordsTransfer reports whether the transfer of a request comes before its first batch of a decode replica, and after
 // the prefill that its outcome has.
 func (r *request) recordsTransfer() bool {
-	return r.out.ScheduledUS.IsZero() && !r.out.PrefilledUS.IsZero()
+	return r.out.ScheduledUS.IsZero() && (!r.out.PrefilledUS.IsZero() || r.handoff.computing)
 }
 
 // enqueuePrefill hands a request to its prefill replica, for the first of its tokens.
@@ -201,6 +210,8 @@ func (s *simulation) enqueuePrefill(slot int32) error {
 	s.telemetry.beforeChange(s, at, s.instantDone())
 	r.recordPrefill(&r.out.PrefillEnqueuedUS, s.now)
 	s.router.flow.recordEnqueue(r, at)
+	size := int(s.decodePool(r).limits.blockSize)
+	r.handoff.pieces = pieces{total: int32((r.tokens() + size - 1) / size)}
 	order := 0.0
 	if !s.router.needs.fcfs {
 		order = s.router.policies.Scheduler.Order(s.router.views.local(s, r, at))
@@ -215,24 +226,18 @@ func (s *simulation) enqueuePrefill(slot int32) error {
 	return nil
 }
 
-// prefilled sends a request whose prompt is computed to its decode replica.
+// prefilled sends a request whose prompt is computed to its decode replica, unless it went there with a first piece.
 func (s *simulation) prefilled(slot int32) {
 	r := s.request(slot)
 	s.replicas[r.handoff.replica].completed++
 	s.router.countLeftReplica(s, r.handoff.replica)
-	s.router.flow.recordDeparture(r)
-	s.router.flow.recordSend(r.replica)
-	r.handoff.stage = atPrefill
+	d := s.decodePool(r)
+	r.handoff.pieces.add(r.handoff.pieces.total, d.pool.granularity)
+	s.goOn(slot, d)
 	s.transfers.left[slot] = r.out.ID // the prefill replica's tier may get blocks yet
 	r.recordPrefill(&r.out.PrefilledUS, s.now)
-	s.replicas[r.replica].awaited.computed++
-	d := &s.deployments[s.replicas[r.replica].deployment]
-	at := s.now + d.pool.hopUS + d.model.Queueing(r.out.InputTokens)
-	s.events.queue.Push(des.NewEvent(at, enqueue, r.position, slot))
-	if end := s.now + d.pool.leaseUS; at > end {
-		r.handoff.leaseEnd = end
-		s.events.queue.Push(des.NewEvent(end, leaseEnd, r.position, slot))
-	}
+	r.handoff.computing = false
+	s.startLease(slot, d.pool)
 }
 
 // endLease frees the blocks of a request that has not come to its decode replica in time.
@@ -255,9 +260,9 @@ func (s *simulation) startPull(slot int32, p *pool) {
 	if r.recordsTransfer() {
 		r.out.TransferBlocks, r.out.TransferStartedUS = int64(x.Blocks), stream.Micros(s.now)
 	}
-	to := &s.replicas[x.replica]
-	bytes := float64(x.Blocks) * float64(s.deployments[to.deployment].blockBytes)
-	s.transfers.links[p.link].fair.Ask(s.now, slot, int32(s.replicas[x.fromPrefill].index), int32(to.index), bytes)
+	cached := r.handoff.pieces.total - x.Blocks
+	x.pullProgress = pullProgress{cached: cached, sent: cached}
+	s.startPiece(slot)
 	s.scheduleLink(p.link)
 }
 
@@ -268,11 +273,13 @@ func (s *simulation) scheduleLink(i int) {
 
 // changeLink ends the transfers of a link that are done now.
 func (s *simulation) changeLink(i int32) error {
-	for _, slot := range s.transfers.links[i].change(s.now) {
-		if err := s.endPull(slot); err != nil {
+	l := &s.transfers.links[i]
+	for _, slot := range l.change(s.now) {
+		if err := s.endPiece(slot); err != nil {
 			return err
 		}
 	}
+	s.startPieces(l)
 	s.scheduleLink(int(i))
 	return nil
 }
@@ -286,12 +293,15 @@ func (s *simulation) checkHandoffs(r *replica) error {
 		if q.position < 0 || q.handoff.stage == noHandoff {
 			continue
 		}
-		if stage := q.handoff.stage; &s.replicas[q.handoff.replica] == r && (stage == atPrefill ||
-			stage == transferring) {
+		if h := &q.handoff; &s.replicas[h.replica] == r && !h.computing && (h.stage == atPrefill ||
+			h.stage == transferring) {
 			held++
 		}
 		if &s.replicas[q.replica] == r && q.handoff.stage == transferring {
 			pulled++
+			if err := q.handoff.pieces.check(&s.transfers.slots[q.handoff.transfer].pullProgress); err != nil {
+				return err
+			}
 		}
 	}
 	for i := range s.transfers.slots {

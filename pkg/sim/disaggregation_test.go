@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"testing"
 
 	"blis/pkg/cluster"
@@ -37,6 +38,12 @@ func TestReferenceOnDisaggregationTiers(t *testing.T) {
 // TestReferenceOnPrefillFirst is TestReferenceOnDisaggregation with prefill replicas that are chosen first.
 func TestReferenceOnPrefillFirst(t *testing.T) {
 	compareSeeds(t, 1500, 200, reference.RandomPrefillFirst)
+}
+
+// TestReferenceOnPieces is TestReferenceOnDisaggregation with blocks that move in pieces while the prompt is computed,
+// and requests that run while the last of them arrive, sometimes with tiers or with prefill replicas chosen first.
+func TestReferenceOnPieces(t *testing.T) {
+	compareSeeds(t, 3000, 300, reference.RandomPieces)
 }
 
 // TestRedirectedPromptIsReported has a decode replica that drains and sends a request back to routing. Its prompt,
@@ -135,7 +142,8 @@ func setPools(d *cluster.Deployment, c *reference.Config) {
 	d.Prefill = &cluster.Pool{Replicas: p.Replicas, Engine: p.Engine, Latency: p.Latency, KVTiers: p.KVTiers,
 		KVOffload: p.KVOffload, Computed: p.Computed}
 	d.Transfer = &cluster.PDTransfer{LatencyUS: x.LatencyUS, OutGBPerS: x.OutGBPerS, InGBPerS: x.InGBPerS,
-		Granularity: "request", HopUS: x.HopUS, LeaseS: float64(x.LeaseUS) / 1e6, OnExpiry: "fail"}
+		Granularity: cmp.Or(x.Granularity, "request"), Pipeline: x.Pipeline, HopUS: x.HopUS,
+		LeaseS: float64(x.LeaseUS) / 1e6, OnExpiry: "fail"}
 	if x.LeaseUS == 0 {
 		d.Transfer.LeaseS = 1e6
 	}

@@ -76,6 +76,7 @@ func (t *requestTable) clone() requestTable {
 	for i := range c.slots {
 		c.slots[i].path = slices.Clone(c.slots[i].path)
 		c.slots[i].items = slices.Clone(c.slots[i].items)
+		c.slots[i].handoff.pieces.ends = slices.Clone(c.slots[i].handoff.pieces.ends)
 	}
 	return c
 }

@@ -68,12 +68,22 @@ func forkPools(seed uint64, tiers bool) string {
 	}
 	const link = "{latency_us: 5, gb_per_s: 0.2}"
 	text := `, architecture: disaggregated, prefill: {replicas: 2},
-    transfer: {latency_us: 8, out_gb_per_s: 0.1, in_gb_per_s: 0.2, hop_us: 3},
-    decider: {type: prefix-based, non_cached_tokens: 6}`
+    decider: {type: prefix-based, non_cached_tokens: 6},
+    transfer: {latency_us: 8, out_gb_per_s: 0.1, in_gb_per_s: 0.2, hop_us: 3`
+	switch seed / 3 % 4 {
+	case 1:
+		text += ", granularity: chunk"
+	case 2:
+		text += ", granularity: block"
+	}
+	if tiers = tiers && seed%5 < 3; !tiers && seed/3%8 > 1 {
+		text += ", pipeline: true"
+	}
+	text += "}"
 	if seed%2 == 0 {
 		text += ", backpressure: {max_waiting: 2}"
 	}
-	if seed%5 < 3 && tiers {
+	if tiers {
 		text += ", kv_tiers: [{tier: cpu, blocks: 12, load: " + link + ", store: " + link + "}]"
 	}
 	return text

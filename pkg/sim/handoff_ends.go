@@ -11,11 +11,11 @@ import (
 // endPull ends the transfer in a slot. Both replicas may then have work.
 func (s *simulation) endPull(slot int32) error {
 	x := &s.transfers.slots[slot]
-	x.Ended, x.pulls = s.now, false
+	x.Ended, x.pulls, x.Blocks = s.now, false, x.sent-x.cached
 	if !x.moved {
 		r := s.request(x.Tag)
 		r.handoff.stage = atDecode
-		if !r.isFinal && r.recordsTransfer() {
+		if !r.isFinal && (r.recordsTransfer() || s.decodePool(r).pool.pipelined) {
 			r.out.TransferredUS = stream.Micros(s.now)
 		}
 	}
@@ -36,6 +36,7 @@ func (s *simulation) endArrival(x *transfer) {
 	}
 	s.telemetry.afterChange(s, x.replica)
 	s.markReady(x.replica)
+	s.endLateStep(x.replica)
 }
 
 // settleBoth ends a decode and a prefill replica that drain when nothing is left there. Either may be missing.
@@ -66,6 +67,8 @@ func (s *simulation) endHandoff(slot int32, state, reason string) error {
 	r := s.request(slot)
 	at, decode := r.handoff.replica, r.replica
 	switch {
+	case r.handoff.computing:
+		return s.endComputing(slot, state, reason)
 	case r.handoff.stage == transferring:
 		return s.abort(slot, state, reason)
 	case r.handoff.stage == atPrefill:

@@ -34,7 +34,7 @@ var brokenPoolFailures = []rule{
 	{"outcomes have the first way through a prefill replica", "sim/disaggregation.go",
 		"return r.out.EnqueuedUS.IsZero() }", "return r.out.ScheduledUS.IsZero() }"},
 	{"and the transfer after it", "sim/disaggregation.go",
-		"return r.out.ScheduledUS.IsZero() && !r", "return !r"},
+		"return r.out.ScheduledUS.IsZero() && (!r", "return (!r"},
 	{"a lease ends with its way", "sim/handoff_ends.go",
 		"if r.handoff.leaseEnd >= s.now {", "if r.handoff.leaseEnd >= s.now && s.now < 0 {"},
 	{"a request that goes elsewhere is not on its way any more", "sim/handoff_ends.go",

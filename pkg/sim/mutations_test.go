@@ -370,6 +370,7 @@ func TestMutations(t *testing.T) {
 		{brokenGrowth, []string{"^TestQuietStores$"}},
 		{brokenRetries, []string{"^TestStories$", "^TestReferenceOnRetries$"}},
 		{brokenHandoffs, []string{"^TestStories$", "^TestReferenceOnDisaggregation$"}},
+		{brokenPieces, []string{"^TestStories$", "^TestReferenceOnPieces$"}},
 		{brokenPrefillFirst, []string{"^TestStories$", "^TestReferenceOnPrefillFirst$"}},
 		{brokenPoolFailures, []string{"^TestStories$", "^TestReferenceOnDisaggregationFailures$"}},
 		{brokenPoolScaling, []string{"^(TestStories|TestRedirectedPromptIsReported)$",

@@ -12,15 +12,23 @@ type poolLink struct {
 	fair    *link.Fair
 	next    des.Time
 	pending int
+	// due are transfers that may start their next pieces now, ready those whose last piece has started, so that their
+	// requests may run.
+	due, ready []int32
 }
 
 // schedule schedules the next change of l, which has the number i among those of this kind of event, unless an event
 // before it is pending.
 func (l *poolLink) schedule(q *des.Queue, kind uint8, i int) {
-	if next := l.fair.Next(); next < l.next {
-		l.next = next
+	l.scheduleAt(q, kind, i, l.fair.Next())
+}
+
+// scheduleAt schedules a change of l at a time, unless an event before it is pending.
+func (l *poolLink) scheduleAt(q *des.Queue, kind uint8, i int, at des.Time) {
+	if at < l.next {
+		l.next = at
 		l.pending++
-		q.Push(des.NewEvent(next, kind, int64(i), int32(i)))
+		q.Push(des.NewEvent(at, kind, int64(i), int32(i)))
 	}
 }
 

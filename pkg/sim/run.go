@@ -200,6 +200,13 @@ func (o *Options) prepare(c *cluster.Config) ([]replicaSpec, error) {
 	if o.Counterfactual.enabled() && c.HasTiers() {
 		o.warn("the estimates of --counterfactual do not know loads from kv_tiers; --counterfactual exact:N does")
 	}
+	moves := func(d cluster.Deployment) bool {
+		return d.Disaggregates() && (d.Transfer.InPieces() || d.Transfer.Pipeline)
+	}
+	if o.Counterfactual.enabled() && slices.ContainsFunc(c.Deployments, moves) {
+		o.warn("the estimates of --counterfactual do not know that blocks move while a prompt is computed or " +
+			"decoding begins (transfer); --counterfactual exact:N does")
+	}
 	lockstep := func(d *cluster.Deployment) bool { return d.Lockstep() }
 	if o.Counterfactual.enabled() && slices.ContainsFunc(c.Pools(), lockstep) {
 		o.warn("the estimates of --counterfactual do not know that data-parallel ranks wait for each other; " +

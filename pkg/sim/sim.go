@@ -58,6 +58,8 @@ type replica struct {
 	result              *engine.StepResult // of its last step
 	jitter              jitter
 	admitted            admitted // by its server; only with a frontDoor
+	// pipelined: its requests may run while their blocks arrive. awaitsBlocks: its step only waits for them.
+	pipelined, awaitsBlocks bool
 }
 
 // deployment is the common data of its replicas.

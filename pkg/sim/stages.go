@@ -242,6 +242,10 @@ func (s *simulation) recordRoute(slot int32, v *policy.View, choice policy.Choic
 // enqueue hands a request to its replica.
 func (s *simulation) enqueue(slot int32) error {
 	r := s.request(slot)
+	if r.handoff.departed {
+		s.events.stale--
+		return nil
+	}
 	switch r.handoff.stage {
 	case prefilling:
 		return s.enqueuePrefill(slot)
@@ -384,7 +388,7 @@ func (s *simulation) depart(slot int32) {
 	s.router.countLeft(s, r)
 	s.router.flow.recordDeparture(r)
 	s.router.countInflight(r, -1)
-	s.release(slot)
+	s.leaveSlot(slot)
 }
 
 // recordResult adds the engine's result to the outcome.

@@ -191,7 +191,7 @@ func (s *simulation) coasts() bool {
 // finishStep applies the results of a replica's step.
 func (s *simulation) finishStep(i int32) error {
 	r := &s.replicas[i]
-	if r.server != missing && !s.endsStep(i) {
+	if r.server != missing && !s.endsStep(i) || r.pipelined && s.awaitsBlocks(i) {
 		return nil
 	}
 	s.telemetry.beforeChange(s, i, s.instantDone())
@@ -208,7 +208,7 @@ func (s *simulation) finishStep(i int32) error {
 	clientTime := stream.Micros(result.DeliveredAt)
 	for _, tag := range result.First {
 		r := s.request(tag)
-		if r.handoff.stage == prefilling {
+		if r.handoff.stage == prefilling || r.handoff.computing {
 			continue // the client does not get it
 		}
 		o := &r.out
@@ -224,8 +224,9 @@ func (s *simulation) finishStep(i int32) error {
 	if err := s.observers.notify(s, onTokens, i); err != nil {
 		return err
 	}
+	s.promptsComputed(result.Prompts)
 	for k := range result.Done {
-		if s.request(result.Done[k].Tag).handoff.stage == prefilling {
+		if h := &s.request(result.Done[k].Tag).handoff; h.stage == prefilling || h.computing {
 			s.prefilled(result.Done[k].Tag)
 			continue
 		}
@@ -234,7 +235,7 @@ func (s *simulation) finishStep(i int32) error {
 		}
 	}
 	for _, tag := range result.Aborted {
-		s.depart(tag)
+		s.departFrom(i, tag)
 	}
 	if s.router.needs.all&(policy.NeedEstimate|policy.NeedEstWait) != 0 {
 		s.telemetry.recordStep(i, s.now-r.engine.Step().Start)

@@ -26,6 +26,7 @@ type transfer struct {
 	// its engine, pullSeq that at the decode replica. pulls: it runs. moved: the request goes on elsewhere.
 	fromPrefill, heldSeq, pullSeq int32
 	pulls, moved                  bool
+	pullProgress                  // of one between pools
 	// wakes: it is none, but the end of a store for which the replica waits. failed: one of its ends is lost.
 	wakes, failed bool
 }
@@ -52,7 +53,7 @@ const thrashUS = 10 * 1_000_000
 func offloadConfig(d *cluster.Deployment, tree *kv.Tree, byArrival bool) *engine.OffloadConfig {
 	if len(d.KVTiers) == 0 {
 		if d.Disaggregates() {
-			return &engine.OffloadConfig{Pools: true, ByArrival: byArrival}
+			return &engine.OffloadConfig{Pools: true, WholePrompts: d.ComputesPieces(), ByArrival: byArrival}
 		}
 		return nil
 	}
@@ -61,7 +62,8 @@ func offloadConfig(d *cluster.Deployment, tree *kv.Tree, byArrival bool) *engine
 		Store:      tier.NewStore(tree, d.Computed.KVTierBlocks, d.KVOffload.Eviction),
 		BlockBytes: float64(d.Computed.KVBlockBytes), MinLoadBlocks: d.KVOffload.MinLoadBlocks,
 		Threshold: d.KVOffload.UsedShare(), Lazy: d.KVOffload.Policy == cluster.Lazy, Pools: d.Disaggregates(),
-		Loads: link.Speed(t.Load), Stores: link.Speed(t.Store), ThrashUS: thrashUS, ByArrival: byArrival}
+		WholePrompts: d.ComputesPieces(),
+		Loads:        link.Speed(t.Load), Stores: link.Speed(t.Store), ThrashUS: thrashUS, ByArrival: byArrival}
 }
 
 // schedule schedules the ends of the transfers that replica i has just asked for. Those between pools end when their
@@ -248,7 +250,8 @@ func (all *transfers) clone() *transfers {
 		expired: all.expired, left: maps.Clone(all.left), links: slices.Clone(all.links), quiet: all.quiet,
 		storages: slices.Clone(all.storages)}
 	for i := range c.links {
-		c.links[i].fair = c.links[i].fair.Clone()
+		l := &c.links[i]
+		l.fair, l.due, l.ready = l.fair.Clone(), slices.Clone(l.due), slices.Clone(l.ready)
 	}
 	return c
 }

@@ -65,7 +65,8 @@ type Outcome struct {
 	PrefillScheduledUS Micros `json:"prefill_scheduled_us,omitzero"`
 	// When the prefill replica had computed the prompt.
 	PrefilledUS Micros `json:"prefilled_us,omitzero"`
-	// When the transfer of the KV blocks of the prompt from the prefill replica began.
+	// When the transfer of the KV blocks of the prompt from the prefill replica began, of which pieces may move before
+	// the prompt is computed.
 	TransferStartedUS Micros `json:"transfer_started_us,omitzero"`
 	// When the KV blocks of the prompt had arrived from the prefill replica.
 	TransferredUS Micros `json:"transferred_us,omitzero"`
@@ -174,12 +175,13 @@ func (o *Outcome) ClearPrefill() {
 func PrefillPool(deployment string) string { return deployment + ".prefill" }
 
 // QueueStartUS is when the request entered the replica's queue, earlier by the time in the queue of a prefill replica:
-// the time from then until it was scheduled is its time in queues.
+// the time from then until it was scheduled is its time in queues. A request that entered it before its prompt was
+// computed elsewhere waits from then on.
 func (o *Outcome) QueueStartUS() Micros {
 	if o.EnqueuedUS.IsZero() || o.PrefillScheduledUS.IsZero() {
 		return o.EnqueuedUS
 	}
-	return o.EnqueuedUS - (o.PrefillScheduledUS - o.PrefillEnqueuedUS)
+	return max(o.EnqueuedUS, o.PrefilledUS) - (o.PrefillScheduledUS - o.PrefillEnqueuedUS)
 }
 
 // LoadedTokens are the tokens that a request loaded, by tier.

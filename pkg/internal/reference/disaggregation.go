@@ -35,6 +35,10 @@ type Disaggregation struct {
 	Recompute bool
 	// MaxWaiting is how many requests may be on their way to a replica before their transfers; 0 is no limit.
 	MaxWaiting int
+	// Granularity is what moves at once: request (also ""), chunk or block. Pipeline makes a request ready when its
+	// last piece has started.
+	Granularity string
+	Pipeline    bool
 }
 
 // never reports whether no prompt goes to a prefill replica.
@@ -72,9 +76,11 @@ func (c *Config) needsIndexes() bool {
 // disaggregation is the state of the prefill replicas and of the links.
 type disaggregation struct {
 	router router
-	// pulls are under way, in the order in which they were asked for; settled is when their bytes were counted last.
-	pulls   []*pull
-	settled int64
+	// pulls are under way, in the order in which they were asked for, and moving those with a piece under way, in the
+	// order in which the pieces started. settled is when their bytes were counted last.
+	pulls, moving []*pull
+	settled       int64
+	counts        PieceCounts
 	// heldBack wait for an open replica, without flow control.
 	heldBack []*request
 }
@@ -88,11 +94,12 @@ func (s *simulation) addPrefillReplicas() {
 	for i := range pool.Replicas {
 		s.prefill.router.among = append(s.prefill.router.among, s.config.Replicas+i)
 		r := newReplica(pool)
-		r.prefills, r.index = true, i
+		r.prefills, r.index, r.wholePrompts = true, i, s.config.Disaggregation.inPieces()
 		s.replicas = append(s.replicas, r)
 	}
 	for _, r := range s.replicas {
 		r.connect()
+		r.pipelined = !r.prefills && s.config.Disaggregation.Pipeline
 	}
 }
 
@@ -172,6 +179,7 @@ func (s *simulation) sendToPrefill(q *request, now int64) {
 	q.twin = &request{Request: short, sequence: q.sequence, main: q, preemptedAt: Never,
 		firstWay: q.outcome.EnqueuedUS == Never,
 		outcome:  Outcome{ID: q.ID, EnqueuedUS: Never, ScheduledUS: Never, Replica: chosen}}
+	q.pieces = nil
 	if q.twin.firstWay {
 		q.outcome.PrefillReplica = s.replicas[chosen].index
 	}
@@ -223,9 +231,10 @@ func (s *simulation) chooseAgain(q *request, now int64) {
 	q.stage, q.until = stageDelay, now+s.config.queueDelay(q.Input)
 }
 
-// recordsTransfer: the transfer is before the first batch of a decode replica, and after the prefill of the outcome.
+// recordsTransfer: the transfer is before the first batch of a decode replica, and after the prefill of the outcome or
+// while the prompt is computed.
 func (q *request) recordsTransfer() bool {
-	return q.outcome.ScheduledUS == Never && q.outcome.PrefilledUS != Never
+	return q.outcome.ScheduledUS == Never && (q.outcome.PrefilledUS != Never || !q.twin.final())
 }
 
 // note sets a time of the way to the first queue of a decode replica, unless it is set.
@@ -245,7 +254,7 @@ func (s *simulation) enqueueTwin(q *request, now int64) {
 	r.changed, r.woken = r.step == nil, true
 }
 
-// leftReplica counts a request that has left a replica, and sends one on whose prompt is computed.
+// leftReplica counts a request that has left a replica. The lease of one whose prompt is computed begins.
 func (s *simulation) leftReplica(q *request, now int64) {
 	main := q.main
 	if main == nil {
@@ -258,8 +267,7 @@ func (s *simulation) leftReplica(q *request, now int64) {
 	}
 	main.note(&main.outcome.PrefilledUS, now)
 	d := s.config.Disaggregation
-	main.stage, main.until = stageDelay, now+d.HopUS+s.config.queueDelay(main.Input)
-	if d.LeaseUS > 0 && main.until > now+d.LeaseUS {
+	if d.LeaseUS > 0 && main.stage == stageDelay && main.until > now+d.LeaseUS {
 		main.leaseEnd = now + d.LeaseUS
 	}
 }
@@ -332,6 +340,9 @@ func (s *simulation) sendHeldBack(now int64) bool {
 // releaseTwin frees the blocks of a prompt at its prefill replica, after the step in progress.
 func (s *simulation) releaseTwin(q *request) {
 	r := s.replicas[q.twin.outcome.Replica]
+	if q.twin.read = false; !slices.Contains(r.held, q.twin) {
+		return // it is in the step in progress and leaves with it
+	}
 	r.held = slices.DeleteFunc(r.held, func(t *request) bool { return t == q.twin })
 	if r.step != nil {
 		r.released = append(r.released, q.twin)
@@ -391,7 +402,13 @@ func (s *simulation) abortHandoff(q *request, now int64, state string) bool {
 	case stageDelay, stageQueued:
 		if s.isHeld(q) {
 			s.releaseTwin(q)
+		} else {
+			s.abortTwin(q, now, state)
 		}
+		return false
+	case stageLoading:
+		s.abortPull(q, now)
+		s.abortTwin(q, now, state)
 		return false
 	default:
 		return false
@@ -462,6 +479,10 @@ func (d *Disaggregation) set(key, value string) (err error) {
 		d.LeaseUS, err = strconv.ParseInt(value, 10, 64)
 	case "expiry":
 		d.Recompute, err = value == "recompute", oneOf(value, "fail", "recompute")
+	case "granularity":
+		d.Granularity, err = value, oneOf(value, "request", "chunk", "block")
+	case "pipeline":
+		d.Pipeline, err = value == "on", oneOf(value, "on", "off")
 	case "max_waiting":
 		d.MaxWaiting, err = strconv.Atoi(value)
 	case "first":

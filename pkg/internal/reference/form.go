@@ -269,6 +269,12 @@ func (r *replica) canAdmit(q *request, hits hit, n int) bool {
 	if needed > free {
 		return false
 	}
+	if r.wholePrompts {
+		if needed = r.blocksNeeded(q, hits, q.length(), false); needed > free {
+			r.noRoomForPrompt++
+			return false
+		}
+	}
 	if r.config.ReserveFull {
 		needed = max(needed, r.blocksNeeded(q, hits, q.length(), true))
 	}
@@ -293,12 +299,16 @@ func (r *replica) allocate(q *request, hits hit, n int) {
 			r.cache.pin(b)
 		}
 	}
+	upto := q.computed + n
+	if r.wholePrompts {
+		upto = q.length()
+	}
 	for k, g := range r.config.groups() {
-		missing := g.blocks(r.config.slots(q.computed+n)) - len(q.tables[k])
+		missing := g.blocks(r.config.slots(upto)) - len(q.tables[k])
 		if missing > 0 {
 			q.lastState[k] = max(0, len(q.tables[k])-1)
 		}
-		from := missing - r.config.places(q, g, q.computed, q.computed+n, missing)
+		from := missing - r.config.places(q, g, q.computed, upto, missing)
 		for i := range max(0, missing) {
 			b := null
 			if i >= from {

@@ -170,6 +170,9 @@ func (r *replica) isBusy(now int64) bool {
 // endsStep reports whether the host sees at now that the step in progress has ended.
 func (r *replica) endsStep(now int64) bool {
 	g := &r.grammars
+	if r.step != nil && r.pipelined {
+		return r.step.EndUS <= now && !r.awaitsBlocks()
+	}
 	return r.step != nil && !g.forming && max(r.step.EndUS, g.wakeAt) == now
 }
 

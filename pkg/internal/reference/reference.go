@@ -340,6 +340,7 @@ type Result struct {
 	// StageUS is the time in which the stages of each replica with a Pipeline computed.
 	StageUS []int64
 	Items   EncoderCounts
+	Pieces  PieceCounts
 	// EncodePool counts what encode replicas did, and Embeddings are the transfers from them.
 	EncodePool EncodePoolCounts
 	Embeddings []EmbeddingsTransfer

@@ -32,10 +32,14 @@ type replica struct {
 	host             *host
 	loading, orphans []*request
 	// held are done, with blocks that go to another replica. asked are transfers of such blocks to this one.
-	held     []*request
-	released []*request // of them, after the step in progress
-	asked    []*transfer
-	arrivals int
+	held []*request
+	// wholePrompts: it admits a prompt only with all its blocks. pipelined: its requests may run while blocks arrive.
+	wholePrompts, pipelined bool
+	// See PieceCounts.
+	prolonged, noRoomForPrompt int
+	released                   []*request // of them, after the step in progress
+	asked                      []*transfer
+	arrivals                   int
 	// step is the step in progress, nil between steps.
 	step *batch
 	// ahead is the batch formed when step started, which runs next; nil if there is none, and always
@@ -209,6 +213,12 @@ func (r *replica) finish(now int64) []*request {
 		early = r.formLate(now)
 	}
 	seen := now
+	if r.pipelined {
+		if now > r.step.EndUS {
+			r.prolonged++
+		}
+		r.step.EndUS = now
+	}
 	r.grammars.lastEnd = r.step.EndUS
 	if r.ahead != nil && r.ahead.deferred {
 		r.fillMasks(r.ahead, now)
@@ -305,11 +315,7 @@ func (r *replica) leave(q *request) {
 	}
 	i := slices.Index(r.running, q)
 	r.running = slices.Delete(r.running, i, i+1)
-	for _, blocks := range q.tables {
-		r.cache.release(blocks)
-	}
-	q.tables = nil
-	q.computed = 0
+	r.free(q)
 }
 
 // register hashes every unhashed block that the first n tokens of a request fill and that is kept, and

@@ -41,7 +41,11 @@ type request struct {
 	pulled, returns bool
 	// leaseEnd is when the blocks of its prompt are freed unless it has come to its replica, or Never; then it lapsed.
 	leaseEnd int64
-	lapsed   bool
+	// pieces are the blocks of its prompt up to the end of each piece that is computed. read: a transfer reads the
+	// blocks of a request that is aborted.
+	pieces []int
+	read   bool
+	lapsed bool
 	// flowAt is when it entered flow control. reported: its replica has reported a queue with the request, or a queue
 	// that it had left.
 	flowAt   int64

@@ -252,7 +252,10 @@ func (s *simulation) dispatch(now int64) bool {
 	}
 	for i, r := range s.replicas {
 		if r.endsStep(now) {
-			for _, q := range r.finish(now) {
+			entries := r.step.entries
+			left := r.finish(now)
+			s.addPieces(entries, now)
+			for _, q := range left {
 				if !q.ghost {
 					s.leftReplica(q, now)
 				}
@@ -281,7 +284,7 @@ func (s *simulation) dispatch(now int64) bool {
 			return true
 		}
 	}
-	if s.changeLinks(now) || s.endLeases(now) {
+	if s.changeLinks(now) || s.startPieces(now) || s.endLeases(now) {
 		return true
 	}
 	for _, q := range s.requests {
@@ -377,7 +380,8 @@ func (s *simulation) isOpen() bool {
 
 // result collects the outcomes; requests that are not final were cut by the horizon.
 func (s *simulation) result() (result Result) {
-	result = Result{TieDraws: s.router.tieDraws, Fleet: s.fleet, HeldBack: s.held, Ranks: s.rankCounts}
+	result = Result{TieDraws: s.router.tieDraws, Fleet: s.fleet, HeldBack: s.held, Ranks: s.rankCounts,
+		Pieces: s.prefill.counts}
 	for _, q := range s.requests {
 		switch {
 		case q.stage == stageBlocked && !q.final():
@@ -416,6 +420,8 @@ func (s *simulation) result() (result Result) {
 		result.Async.add(r.async)
 		result.Drafts.add(r.drafts)
 		result.Adapters.add(r.adapters)
+		result.Pieces.Prolonged += r.prolonged
+		result.Pieces.NoRoom += r.noRoomForPrompt
 		result.Grammars.add(r.grammars.counts)
 		result.Pipeline.add(r.flight.counts)
 		result.StageUS = append(result.StageUS, r.stageTime(s.endedAt()))

@@ -143,8 +143,12 @@ func (r *replica) failTransfers(now int64) {
 	r.host.transfers = nil
 }
 
-// free frees the blocks of a request.
+// free frees the blocks of a request, unless a transfer reads them.
 func (r *replica) free(q *request) {
+	if q.read {
+		r.held = append(r.held, q)
+		return
+	}
 	for _, blocks := range q.tables {
 		r.cache.release(blocks)
 	}

@@ -11,7 +11,7 @@ func (r *replica) scheduleWithHost(b *batch, now int64) (tooLarge *request) {
 		if !r.hasRoom(b) {
 			return nil
 		}
-		if len(r.host.underWay(q, true)) > 0 {
+		if len(r.host.underWay(q, true)) > 0 && q.host.loadEnd > now {
 			continue
 		}
 		if !r.admitLoaded(b, q, now) {
@@ -159,6 +159,9 @@ func (r *replica) lookupHost(q *request, hits hit) (found int, busy bool) {
 func (r *replica) load(q *request, hits hit, found int, now int64) bool {
 	size := r.config.BlockSize
 	all := hits.tokens + found*size
+	if r.wholePrompts {
+		all = q.length()
+	}
 	if !r.fits(q, hits, all) {
 		return false
 	}
