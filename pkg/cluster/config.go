@@ -108,6 +108,8 @@ type Kernels struct {
 	// ExpertDistribution how tokens choose experts.
 	Experts            string `yaml:"experts" json:"experts,omitempty"`
 	ExpertDistribution string `yaml:"expert_distribution" json:"expert_distribution,omitempty"`
+	// Float32MatmulPrecision is vLLM's VLLM_FLOAT32_MATMUL_PRECISION: highest, the default, high or medium.
+	Float32MatmulPrecision string `yaml:"float32_matmul_precision" json:"float32_matmul_precision,omitempty"`
 }
 
 // Jitter multiplies the time of each step by a lognormal factor of mean 1.

@@ -42,6 +42,7 @@ func (c *resolver) operators(d *Deployment, at string, arch *model.Architecture,
 		Multiprocessors: multiprocessors(d, gpu), Mixed: mixed(gpu),
 		Experts: k.Experts, Distribution: k.ExpertDistribution,
 		EPLB: e.EnableEPLB, RedundantExperts: e.redundant(),
+		TensorFloat32: d.tensorFloat32(gpu),
 	})
 	if err != nil {
 		return err
@@ -84,6 +85,9 @@ func (k *Kernels) check(at string, errorf strictyaml.Errorf) error {
 	if mb := k.FIAllReduceFusionMaxSizeMB; mb != nil && !(*mb >= 0 && *mb <= 1024) {
 		return errorf(at+".fi_allreduce_fusion_max_size_mb", "must be between 0 and 1024, is %g", *mb)
 	}
+	if p := k.Float32MatmulPrecision; p != "" && !slices.Contains(matmulPrecisions, p) {
+		return errorf(at+".float32_matmul_precision", "%v", registry.Unknown("precision", p, matmulPrecisions))
+	}
 	return strictyaml.Between[int](errorf, at+".")("max_cudagraph_capture_size", k.MaxCUDAGraphCaptureSize, 0,
 		maxCacheTokens)
 }
@@ -99,6 +103,18 @@ func (d *Deployment) graphs() operators.Graphs {
 		mode = operators.PiecesOnly
 	}
 	return cmp.Or(d.Latency.Kernels.CUDAGraphMode, mode)
+}
+
+// matmulPrecisions are torch.set_float32_matmul_precision's; only the first does not use tensor cores.
+var matmulPrecisions = []string{"highest", "high", "medium"}
+
+// tensorFloat32 reports whether products in 32 bits use tensor cores: if a setting allows it, or on Blackwell since
+// 0.33, which has such a kernel for routers (GateLinear in
+// vllm/model_executor/layers/fused_moe/router/gate_linear.py; v0.25.0 has one for up to 32 tokens, which is not
+// simulated).
+func (d *Deployment) tensorFloat32(gpu *hardware.GPU) bool {
+	precision := cmp.Or(d.Latency.Kernels.Float32MatmulPrecision, matmulPrecisions[0])
+	return precision != matmulPrecisions[0] || capability(gpu) >= 100 && !d.before("0.33")
 }
 
 // captured returns the largest number of tokens of a CUDA graph: twice max_num_seqs, at most 512, or 1024

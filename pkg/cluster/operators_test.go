@@ -53,6 +53,8 @@ func TestOperatorErrorsAndWarnings(t *testing.T) {
 		{"latency: {model: operators}", "the kernels are unknown: no gpu is set"},
 		{"gpu: H100, latency: {model: operators, kernels: {cudagraph_mode: SOME}}", `unknown cudagraph_mode "SOME"`},
 		{"gpu: H100, latency: {model: operators, kernels: {experts: fp9}}", `unknown experts "fp9"`},
+		{"gpu: H100, latency: {model: operators, kernels: {float32_matmul_precision: low}}",
+			`float32_matmul_precision: unknown precision "low" (have highest, high, medium)`},
 		{"gpu: H100, latency: {model: operators, kernels: {max_cudagraph_capture_size: -1}}",
 			"max_cudagraph_capture_size"},
 		{"gpu: H100, latency: {model: roofline, kernels: {experts: fp8}}",
@@ -208,6 +210,36 @@ func TestUnevenAttention(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		} else if wave := d.Computed.Operators.Wave; wave != c.want {
 			t.Errorf("%+v: a wave of %g sequences", c, wave)
+		}
+	}
+}
+
+// TestTensorFloat32: routers in 32 bits use tensor cores if a setting allows it, and on Blackwell since 0.33.
+func TestTensorFloat32(t *testing.T) {
+	catalog, err := hardware.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		gpu, version, precision string
+		want                    bool
+	}{
+		{"B200", "0.19", "", false},
+		{"B200", "0.19", "highest", false},
+		{"B200", "0.19", "high", true},
+		{"H100", "0.19", "medium", true},
+		{"B200", "0.33", "", true},
+		{"B200", "0.33", "highest", true},
+		{"H100", "0.33", "", false},
+	} {
+		gpu, err := catalog.GPU(c.gpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d Deployment
+		d.Engine.VLLMVersion, d.Latency.Kernels.Float32MatmulPrecision = c.version, c.precision
+		if got := d.tensorFloat32(gpu); got != c.want {
+			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }

@@ -44,6 +44,8 @@ func TestSettingsOfTargets(t *testing.T) {
 		{"vllm", main + "engine.prefill_schedule_interval=2", " --prefill-schedule-interval 2 "},
 		{"vllm", main + "latency.kernels.max_cudagraph_capture_size=64",
 			` --compilation-config '{"max_cudagraph_capture_size":64}'` + "\n"},
+		{"vllm", main + "latency.kernels.float32_matmul_precision=high|" + main + "model=Qwen/Qwen3-8B",
+			"\nVLLM_FLOAT32_MATMUL_PRECISION=high vllm serve Qwen/Qwen3-8B "},
 		{"vllm", main + "engine.preset=vllm-0.33", " --scheduler-reserve-full-isl "},
 		{"vllm", main + "engine.preset=vllm-0.33|" + main + "engine.reserve_full_sequence=false",
 			" --no-scheduler-reserve-full-isl "},

@@ -36,6 +36,9 @@ func vllmServe(c *cluster.Config) (string, error) {
 		if v := d.Engine.VLLMVersion; v != "" {
 			fmt.Fprintf(&all, "# vLLM %s\n", v)
 		}
+		if p := d.Latency.Kernels.Float32MatmulPrecision; p != "" {
+			fmt.Fprintf(&all, "VLLM_FLOAT32_MATMUL_PRECISION=%s ", p)
+		}
 		fmt.Fprintf(&all, "vllm serve %s %s\n", quote(d.Model), strings.Join(flagsOf(d, schedule), " "))
 	}
 	return all.String(), nil

@@ -32,7 +32,7 @@ func (f *Factors) IsOf(id string) bool { return f.Kernels == "" || f.Kernels == 
 func (o *Operators) KernelsID() string {
 	h := &o.Host
 	text, err := json.Marshal([]any{o.Tokens, o.Experts, o.Prefill, o.WindowPrefill, h.PiecesUS, h.EagerUS,
-		h.ChunkFactor, h.ChunksEager, h.ExpertPiecesUS})
+		h.ChunkFactor, h.ChunksEager, h.ExpertPiecesUS, h.EagerChunksUS})
 	if err != nil {
 		panic("latency: " + err.Error()) // they are numbers
 	}

@@ -61,10 +61,11 @@ type Host struct {
 	SequenceUS float64 `json:"sequence_us"`
 	// Steps of at most Captured tokens run as CUDA graphs, padded to the sizes of graphs. With chunks
 	// these are pieces of a layer, and the step takes at least PiecesUS; steps of more tokens launch their
-	// kernels one by one and take EagerUS more, or without chunks at least EagerUS.
-	Captured int64   `json:"captured"`
-	PiecesUS float64 `json:"pieces_us"`
-	EagerUS  float64 `json:"eager_us"`
+	// kernels one by one and take at least EagerUS, and with chunks EagerChunksUS more.
+	Captured      int64   `json:"captured"`
+	PiecesUS      float64 `json:"pieces_us"`
+	EagerUS       float64 `json:"eager_us"`
+	EagerChunksUS float64 `json:"eager_chunks_us"`
 	// ExpertPiecesUS is by how much longer the pieces of layers with experts take for at least 512 tokens, in
 	// proportion less for fewer.
 	ExpertPiecesUS float64 `json:"expert_pieces_us,omitempty"`
@@ -73,8 +74,9 @@ type Host struct {
 	DecodeInPieces bool `json:"decode_in_pieces,omitempty"`
 	ChunksEager    bool `json:"chunks_eager,omitempty"`
 	// ChunkFactor is how much longer the kernels of a step with chunks of at least 512 tokens take than they
-	// were measured alone, in proportion less with fewer tokens. A lower clock under long load is a
-	// possible reason: products with 512 tokens are limited by FLOPs and not by memory.
+	// were measured alone, in proportion less with fewer tokens, except experts. A lower clock under long load is
+	// a possible reason: products with 512 tokens are limited by FLOPs and not by memory, while each of many
+	// experts computes few of the tokens.
 	ChunkFactor float64 `json:"chunk_factor"`
 }
 
@@ -167,7 +169,7 @@ func (o *Operators) check() error {
 	h := &o.Host
 	return cmp.Or(
 		checkEach("operators.host", []float64{h.StepUS, h.SequenceUS, h.PiecesUS, h.EagerUS, h.ChunkFactor,
-			h.ExpertPiecesUS}),
+			h.ExpertPiecesUS, h.EagerChunksUS}),
 		checkEach("operators wave", []float64{o.Wave}),
 		checkMixed(o.MixedFactor),
 		checkEach("operators pair_us", []float64{o.Prefill.PairUS, o.WindowPrefill.PairUS}),
@@ -217,20 +219,20 @@ func (m *operators) Step(b Batch) des.Time {
 	if padded > 0 {
 		tokens, expertTokens = padded, max(padded, expertTokens)
 	}
-	us := m.tokens.duration(tokens) + m.experts.duration(expertTokens) + m.sequences.duration(rows)
-	us += m.attention(b, chunkShare, decodeShare)
+	us := m.tokens.duration(tokens) + m.sequences.duration(rows) + m.attention(b, chunkShare, decodeShare)
 	if b.Prefill > 0 {
 		share := min(1, float64(b.Prefill)/slowChunk)
-		us = max(m.host.pieces(tokens), float64(us*(1+float64((m.host.ChunkFactor-1)*share))))
-	} else if m.host.DecodeInPieces {
+		us = float64(us * (1 + float64((m.host.ChunkFactor-1)*share)))
+	}
+	us += m.experts.duration(expertTokens)
+	if b.Prefill > 0 || m.host.DecodeInPieces {
 		us = max(m.host.pieces(tokens), us)
 	}
-	switch {
-	case padded > 0:
-	case b.Prefill > 0:
-		us += m.host.EagerUS
-	default: // the host launches kernels while the GPU computes those before
-		us = max(us, m.host.EagerUS)
+	if padded == 0 {
+		if b.Prefill > 0 {
+			us += m.host.EagerChunksUS
+		}
+		us = max(us, m.host.EagerUS) // the host launches kernels while the GPU computes those before
 	}
 	return max(1, micros(us+m.host.StepUS+float64(m.host.SequenceUS*sequences)))
 }

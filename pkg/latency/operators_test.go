@@ -16,8 +16,9 @@ func kernels() Operators {
 			109}},
 		Decode:  Grid{[]int64{1, 10}, []int64{0, 1000}, []float64{5, 105, 50, 1050}},
 		Prefill: ChunkAttention{Curve{[]int64{1, 100}, []float64{7, 106}}, 0.5},
-		Host:    Host{StepUS: 20, SequenceUS: 2, Captured: 16, PiecesUS: 130, EagerUS: 3000, ChunkFactor: 2},
-		Groups:  1, Ranks: 1,
+		Host: Host{StepUS: 20, SequenceUS: 2, Captured: 16, PiecesUS: 130, EagerUS: 3000, EagerChunksUS: 3000,
+			ChunkFactor: 2},
+		Groups: 1, Ranks: 1,
 	}
 }
 
@@ -45,8 +46,12 @@ func TestOperators(t *testing.T) {
 		{"launching the pieces takes longer", nil, Batch{Prefill: 1, Chunks: 1, Pairs: 1}, 130 + 22},
 		{"a chunk without a graph, 306 · (1 + 24/512)", nil,
 			Batch{Prefill: 24, Chunks: 1, Pairs: 300}, 320 + 22 + 3000},
+		{"with a chunk launching kernels takes as long as without", func(o *Operators) { o.Host.EagerChunksUS = 100 },
+			Batch{Prefill: 24, Chunks: 1, Pairs: 300}, 3000 + 22},
 		{"a long chunk takes twice as long", nil,
 			Batch{Prefill: 600, Chunks: 1, Pairs: 1000}, 2*(692+10+636+500) + 22 + 3000},
+		{"but experts do not", func(o *Operators) { o.Experts = Curve{[]int64{1, 100}, []float64{10, 1000}} },
+			Batch{Prefill: 600, Chunks: 1, Pairs: 1000}, 2*(692+10+636+500) + 6000 + 22 + 3000},
 		{"decode in pieces of graphs", func(o *Operators) { o.Host.DecodeInPieces, o.Host.PiecesUS = true, 250 },
 			Batch{Decode: 1, Context: 500}, 250 + 22},
 		{"pieces with experts, padded to 8 tokens", func(o *Operators) { o.Host.ExpertPiecesUS = 512 },
@@ -89,7 +94,7 @@ func TestOperators(t *testing.T) {
 // take less time.
 func TestOperatorsDoNotFall(t *testing.T) {
 	o := kernels()
-	o.Host.Captured, o.Host.ExpertPiecesUS, o.Wave = 256, 900, 40
+	o.Host.Captured, o.Host.ExpertPiecesUS, o.Host.EagerChunksUS, o.Wave = 256, 900, 500, 40
 	m := newOperatorModel(t, o)
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(0, 300)

@@ -60,7 +60,7 @@ func TestRanksShareAGraph(t *testing.T) {
 	grid := Grid{Sequences: []int64{1, 2}, Context: []int64{0, 1}, US: []float64{0, 0, 0, 0}}
 	m, err := newOperators(Coefficients{Alpha: []float64{0, 0, 0}, Operators: &Operators{Tokens: line(1000, 2023),
 		Experts: line(10, 1033), Sequences: line(0, 0), Decode: grid, Prefill: ChunkAttention{Tokens: line(0, 0)},
-		Host: Host{Captured: 64, EagerUS: 9000, ChunkFactor: 1}, Groups: 2, Ranks: 2}})
+		Host: Host{Captured: 64, EagerUS: 9000, EagerChunksUS: 9000, ChunkFactor: 1}, Groups: 2, Ranks: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}

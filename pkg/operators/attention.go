@@ -43,7 +43,7 @@ func (c *compiler) dense(count float64, t *model.Attention) {
 	if t.Gate {
 		width += heads * value
 	}
-	c.product(count, format, width, hidden)
+	c.fusedProduct(count, format, width, hidden)
 	c.product(count, format, hidden, heads*value)
 	c.smalls(count, attentionKernels, hidden)
 	if t.QKNormAcross && tp > 1 {

@@ -34,6 +34,8 @@ type Machine struct {
 	// EPLB balances the experts over the GPUs with RedundantExperts copies.
 	EPLB             bool
 	RedundantExperts int
+	// TensorFloat32: products in 32 bits use tensor cores, which have fewer bits.
+	TensorFloat32 bool
 	// AsyncScheduling: the host prepares a step while the GPU computes the one before.
 	AsyncScheduling bool
 }

@@ -3,13 +3,13 @@ package operators
 import "blis/pkg/latency"
 
 // The host's times in µs. They were chosen by hand on 343 configurations of servers on H100, H200, B200
-// and B300 (vLLM 0.10 to 0.19, scripts/silicon), the same for all: median errors of 3.9 % in TPOT and 8.4 %
-// in TTFT there. Times chosen on one half of these servers have 5.1 % and 10.3 % on the other half
-// (scripts/silicon-holdout). The two without asynchronous scheduling are those of a prototype on other
-// servers.
+// and B300 (vLLM 0.10 to 0.19, scripts/silicon), the same for all: median errors of 3.7 % in TPOT and 8.3 %
+// in TTFT there. Times chosen on one half of these servers had 5.1 % and 10.3 % on the other half
+// (scripts/silicon-holdout) before routers in 32 bits, waits of sums over GPUs and inputs of products in 8 bits
+// were simulated. The two without asynchronous scheduling are those of a prototype on other servers.
 const (
 	// A step and each sequence: preparation of inputs, sampling, and what scheduling does not hide.
-	asyncStepUS, asyncSequenceUS = 100, 2
+	asyncStepUS, asyncSequenceUS = 50, 2
 	// Without asynchronous scheduling the GPU waits while the scheduler works.
 	syncStepUS, syncSequenceUS = 1500, 40
 	// Launching the pieces of a layer that are CUDA graphs, and what is between them; with experts, for steps of
@@ -17,11 +17,12 @@ const (
 	// vllm/compilation/cuda_graph.py, v0.15.1), so that experts do not make it longer for the host. The servers that
 	// the second time was chosen on had steps of 800 to 2048 tokens there: it is more time on the GPU than
 	// was measured of its kernels, and less for fewer tokens.
-	piecesLayerUS, piecesExpertsUS = 100, 700
+	piecesLayerUS, piecesExpertsUS = 100, 600
 	// Launching the kernels of a layer one by one where no CUDA graph has the size; with experts, and of
-	// a model compiled as a whole.
+	// a model compiled as a whole. With chunks of a model with experts, a step takes less than that longer.
 	eagerLayerUS, eagerExpertsUS, eagerWholeUS = 100, 600, 450
-	// The kernels of steps with chunks, compared with their measurements one by one.
+	eagerExpertChunksUS                        = 350
+	// The kernels of steps with chunks but experts, compared with their measurements one by one.
 	chunkFactor = 1.1
 )
 
@@ -33,16 +34,17 @@ func (c *compiler) host() latency.Host {
 		h.StepUS, h.SequenceUS = syncStepUS, syncSequenceUS
 	}
 	for _, l := range c.arch.Layers {
-		eager := float64(eagerLayerUS)
+		eager, chunks := float64(eagerLayerUS), float64(eagerLayerUS)
 		if l.MLP.Experts > 0 {
 			h.ExpertPiecesUS += float64(float64(l.Count) * (max(piecesExpertsUS, piecesLayerUS) - piecesLayerUS))
-			eager = eagerExpertsUS
+			eager, chunks = eagerExpertsUS, eagerExpertChunksUS
 		}
 		if c.machine.Graphs == WholeDecodeOnly {
-			eager = max(eager, eagerWholeUS)
+			eager, chunks = max(eager, eagerWholeUS), max(chunks, eagerWholeUS)
 		}
 		h.PiecesUS += float64(float64(l.Count) * piecesLayerUS)
 		h.EagerUS += float64(float64(l.Count) * eager)
+		h.EagerChunksUS += float64(float64(l.Count) * chunks)
 	}
 	switch c.machine.Graphs {
 	case NoGraphs:

@@ -30,6 +30,20 @@ var broken = []mutation.Mutation{
 		Old: "tp: c.machine.TensorParallel * c.machine.DataParallel, ep: 1}", New: "tp: 1, ep: 1}"},
 	{Rule: "a gated MLP has two matrices up", File: "operators/layers.go",
 		Old: "\t\tup := 2\n", New: "\t\tup := 1\n"},
+	{Rule: "a sum over GPUs waits for the last of them", File: "operators/layers.go",
+		Old: "return us(elements) + waitUS", New: "return us(elements)"},
+	{Rule: "a fused sum waits, too", File: "operators/layers.go",
+		Old: "return c.fused(us, elements) + waitUS", New: "return c.fused(us, elements)"},
+	{Rule: "norms quantize the inputs of products in 8 bits", File: "operators/layers.go",
+		Old: "if c.gemmDType(format) == \"fp8\" {", New: "if c.gemmDType(format) == \"\" {"},
+	{Rule: "a quantized number is written in 8 bits", File: "operators/layers.go",
+		Old: "(activationBytes+1)*k", New: "(activationBytes+2)*k"},
+	{Rule: "few models have routers in 32 bits", File: "operators/router.go",
+		Old: "if !float32Routers[c.arch.Type] {", New: "if float32Routers[c.arch.Type] {"},
+	{Rule: "tensor cores compute routers if a setting allows it", File: "operators/router.go",
+		Old: "if c.machine.TensorFloat32 {", New: "if !c.machine.TensorFloat32 {"},
+	{Rule: "few tokens leave multiprocessors idle", File: "operators/router.go",
+		Old: "2 * min(tokens, rows) * columns", New: "2 * tokens * columns"},
 	{Rule: "the MLP has its short kernels", File: "operators/layers.go",
 		Old: "c.smalls(count, denseKernels, up*inner)", New: "c.smalls(count, 0, up*inner)"},
 	{Rule: "a layer of a dense model ends with an exchange", File: "operators/layers.go",
@@ -102,7 +116,8 @@ func TestMutations(t *testing.T) {
 		t.Skip("builds tests with broken rules; run without -short")
 	}
 	mutation.Run(t, broken, func(int) []string {
-		return []string{"^(TestGrid|TestCleanProducts|TestBalancedExperts|TestBalancerLowersTime)$",
+		return []string{"^(TestGrid|TestCleanProducts|TestBalancedExperts|TestBalancerLowersTime|TestRouters|" +
+			"TestFusedProducts)$",
 			"^TestPlain(Step|MLA)$"}
 	})
 }

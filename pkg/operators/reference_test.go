@@ -86,14 +86,15 @@ func (p *plain) exchange(m float64) float64 {
 		return 0
 	}
 	name := fmt.Sprintf("allreduce|%g", p.tp)
+	const wait = 2
 	us, bytes := p.at(name, m*p.hidden, 0), 2*m*p.hidden
 	if bytes > p.fusedBytes {
-		return us
+		return us + wait
 	}
 	if bytes <= p.oneShotBytes {
 		us = min(us, p.at(name, 1, 0)+(p.tp-1)*bytes/p.link*1e6)
 	}
-	return max(2, us-2-p.memory(2*bytes))
+	return max(2, us-2-p.memory(2*bytes)) + wait
 }
 
 // padded is the size of the CUDA graph for n tokens, n without one.
