@@ -75,7 +75,7 @@ func (o *offload) clone(tree *kv.Tree) *offload {
 			list[i].extents = slices.Clone(list[i].extents)
 		}
 	}
-	d.growths = o.growths.clone(d.storing)
+	d.growths = o.growths.clone()
 	d.fills = slices.Clone(o.fills)
 	for i := range d.fills {
 		d.fills[i] = slices.Clone(o.fills[i])

@@ -11,7 +11,7 @@ import (
 )
 
 // A decoding sequence grows while each block that it fills is stored at once and no record shows the store. It is then
-// not visited: the blocks that all growing sequences fill in a step are one underWay, and how many of them a sequence
+// not visited: the blocks that all growing sequences fill in a step are one growth, and how many of them a sequence
 // has follows from the steps in which its phase was offered. See Growers in package tier.
 
 // grower is a growing sequence.
@@ -44,22 +44,26 @@ type growth struct {
 
 // grown is a block of a growth whose sequence has stopped growing.
 type grown struct {
-	at     int // in the order of the stores
-	seq    int32
-	extent tier.Extent
+	at        int // in the order of the stores
+	seq, rank int32
+	extent    tier.Extent
+}
+
+// growingPhase is a phase of the cache's clock: the sequences that fill a block then, and how often it was offered.
+type growingPhase struct {
+	members []grower
+	offers  int64
+	asked   askedTimes
 }
 
 // growths are the growing sequences of a replica.
 type growths struct {
-	phases [][]grower // by phase of the cache's clock
-	offers []int64    // how often each phase was offered
+	phases []growingPhase
 	// active are those whose stores have not ended, in order; spare ones are used again.
 	active, spare []*growth
 }
 
-func newGrowths(blockSize int) growths {
-	return growths{phases: make([][]grower, blockSize), offers: make([]int64, blockSize)}
-}
+func newGrowths(blockSize int) growths { return growths{phases: make([]growingPhase, blockSize)} }
 
 // grow begins the growth of the decoding s, whose full blocks are all offered, and reports whether it may.
 func (e *Engine) grow(s int32) bool {
@@ -74,9 +78,9 @@ func (e *Engine) grow(s int32) bool {
 	phase := o.phase(q)
 	g := &o.growths
 	g.copyMembers(int32(phase))
-	u.grows, u.growing = true, growing{int32(g.offers[phase]), int32(phase), node, none}
-	u.fillsAt = int32(len(g.phases[phase]))
-	g.phases[phase] = append(g.phases[phase], grower{s, q.admission})
+	x := &g.phases[phase]
+	u.grows, u.growing = true, growing{int32(x.offers), int32(phase), node, none}
+	x.members = append(x.members, grower{s, q.admission})
 	return true
 }
 
@@ -85,12 +89,15 @@ func (o *offload) stopGrowing(s int32) {
 	u, g := &o.uses[s], &o.growths
 	x := &u.growing
 	g.copyMembers(x.phase)
-	list := g.phases[x.phase]
-	last := list[len(list)-1]
-	list[u.fillsAt], o.uses[last.seq].fillsAt = last, u.fillsAt
-	g.phases[x.phase] = list[:len(list)-1]
+	p := &g.phases[x.phase]
+	at, last := 0, len(p.members)-1
+	for p.members[at].seq != s {
+		at++
+	}
+	p.members[at] = p.members[last]
+	p.members = p.members[:last]
 	x.lo = u.offered
-	u.offered += int32(g.offers[x.phase]) - x.since
+	u.offered += int32(p.offers) - x.since
 }
 
 // settle notes in the tier which blocks s has added, if it has stopped growing since the last call.
@@ -115,14 +122,14 @@ func (o *offload) settle(s int32) {
 			break
 		}
 		stored--
-		f.known = append(f.known, grown{at, s, tier.Extent{Node: x.node, Lo: stored, Hi: stored + 1}})
+		f.known = append(f.known, grown{at, s, u.Rank(), tier.Extent{Node: x.node, Lo: stored, Hi: stored + 1}})
 		if f.asked {
 			o.addStore(s, stored, f.end(at))
 		}
 	}
 	o.store.StopGrowing(&u.User, x.node, lo, stored, hi)
 	if !u.ended || o.store.Named(x.node) {
-		o.recent.addGrown(x.node, x.phase, int64(x.since), lo, hi)
+		o.recent.addGrown(x.node, &g.phases[x.phase].asked, int64(x.since), lo, hi)
 	}
 }
 
@@ -146,6 +153,9 @@ func (e *Engine) stopsGrowing(s int32) {
 func (e *Engine) stopGrowthOnDemand() {
 	if e.offload != nil && e.offload.store != nil {
 		e.offload.store.Growers(e.stopsGrowing)
+		if e.offload.canGrow {
+			e.offload.store.KeepTails()
+		}
 	}
 }
 
@@ -155,9 +165,10 @@ func (e *Engine) StopGrowth() {
 	if e.offload == nil {
 		return
 	}
-	for _, list := range e.offload.growths.phases {
-		for i := len(list) - 1; i >= 0; i-- {
-			e.stopsGrowing(list[i].seq)
+	for i := range e.offload.growths.phases {
+		list := e.offload.growths.phases[i].members
+		for k := len(list) - 1; k >= 0; k-- {
+			e.stopsGrowing(list[k].seq)
 		}
 	}
 	for s := range e.offload.uses {
@@ -169,7 +180,7 @@ func (e *Engine) StopGrowth() {
 func (g *growths) copyMembers(phase int32) {
 	for _, f := range g.active {
 		if f.phase == phase && !f.copied {
-			f.copied, f.members = true, append(f.members, g.phases[phase]...)
+			f.copied, f.members = true, append(f.members, g.phases[phase].members...)
 			slices.SortFunc(f.members, func(a, b grower) int { return cmp.Compare(a.admission, b.admission) })
 		}
 	}
@@ -193,20 +204,21 @@ func (e *Engine) offerGrowing(b *batch) {
 	for _, x := range o.offers {
 		first = min(first, x.admission)
 	}
-	list := g.phases[phase]
+	p := &g.phases[phase]
+	list := p.members
 	for i := len(list) - 1; i >= 0 && first < math.MaxInt64; i-- {
 		if s := list[i].seq; list[i].admission > first {
 			e.stopsGrowing(s)
 			e.noteTick(b, s)
 		}
 	}
-	n := len(g.phases[phase])
+	n := len(p.members)
 	if n == 0 {
 		return
 	}
 	if !o.store.HasRoom(int32(n)) {
 		for i := n - 1; i >= 0; i-- {
-			s := list[i].seq
+			s := p.members[i].seq
 			e.stopsGrowing(s)
 			e.noteTick(b, s)
 		}
@@ -214,7 +226,7 @@ func (e *Engine) offerGrowing(b *batch) {
 	}
 	f := g.take()
 	f.phase, f.count = int32(phase), n
-	g.offers[phase]++
+	p.offers++
 	g.active = append(g.active, f)
 	b.growth = f
 	o.store.Add(int32(n))
@@ -250,57 +262,65 @@ func (g *growths) take() *growth {
 
 // askGrowth asks for the stores of f at a time.
 func (o *offload) askGrowth(f *growth, at des.Time) {
-	first := o.stores.AskFor(at, o.cfg.BlockBytes, f.count)
-	f.asked, f.began, f.each = true, first.Started, first.Ended-first.Started
-	o.recent.ask(f.phase, at)
+	f.asked, f.began, f.each = true, o.stores.AskFor(at, o.blockTime, f.count), o.blockTime
+	o.growths.phases[f.phase].asked.add(at, o.recent.oldest())
 	for _, x := range f.known {
 		o.recent.add(x.extent, at)
 		o.addStore(x.seq, x.extent.Lo, f.end(x.at))
 	}
-	o.storing = append(o.storing, underWay{Transfer: Transfer{Transfer: first, Blocks: 1}, growth: f})
 }
 
-// endGrowth ends the stores of x that are done at now and reports whether these were the last ones.
-func (o *offload) endGrowth(x *underWay, now des.Time) bool {
-	f := x.growth
+// endGrowths ends the stores of growths that are done at now.
+func (o *offload) endGrowths(now des.Time) {
+	g := &o.growths
+	for len(g.active) > 0 && g.active[0].endsBy(now) {
+		f := g.active[0]
+		if !o.endGrowth(f, now) {
+			return
+		}
+		if last := len(g.active) - 1; last == 0 {
+			g.active = g.active[:0]
+		} else {
+			g.active = g.active[:copy(g.active, g.active[1:])]
+		}
+		g.spare = append(g.spare, f)
+	}
+}
+
+// endsBy reports whether the next store of f is done at now.
+func (f *growth) endsBy(now des.Time) bool { return f.asked && f.end(f.ended) <= now }
+
+// endGrowth ends the stores of f that are done at now and reports whether these were the last ones.
+func (o *offload) endGrowth(f *growth, now des.Time) bool {
 	n := f.count - f.ended
 	if f.end(f.count-1) > now {
 		n = int((now-f.began)/f.each) - f.ended
 	}
 	f.ended += n
-	x.Ended = f.end(f.ended)
 	o.store.Added(int32(n))
 	o.stats.Stored += int64(n)
 	o.stats.StoreUS += int64(n) * f.each
 	if len(f.known) > 0 {
 		f.known = slices.DeleteFunc(f.known, func(x grown) bool {
 			if x.at < f.ended {
-				o.store.Ready(x.extent)
+				o.store.Ready(x.extent, x.rank)
 			}
 			return x.at < f.ended
 		})
 	}
-	if f.ended < f.count {
-		return false
-	}
-	o.growths.active = o.growths.active[:copy(o.growths.active, o.growths.active[1:])]
-	o.growths.spare = append(o.growths.spare, f)
-	return true
+	return f.ended == f.count
 }
 
-// clone returns an independent copy, without growing sequences, and gives it to stores under way.
-func (g *growths) clone(storing []underWay) growths {
+// clone returns an independent copy, without growing sequences.
+func (g *growths) clone() growths {
 	d := newGrowths(len(g.phases))
-	copy(d.offers, g.offers)
+	for i := range g.phases {
+		d.phases[i].offers, d.phases[i].asked = g.phases[i].offers, g.phases[i].asked.clone()
+	}
 	for _, f := range g.active {
 		c := *f
 		c.members, c.known = slices.Clone(f.members), slices.Clone(f.known)
 		d.active = append(d.active, &c)
-		for i := range storing {
-			if storing[i].growth == f {
-				storing[i].growth = &c
-			}
-		}
 	}
 	return d
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"blis/pkg/des"
+	"blis/pkg/tier"
 )
 
 // admitWithTier is admit for a replica with a tier: requests whose load has ended are tried before all others, and
@@ -155,7 +156,7 @@ func (e *Engine) load(s, hit, n int32) bool {
 	t := o.loads.Ask(e.now, float64(float64(n)*o.cfg.BlockBytes))
 	x := Transfer{Transfer: t, Load: true, Tag: q.tag, Blocks: n, Again: o.recent.count(list, e.now)}
 	u.offered = hit + n
-	o.loading = append(o.loading, underWay{Transfer: x, seq: s, extents: list})
+	o.loading = append(o.loading, underWay{Transfer: x, seq: s, rank: tier.NoRank, extents: list})
 	e.startLoading(s, hit, &x)
 	return true
 }
@@ -217,6 +218,7 @@ func (e *Engine) EndTransfers(now des.Time) (left []int32) {
 		e.copyStored(now)
 		o.storing = o.endTransfers(o.storing, now)
 	}
+	o.endGrowths(now)
 	o.loaded = o.loaded[:0]
 	o.loading = o.endTransfers(o.loading, now)
 	if e.inFlight {
@@ -229,34 +231,57 @@ func (e *Engine) EndTransfers(now des.Time) (left []int32) {
 
 // endStores ends the stores that are done at now, unless EndTransfers does.
 func (e *Engine) endStores(now des.Time) {
-	if o := e.offload; o != nil && o.cfg.Storage == nil && len(o.storing) > 0 && o.storing[0].Ended <= now {
+	o := e.offload
+	if o == nil || o.cfg.Storage != nil {
+		return
+	}
+	if len(o.storing) > 0 && o.storing[0].Ended <= now {
 		o.storing = o.endTransfers(o.storing, now)
+	}
+	if len(o.growths.active) > 0 {
+		o.endGrowths(now)
 	}
 }
 
 // NextStore returns when the next store ends that is not among Transfers, and whether one is under way.
 func (e *Engine) NextStore() (des.Time, bool) {
-	if e.offload == nil || !e.offload.cfg.QuietStores || len(e.offload.storing) == 0 {
+	o := e.offload
+	if o == nil || !o.cfg.QuietStores {
 		return 0, false
 	}
-	return e.offload.storing[0].Ended, true
+	next := des.Time(math.MaxInt64)
+	if len(o.storing) > 0 {
+		next = o.storing[0].Ended
+	}
+	if len(o.growths.active) > 0 && o.growths.active[0].asked {
+		f := o.growths.active[0]
+		next = min(next, f.end(f.ended))
+	}
+	return next, next < math.MaxInt64
 }
 
 // dropWithTier removes the requests that leave when a step ends at now.
 func (e *Engine) dropWithTier(now des.Time) {
-	late := len(e.offload.late)
+	o := e.offload
+	late := len(o.late)
 	if len(e.aborted) > 0 {
-		e.offload.ending = true
+		o.ending = true
 		e.dropAborted()
-		e.offload.ending = false
+		o.ending = false
 	}
-	for _, s := range e.offload.late[:late] {
-		e.leave(s)
+	if late > 0 {
+		for _, s := range o.late[:late] {
+			e.leave(s)
+		}
+		o.late = slices.Delete(o.late, 0, late)
 	}
-	e.offload.late = slices.Delete(e.offload.late, 0, late)
 	e.dropFinished()
-	e.dropOrphans(now)
-	e.dropReleased()
+	if len(o.orphans) > 0 {
+		e.dropOrphans(now)
+	}
+	if len(o.released) > 0 {
+		e.dropReleased()
+	}
 }
 
 // dropOrphans removes aborted requests whose loads have ended at now.
@@ -336,18 +361,18 @@ func (o *offload) isPulling(s int32) bool {
 // endTransfers removes from a list the transfers that have ended at now.
 func (o *offload) endTransfers(list []underWay, now des.Time) []underWay {
 	n := 0
-	for ; n < len(list) && list[n].Ended <= now; n++ {
-		if list[n].growth != nil {
-			if !o.endGrowth(&list[n], now) {
-				break
-			}
-			continue
-		}
-		o.store.Stored(list[n].extents)
+	for ; n < len(list) && list[n].Ended <= now; n++ { // mostly it removes all or none
+		o.store.Stored(list[n].extents, list[n].rank)
 		o.stats.count(&list[n].Transfer)
 		if list[n].Load {
 			o.loaded = append(o.loaded, list[n].Transfer)
 		}
+	}
+	switch n {
+	case 0:
+		return list
+	case len(list):
+		return list[:0]
 	}
 	return list[:copy(list, list[n:])]
 }

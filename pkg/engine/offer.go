@@ -130,7 +130,7 @@ func (e *Engine) offerBlocks(b *batch, x offer) {
 		}
 	}
 	if len(missing) > 0 {
-		b.stores = append(b.stores, pendingStore{seq: x.seq, tag: q.tag, extents: missing})
+		b.stores = append(b.stores, pendingStore{seq: x.seq, tag: q.tag, rank: u.Rank(), extents: missing})
 	}
 }
 
@@ -141,7 +141,9 @@ func (e *Engine) offerLeft(b *batch) {
 	if len(o.left) == 0 {
 		return
 	}
-	slices.SortFunc(o.left, func(x, y leaver) int { return cmp.Compare(x.number, y.number) })
+	if len(o.left) > 1 {
+		slices.SortFunc(o.left, func(x, y leaver) int { return cmp.Compare(x.number, y.number) })
+	}
 	for i := range o.left {
 		x := &o.left[i]
 		if x.hi <= x.lo || !o.open {
@@ -153,7 +155,7 @@ func (e *Engine) offerLeft(b *batch) {
 			continue
 		}
 		b.storesLeft = true
-		p := pendingStore{seq: none, tag: x.tag, marked: x.marked, extents: missing}
+		p := pendingStore{seq: none, tag: x.tag, rank: x.Rank(), marked: x.marked, extents: missing}
 		if e.takes(&p) {
 			o.wait = max(o.wait, e.ask(&p, e.now))
 		} else {
@@ -200,15 +202,14 @@ func (o *offload) stopFilling(s int32, q *sequence) {
 }
 
 func (o *offload) fill(s int32, phase int64) {
-	o.uses[s].fillsAt = int32(len(o.fills[phase]))
 	o.fills[phase] = append(o.fills[phase], s)
 }
 
 func (o *offload) unfill(s int32, phase int64) {
 	list := o.fills[phase]
-	last := list[len(list)-1]
-	list[o.uses[s].fillsAt], o.uses[last].fillsAt = last, o.uses[s].fillsAt
-	o.fills[phase] = list[:len(list)-1]
+	last := len(list) - 1
+	list[slices.Index(list, s)] = list[last]
+	o.fills[phase] = list[:last]
 }
 
 // offerIdle is offer if there is no batch to form.

@@ -76,6 +76,8 @@ type offload struct {
 	// wait is when stores end for which the next step waits.
 	wait   des.Time
 	stores link.FIFO
+	// blockTime is how long the store of a block takes.
+	blockTime des.Time
 	// loading and storing are the transfers that have not ended, each in order, and pulling those from other replicas.
 	// started are those since the last call of Transfers.
 	storing, loading []underWay
@@ -113,11 +115,9 @@ const none int32 = -1
 type use struct {
 	// Blocks before offered are not offered in this admission.
 	offered int32
-	// noted is the number of the batch for which an offer was noted last. fillsAt is the sequence's index in a list
-	// of fills.
-	noted, fillsAt int32
-	// entered is the number of the batch in which it began to run.
-	entered int32
+	// noted is the number of the batch for which an offer was noted last, entered that of the batch in which it began
+	// to run.
+	noted, entered int32
 	// decoded: it has computed the tokens with which it was admitted. computing: it is in the step in flight. ended:
 	// it has left the tier. grows: see growing.
 	decoded, computing, ended, grows bool
@@ -154,15 +154,15 @@ type blockStore struct {
 type underWay struct {
 	Transfer
 	seq     int32
+	rank    int32 // of a store to the tier
 	extents []tier.Extent
-	growth  *growth // else; Ended is then the end of the next store
 }
 
 // pendingStore is a store that begins when the step of its batch ends, of a sequence or of a request that has left.
 type pendingStore struct {
-	seq, tag int32
-	marked   []kv.Marked
-	extents  []tier.Extent
+	seq, tag, rank int32
+	marked         []kv.Marked
+	extents        []tier.Extent
 }
 
 func newOffload(cfg *OffloadConfig, cache *kv.Cache) *offload {
@@ -179,13 +179,14 @@ func newOffload(cfg *OffloadConfig, cache *kv.Cache) *offload {
 	if cfg.Storage != nil && cfg.OnEviction {
 		cfg.Store.KeepEvicted()
 	}
-	recent := newRecentStores(cfg.ThrashUS, cache.BlockSize())
+	recent := recentStores{window: cfg.ThrashUS}
 	if cfg.Storage != nil {
 		recent.tree = cache.Tree()
 	}
 	return &offload{recent: recent, shares: cfg.Pools || !cfg.QuietStores, always: cfg.Threshold <= 0 && !cfg.Lazy,
 		canGrow: cfg.QuietStores && cfg.Threshold <= 0 && !cfg.Lazy && cache.BlockSize() > 1, cfg: cfg,
 		store: cfg.Store, loads: link.NewFIFO(cfg.Loads), stores: link.NewFIFO(cfg.Stores),
+		blockTime: cfg.Stores.Time(cfg.BlockBytes),
 		blockSize: int32(cache.BlockSize()),
 		fills:     make([][]int32, cache.BlockSize()), growths: newGrowths(cache.BlockSize())}
 }
@@ -200,7 +201,8 @@ func (o *offload) use(s int32) *use {
 
 // busy reports whether a transfer is under way, or will be.
 func (o *offload) busy() bool {
-	return len(o.loading)+len(o.pulling)+len(o.storing)+len(o.below.promoting)+len(o.below.copying)+o.held > 0
+	return len(o.loading)+len(o.pulling)+len(o.storing)+len(o.growths.active)+o.held > 0 ||
+		len(o.below.promoting)+len(o.below.copying) > 0
 }
 
 // Transfers returns the transfers that were asked for since the last call. They are valid until the next one.
@@ -344,7 +346,7 @@ func (e *Engine) ask(p *pendingStore, at des.Time) des.Time {
 	if !o.cfg.QuietStores {
 		o.started = append(o.started, x)
 	}
-	o.storing = append(o.storing, underWay{Transfer: x, seq: p.seq, extents: p.extents})
+	o.storing = append(o.storing, underWay{Transfer: x, seq: p.seq, rank: p.rank, extents: p.extents})
 	for _, m := range p.extents {
 		o.recent.add(m, at)
 	}
@@ -373,6 +375,9 @@ func (e *Engine) ask(p *pendingStore, at des.Time) des.Time {
 func (o *offload) preempted(s int32) {
 	o.settle(s)
 	u := o.use(s)
+	if o.store != nil {
+		o.store.Known(&u.User)
+	}
 	o.wait = max(o.wait, u.storesEnd)
 	u.offered, u.decoded = 0, false
 	o.forget(s)

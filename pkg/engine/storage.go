@@ -178,7 +178,7 @@ func (e *Engine) endBelow(now des.Time) {
 			return false
 		}
 		storage.EndRead(t.extents)
-		o.store.Stored(t.extents)
+		o.store.Stored(t.extents, tier.NoRank)
 		b.stats.count(&t.Transfer)
 		return true
 	})
@@ -189,7 +189,7 @@ func (e *Engine) endBelow(now des.Time) {
 		if !o.cfg.OnEviction {
 			o.store.EndRead(t.extents)
 		}
-		storage.Stored(t.extents)
+		storage.Stored(t.extents, tier.NoRank)
 		b.stats.count(&t.Transfer)
 		return true
 	})

@@ -19,7 +19,7 @@ type stored struct {
 }
 
 // chains is how many chains the stores are in, by node.
-const chains = 64
+const chains = 256
 
 // recentStores are the stores asked for in the last window, in that order; a block may be in several. A block that the
 // tier has and that is not among them was stored earlier. Blocks of a request that has left, which no other can have,
@@ -32,22 +32,24 @@ type recentStores struct {
 	// of the chains.
 	dropped int64
 	newest  [chains]int64
-	tree    *kv.Tree // if nodes are kept alive: else the tier does not have the blocks of one that is no more
-	// asked are, by phase, the times of the growths asked for, without those long before the last one; askedOnes counts
-	// all of them.
-	asked     [][]des.Time
-	askedOnes []int64
-	now       des.Time      // of the last stores; some begin later
-	spans     []tier.Extent // scratch
+	tree    *kv.Tree      // if nodes are kept alive: else the tier does not have the blocks of one that is no more
+	now     des.Time      // of the last stores; some begin later
+	spans   []tier.Extent // scratch
 }
 
-func newRecentStores(window des.Time, blockSize int) recentStores {
-	return recentStores{window: window, asked: make([][]des.Time, blockSize), askedOnes: make([]int64, blockSize)}
+// askedTimes are the times at which the growths of a phase were asked for, without those long before the last one.
+// count is the number of all of them.
+type askedTimes struct {
+	list  []des.Time
+	count int64
 }
+
+// oldest returns when the window begins.
+func (r *recentStores) oldest() des.Time { return r.now - r.window }
 
 // add notes a store.
 func (r *recentStores) add(x tier.Extent, at des.Time) {
-	for ; r.first < len(r.list) && r.list[r.first].at < r.now-r.window; r.first++ {
+	for ; r.first < len(r.list) && r.list[r.first].at < r.oldest(); r.first++ {
 		if r.tree != nil {
 			r.tree.Unref(r.list[r.first].Node)
 		}
@@ -97,39 +99,36 @@ func (r *recentStores) count(list []tier.Extent, now des.Time) (n int32) {
 	return n
 }
 
-// ask notes that a growth of a phase was asked for.
-func (r *recentStores) ask(phase int32, at des.Time) {
-	list := r.asked[phase]
-	if len(list) == cap(list) {
-		if old := slices.IndexFunc(list, func(x des.Time) bool { return x >= r.now-r.window }); old > 0 {
-			list = list[:copy(list, list[old:])]
+// add notes that a growth was asked for, and drops times before the oldest one of interest.
+func (a *askedTimes) add(at, oldest des.Time) {
+	if len(a.list) == cap(a.list) {
+		if old := slices.IndexFunc(a.list, func(x des.Time) bool { return x >= oldest }); old > 0 {
+			a.list = a.list[:copy(a.list, a.list[old:])]
 		}
 	}
-	r.asked[phase] = append(list, at)
-	r.askedOnes[phase]++
+	a.list = append(a.list, at)
+	a.count++
 }
 
-// addGrown notes the stores of blocks lo to hi of a node, which grew since the phase was offered this many times. Those
-// that are not asked for yet are noted then.
-func (r *recentStores) addGrown(node kv.Node, phase int32, since int64, lo, hi int32) {
-	list := r.asked[phase]
+func (a askedTimes) clone() askedTimes { return askedTimes{slices.Clone(a.list), a.count} }
+
+// addGrown notes the stores of blocks lo to hi of a node, which grew since their phase was offered this many times.
+// Those that are not asked for yet are noted then.
+func (r *recentStores) addGrown(node kv.Node, asked *askedTimes, since int64, lo, hi int32) {
 	for at := lo; at < hi; at++ {
-		k := since + int64(at-lo) - (r.askedOnes[phase] - int64(len(list)))
-		if k >= int64(len(list)) {
+		k := since + int64(at-lo) - (asked.count - int64(len(asked.list)))
+		if k >= int64(len(asked.list)) {
 			return
 		}
 		if k >= 0 {
-			r.add(tier.Extent{Node: node, Lo: at, Hi: at + 1}, list[k])
+			r.add(tier.Extent{Node: node, Lo: at, Hi: at + 1}, asked.list[k])
 		}
 	}
 }
 
 func (r *recentStores) clone(tree *kv.Tree) recentStores {
 	d := *r
-	d.list, d.asked, d.askedOnes, d.spans = slices.Clone(r.list), slices.Clone(r.asked), slices.Clone(r.askedOnes), nil
-	for i := range d.asked {
-		d.asked[i] = slices.Clone(d.asked[i])
-	}
+	d.list, d.spans = slices.Clone(r.list), nil
 	if r.tree != nil {
 		d.tree = tree
 	}

@@ -98,6 +98,13 @@ func (c *Cache) Resolve(m Marked, lo, hi int32, until int64) {
 
 // DropMarks removes all marks and the blocks that TakenMarks returns.
 func (c *Cache) DropMarks() {
+	if c.marks == 0 {
+		return
+	}
+	c.dropMarks()
+}
+
+func (c *Cache) dropMarks() {
 	for _, r := range c.marking {
 		c.fences[r].mark = 0
 	}

@@ -47,6 +47,8 @@ type node struct {
 	output bool
 	// dropped: the path that ends here was dropped.
 	dropped bool
+	// tiered: a tier had blocks of it.
+	tiered bool
 }
 
 // Tree maps segments to nodes. A node lives as long as a path, a child, a hashed block or a caller of Ref
@@ -94,6 +96,12 @@ func (t *Tree) Named(n Node) bool { return t.nodes[n].named }
 
 // Unreachable reports whether no prompt can have node n any more.
 func (t *Tree) Unreachable(n Node) bool { return t.nodes[n].dropped && !t.nodes[n].named }
+
+// NoteTiered notes that a tier has blocks of node n.
+func (t *Tree) NoteTiered(n Node) { t.nodes[n].tiered = true }
+
+// Tiered reports whether a tier had blocks of node n.
+func (t *Tree) Tiered(n Node) bool { return t.nodes[n].tiered }
 
 // Len returns how many nodes there are.
 func (t *Tree) Len() int { return len(t.nodes) - len(t.spare) }

@@ -38,11 +38,15 @@ func (l *FIFO) Free() des.Time { return l.free }
 func (l *FIFO) Time(bytes float64) des.Time { return l.speed.Time(bytes) }
 
 // Ask runs a transfer of this many bytes at now, or after those that were asked for before.
-func (l *FIFO) Ask(now des.Time, bytes float64) Transfer { return l.AskFor(now, bytes, 1) }
-
-// AskFor runs a number of such transfers, at least one, and returns the first.
-func (l *FIFO) AskFor(now des.Time, bytes float64, n int) Transfer {
-	start, each := max(now, l.free), l.speed.Time(bytes)
-	l.free = start + des.Time(n)*each
+func (l *FIFO) Ask(now des.Time, bytes float64) Transfer {
+	each := l.speed.Time(bytes)
+	start := l.AskFor(now, each, 1)
 	return Transfer{now, start, start + each}
+}
+
+// AskFor runs n transfers that take this long each, and returns when the first one begins.
+func (l *FIFO) AskFor(now, each des.Time, n int) (start des.Time) {
+	start = max(now, l.free)
+	l.free = start + des.Time(n)*each
+	return start
 }

@@ -45,7 +45,7 @@ var brokenHandoffs = []rule{
 	{"and are then free", "sim/handoff_ends.go",
 		"\ts.replicas[at].engine.Release(seq)\n", ""},
 	{"a replica may wait for the end of transfers", "engine/offload.go",
-		"len(o.below.copying)+o.held > 0", "len(o.below.copying) > 0"},
+		"len(o.growths.active)+o.held > 0", "len(o.growths.active) > 0"},
 	{"the end of a transfer wakes the prefill replica", "sim/handoff_ends.go",
 		"\ts.telemetry.afterChange(s, at)\n	s.router.flow.schedule(s)\n	s.markReady(at)\n}\n\n// endHandoff",
 		"	s.telemetry.afterChange(s, at)\n}\n\n// endHandoff"},

@@ -3,7 +3,7 @@ package sim
 // brokenTiers are rules of the tier below the cache.
 var brokenTiers = []rule{
 	{"links: a transfer waits for the one before it", "link/fifo.go",
-		"start, each := max(now, l.free),", "start, each := now,"},
+		"start = max(now, l.free)\n", "start = now\n"},
 	{"links: an end is rounded up", "link/fifo.go",
 		"math.Ceil(", "math.Floor("},
 	{"a full block is offered when its batch is formed", "engine/offer.go",

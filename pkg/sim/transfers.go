@@ -69,7 +69,13 @@ func offloadConfig(d *cluster.Deployment, tree *kv.Tree, byArrival bool) *engine
 // schedule schedules the ends of the transfers that replica i has just asked for. Those between pools end when their
 // link says.
 func (all *transfers) schedule(s *simulation, i int32) {
-	for _, t := range s.replicas[i].engine.Transfers() {
+	if list := s.replicas[i].engine.Transfers(); len(list) > 0 {
+		all.scheduleAll(s, i, list)
+	}
+}
+
+func (all *transfers) scheduleAll(s *simulation, i int32, list []engine.Transfer) {
+	for _, t := range list {
 		id := all.requestOf(s, i, &t)
 		x := transfer{Transfer: t, replica: i, request: id, fromPrefill: missing}
 		slot := all.add(&x)

@@ -43,6 +43,11 @@ func (s *table) recount() (blocks, idle int32, err error) {
 			}
 			last = s.ranks[k].number
 			unreachable += s.ranks[k].unreachable
+			t := &s.ranks[k].tail
+			if t.ready < t.lo || t.hi < t.ready {
+				return 0, 0, fmt.Errorf("tier: the tail of rank %d is %+v", s.ranks[k].number, *t)
+			}
+			blocks, idle = blocks+t.hi-t.lo, idle+t.ready-t.lo
 			for r := s.ranks[k].first; r != none; r = s.runs[r].next {
 				x := &s.runs[r]
 				if x.rank != k || x.Hi <= x.Lo || x.next != none && s.runs[x.next].Lo < x.Hi {

@@ -144,6 +144,7 @@ func (e *byKey) finish(s *Store, u *User, path kv.Path, blockSize int32) {
 	next := s.nextNumber()
 	if s.lru {
 		s.raise(u.rank, next)
+		s.finishTail(u)
 	}
 	u.seen.each(func(lo, hi int32) {
 		list := extents(s.scratch[:0], path, blockSize, lo, hi)

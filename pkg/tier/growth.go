@@ -14,15 +14,19 @@ func (s *Store) Growers(stop func(id int32)) { s.stop = stop }
 func (s *Store) Grow(id int32, u *User, path kv.Path, blockSize, from int32) (kv.Node, bool) {
 	last := len(path) - 1
 	node := path[last].Node
+	if !s.lru || u.number == 0 || last > 0 && path[last-1].End/blockSize > from {
+		return 0, false
+	}
+	if s.endsInTail(u, Extent{node, from, from}) {
+		s.ranks[u.rank].grower, s.ranks[u.rank].growsTail = id+1, true
+		return node, true
+	}
 	r := s.tail(node)
-	if !s.lru || u.number == 0 || r != none && s.runs[r].Hi > from || last > 0 && path[last-1].End/blockSize > from {
+	if r != none && s.runs[r].Hi > from || s.nodes.find(node).grower != none {
 		return 0, false
 	}
-	if s.nodes.find(node).grower != none {
-		return 0, false
-	}
-	k := s.rankOf(u, s.eviction.(*byKey).list(s, 0))
-	s.nodes.add(node).grower, s.ranks[k].grower = id, id+1
+	s.tree.NoteTiered(node)
+	s.nodes.add(node).grower, s.ranks[u.rank].grower = id, id+1
 	return node, true
 }
 
@@ -40,10 +44,16 @@ func (s *Store) Added(n int32) { s.idle += n }
 
 // StopGrowing ends the growth of u. Blocks lo to hi, which it has added to the node, are stored up to the one given.
 func (s *Store) StopGrowing(u *User, node kv.Node, lo, stored, hi int32) {
-	k := s.rankOf(u, s.eviction.(*byKey).list(s, 0))
+	k := u.rank
+	s.ranks[k].grower = 0
+	if s.ranks[k].growsTail {
+		s.ranks[k].growsTail = false
+		s.growTail(u, node, lo, stored, hi)
+		return
+	}
 	at := s.nodes.find(node)
 	last := at.last
-	at.grower, s.ranks[k].grower = none, 0
+	at.grower = none
 	switch {
 	case lo < hi:
 		u.seen.add(lo, hi)
@@ -72,9 +82,11 @@ func (s *Store) extend(r, lo, hi, rank int32) bool {
 	return true
 }
 
-// Ready notes that a block is stored that Added has counted.
-func (s *Store) Ready(x Extent) {
-	s.ready(x, func(state) state { return ready })
+// Ready notes that a block is stored that Added has counted, of a user with this Rank.
+func (s *Store) Ready(x Extent, rank int32) {
+	if !s.storedTail(x, rank) {
+		s.ready(x, func(state) state { return ready })
+	}
 }
 
 // know stops the growth in a node and returns its first run, or none.

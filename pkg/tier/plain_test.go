@@ -206,6 +206,7 @@ func TestStoreMatchesPlain(t *testing.T) {
 		{ID: "e", Tokens: 20}}}
 	type transfer struct {
 		list  []Extent
+		rank  int32
 		keys  []plainKey
 		loads *bool // of the user, nil for a store
 	}
@@ -232,6 +233,10 @@ func TestStoreMatchesPlain(t *testing.T) {
 		image, imaged, watched := kv.NewMemoryImage(tree), map[plainKey]bool{}, seed/4%2 == 0
 		if watched {
 			s.Watch(image)
+		}
+		tails := !watched
+		if tails {
+			s.KeepTails()
 		}
 		var active [users]user
 		start := func(u *user, i, step int) {
@@ -278,7 +283,7 @@ func TestStoreMatchesPlain(t *testing.T) {
 				}
 				if ok {
 					u.at = hi
-					under = append(under, transfer{list, missing, nil})
+					under = append(under, transfer{list, u.Rank(), missing, nil})
 				}
 			case 3:
 				n, busy := s.Lookup(u.path, size, u.at, blocks)
@@ -296,7 +301,8 @@ func TestStoreMatchesPlain(t *testing.T) {
 					continue
 				}
 				u.loads = true
-				under = append(under, transfer{s.Load(&u.User, u.path, size, u.at, u.at+n), all[:n], &u.loads})
+				list := s.Load(&u.User, u.path, size, u.at, u.at+n)
+				under = append(under, transfer{list, NoRank, all[:n], &u.loads})
 				for _, k := range all[:n] {
 					p.find(k).state = loading
 				}
@@ -307,7 +313,10 @@ func TestStoreMatchesPlain(t *testing.T) {
 					continue
 				}
 				k := random.IntN(len(under))
-				s.Stored(under[k].list)
+				if tails { // transfers of a user end in order
+					k = 0
+				}
+				s.Stored(under[k].list, under[k].rank)
 				for _, key := range under[k].keys {
 					p.find(key).state = ready
 				}
@@ -338,7 +347,7 @@ func TestStoreMatchesPlain(t *testing.T) {
 			}
 			if random.IntN(300) == 0 {
 				for ; len(under) > 0; under = under[1:] {
-					s.Stored(under[0].list)
+					s.Stored(under[0].list, under[0].rank)
 				}
 				s.Clear()
 				image.Refresh()

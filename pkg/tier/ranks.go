@@ -15,6 +15,8 @@ type rank struct {
 	prev, next  int32
 	first, last int32 // its runs
 	grower      int32 // the id of the user that has it and grows, plus 1, or 0
+	tail        tail  // of its user
+	growsTail   bool  // the grower adds to that
 	// unreachable is how many blocks, of ranks with lower numbers or of this one, come directly before its runs in the
 	// order of eviction. No prompt can have them any more. They are ready, and no run has them.
 	unreachable int32

@@ -101,6 +101,7 @@ func (s *table) change(x Extent, from, to state) {
 // insert adds blocks that the table lacks.
 func (s *table) insert(x Extent, in state, rank int32) {
 	s.tree.Ref(x.Node)
+	s.tree.NoteTiered(x.Node)
 	at := s.nodes.add(x.Node)
 	if at.first == none {
 		r := s.newRun(run{Extent: x, state: in, following: none})
@@ -130,6 +131,9 @@ func (s *table) take(list, n int32, f func(x Extent, forward bool)) (taken int32
 		following, forward := s.ranks[k].next, s.ranks[k].forward
 		if id := s.ranks[k].grower; id != 0 {
 			s.stop(id - 1)
+		}
+		if !s.ranks[k].tail.empty() {
+			s.knowTail(k)
 		}
 		for r := s.end(k); r != none && taken < n; {
 			after := s.runs[r].prev

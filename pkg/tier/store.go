@@ -48,6 +48,8 @@ type Store struct {
 	lru         bool
 	// forgets: blocks that no prompt can have any more are only counted.
 	forgets bool
+	// keepsTails: users may have tails.
+	keepsTails bool
 	// keepsEvicted: evicted are the blocks evicted since they were dropped last.
 	keepsEvicted bool
 	evicted      []Evicted
@@ -98,6 +100,9 @@ func (s *Store) Lookup(path kv.Path, blockSize, lo, hi int32) (n int32, busy boo
 	at := lo
 	s.scratch = extents(s.scratch[:0], path, blockSize, lo, hi)
 	for _, x := range s.scratch {
+		if !s.tree.Tiered(x.Node) {
+			break
+		}
 		for r := s.know(x.Node); r != none && at < x.Hi; r = s.runs[r].following {
 			q := &s.runs[r]
 			if q.Hi <= at {
@@ -136,8 +141,14 @@ func (s *Store) Offer(u *User, path kv.Path, blockSize, lo, hi int32) (missing [
 	}
 	list := extents(s.scratch[:0], path, blockSize, lo, hi)
 	s.scratch = list
+	var end Extent // is for the tail of u
+	if last := len(list) - 1; last >= 0 && list[last].Node == path[len(path)-1].Node && s.endsInTail(u, list[last]) {
+		list, end = list[:last], list[last]
+	} else {
+		s.Known(u)
+	}
 	missing, own, inLoads := s.compare(list)
-	n := Blocks(missing)
+	n := Blocks(missing) + end.Hi - end.Lo
 	if own+inLoads+n > 0 {
 		s.numberOf(u)
 		s.eviction.missed(s, u, missing)
@@ -156,8 +167,12 @@ func (s *Store) Offer(u *User, path kv.Path, blockSize, lo, hi int32) (missing [
 		s.spareLists = append(s.spareLists, missing[:0])
 		return nil, false
 	}
-	if n > 0 {
+	if len(missing) > 0 {
 		s.eviction.insert(s, u, missing)
+	}
+	if end.Lo < end.Hi {
+		s.addTail(u, end)
+		missing = append(s.orSpare(missing), end)
 	}
 	return missing, true
 }
@@ -233,6 +248,14 @@ func (s *Store) offerNext(u *User, x Extent) (missing []Extent, ok bool) {
 	return missing, true
 }
 
+// orSpare returns a list, or an empty one if it is nil.
+func (s *Store) orSpare(list []Extent) []Extent {
+	if list == nil {
+		return s.spareExtents()
+	}
+	return list
+}
+
 // spareExtents returns an empty list.
 func (s *Store) spareExtents() (list []Extent) {
 	if last := len(s.spareLists) - 1; last >= 0 {
@@ -244,12 +267,7 @@ func (s *Store) spareExtents() (list []Extent) {
 // compare returns which blocks of a list the store lacks, and how many others are idle, or being loaded or copied. Idle
 // ones are not evicted for an offer of the list.
 func (s *Store) compare(list []Extent) (missing []Extent, idle, inLoads int32) {
-	lacks := func(x Extent) {
-		if missing == nil {
-			missing = s.spareExtents()
-		}
-		missing = append(missing, x)
-	}
+	lacks := func(x Extent) { missing = append(s.orSpare(missing), x) }
 	for _, x := range list {
 		at := x.Lo
 		for r := s.know(x.Node); r != none && s.runs[r].Lo < x.Hi; r = s.runs[r].following {
@@ -305,9 +323,13 @@ func (s *Store) Release(path kv.Path) {
 	}
 }
 
-// Stored ends a store of Offer, or a load. The store owns the list then.
-func (s *Store) Stored(list []Extent) {
+// Stored ends a store of Offer, or a load, of a user with this Rank. The store owns the list then.
+func (s *Store) Stored(list []Extent, rank int32) {
 	for _, x := range list {
+		if s.storedTail(x, rank) {
+			s.idle += x.Hi - x.Lo
+			continue
+		}
 		s.idle += s.ready(x, func(before state) state { return before - before%reader })
 	}
 	s.spareLists = append(s.spareLists, list[:0])
@@ -349,6 +371,7 @@ func (s *Store) Clear() {
 
 // Leave ends the use by u, whose request goes on elsewhere.
 func (s *Store) Leave(u *User) {
+	s.Known(u)
 	s.disown(u)
 	*u = User{}
 }

@@ -24,7 +24,7 @@ func TestEviction(t *testing.T) {
 		if !ok || Blocks(missing) != 4 {
 			t.Fatalf("%v of four blocks are missing, room %v", missing, ok)
 		}
-		s.Stored(missing)
+		s.Stored(missing, NoRank)
 		s.Finish(o.user, o.path, 10)
 	}
 	if n, busy := s.Lookup(p, 10, 0, 4); n != 4 || busy {
@@ -47,7 +47,7 @@ func TestEviction(t *testing.T) {
 	if _, ok := s.Offer(&d, path("s"), 10, 0, 4); ok {
 		t.Error("there is room for four blocks when five are in transfers")
 	}
-	s.Stored(load)
+	s.Stored(load, NoRank)
 	if err := s.Check(); err != nil {
 		t.Error(err)
 	}
@@ -69,7 +69,7 @@ func TestOfferInLoad(t *testing.T) {
 		if !ok || Blocks(missing) != want {
 			t.Fatalf("%v are missing, room %v", missing, ok)
 		}
-		store.Stored(missing)
+		store.Stored(missing, NoRank)
 	}
 	var first, loads, offers, other, last User
 	offer(&first, p, 1)
@@ -78,7 +78,7 @@ func TestOfferInLoad(t *testing.T) {
 	if missing, ok := store.Offer(&offers, p, 10, 0, 1); !ok || len(missing) > 0 {
 		t.Fatalf("%v are missing, room %v", missing, ok)
 	}
-	store.Stored(load)
+	store.Stored(load, NoRank)
 	offer(&other, s, 1)
 	offer(&offers, r, 1)
 	offer(&last, path("t"), 2)
@@ -136,7 +136,7 @@ func TestGrow(t *testing.T) {
 	if !ok || Blocks(missing) != 3 {
 		t.Fatalf("%v are missing, room %v", missing, ok)
 	}
-	s.Stored(missing)
+	s.Stored(missing, NoRank)
 	s.numberOf(&other)
 	for _, from := range []int32{1, 2} {
 		if _, ok := s.Grow(1, &u, path, 10, from); ok {
@@ -158,7 +158,7 @@ func TestGrow(t *testing.T) {
 	if r := s.head(tail); s.runs[r].Lo != 2 || s.runs[r].Hi != 4 {
 		t.Errorf("the first run is %+v, want blocks 2 and 3", s.runs[r])
 	}
-	s.Stored([]Extent{{tail, 4, 5}})
+	s.Stored([]Extent{{tail, 4, 5}}, NoRank)
 	if n, busy := s.Lookup(path, 10, 0, 9); n != 5 || busy {
 		t.Errorf("%d blocks, busy %v", n, busy)
 	}

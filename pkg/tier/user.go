@@ -7,7 +7,7 @@ type User struct {
 	// Priority of the request, for eviction by priority.
 	Priority float64
 	number   int64    // of its rank; 0: none yet
-	seen     ranges   // the blocks that it stored, loaded or offered
+	seen     ranges   // the blocks that it stored, loaded or offered, without its tail
 	rank     int32    // the rank with this number that it used last, if that still exists; for lru it does
 	special  *special // nil until there are any
 }
@@ -34,7 +34,7 @@ func (u *User) specials() *special {
 }
 
 // Used reports whether u has used blocks.
-func (u *User) Used() bool { return !u.seen.none() }
+func (u *User) Used() bool { return u.number != 0 }
 
 // numberOf gives u a rank above all others, unless it has one.
 func (s *Store) numberOf(u *User) {

@@ -3,8 +3,9 @@ package tier
 import "blis/pkg/kv"
 
 // Watch makes w one of the watchers of the store, which has no blocks yet. Inserted reports blocks, as group 0, when
-// they have been stored, Evicted when the store evicts them or is cleared. The store must not have growing users.
-// Watchers follow vLLM's KV events (cpu/manager.py in 0.33): the end of a store is an event, and so is an eviction.
+// they have been stored, Evicted when the store evicts them or is cleared. The store must have neither growing users
+// nor tails. Watchers follow vLLM's KV events (cpu/manager.py in 0.33): the end of a store is an event, and so is an
+// eviction.
 func (s *Store) Watch(w kv.Watcher) {
 	s.watchers = append(s.watchers, w)
 	s.forgets = false // watchers know of a block until it is evicted
