@@ -104,6 +104,7 @@ func (c *Cache) DropMarks() {
 	c.dropMarks()
 }
 
+// dropMarks is a function of its own so that DropMarks is inlined.
 func (c *Cache) dropMarks() {
 	for _, r := range c.marking {
 		c.fences[r].mark = 0

@@ -4,7 +4,8 @@ package policy
 const tieredPrefix = "tiered-prefix"
 
 // tierWeights are parameters of the weighted router for tieredPrefix. A block of the cache has weight 1. Those of the
-// tiers gpu and cpu are llm-d's defaults (kvCacheBackendConfigs of its index).
+// tiers gpu and cpu are the defaults of llm-d's index (kvCacheBackendConfigs in docs/configuration.md of
+// llm-d-kv-cache).
 var tierWeights = []Param{
 	{Name: "tiered_prefix_cpu", Kind: Number, Max: 1, Search: [2]float64{0, 1}, Default: 0.8,
 		Doc: "weight of a block in the KV tier cpu for the scorer tiered-prefix"},

@@ -48,9 +48,7 @@ var brokenGrowth = []rule{
 	{"they are ready when their store ends", "tier/tail.go",
 		"\ts.ranks[rank].tail.ready = x.Hi\n", ""},
 	{"those that are not stay in transfer when their request has left", "tier/tail.go",
-		"\tif t.ready < t.hi {\n\t\ts.insert(Extent{t.node, t.ready, t.hi}, storing, u.rank)\n", "\tif t.hi < 0 {\n"},
+		"\tk.tail.lo = t.ready\n\ts.knowTail(u.rank)\n", "\tk.tail.lo = t.ready\n\ts.dropTail(u.rank)\n"},
 	{"growth that has ended leaves them ready", "tier/tail.go",
 		"if t := s.tailOf(u); t.ready == lo {", "if t := s.tailOf(u); t.ready < 0 {"},
-	{"a request that goes on elsewhere leaves them to the tier", "tier/store.go",
-		"func (s *Store) Leave(u *User) {\n\ts.Known(u)\n", "func (s *Store) Leave(u *User) {\n"},
 }

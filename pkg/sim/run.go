@@ -197,9 +197,6 @@ func (o *Options) prepare(c *cluster.Config) ([]replicaSpec, error) {
 	if c.HasEncodePools() && (o.Counterfactual.enabled() || o.Clairvoyant != "") {
 		return nil, errors.New("--counterfactual and --clairvoyant are not supported with encode replicas")
 	}
-	if o.Counterfactual.enabled() && c.HasTiers() {
-		o.warn("the estimates of --counterfactual do not know loads from kv_tiers; --counterfactual exact:N does")
-	}
 	moves := func(d cluster.Deployment) bool {
 		return d.Disaggregates() && (d.Transfer.InPieces() || d.Transfer.Pipeline)
 	}

@@ -74,6 +74,7 @@ func (all *transfers) schedule(s *simulation, i int32) {
 	}
 }
 
+// scheduleAll is a function of its own so that schedule is inlined.
 func (all *transfers) scheduleAll(s *simulation, i int32, list []engine.Transfer) {
 	for _, t := range list {
 		id := all.requestOf(s, i, &t)

@@ -197,7 +197,7 @@ func (p *plain) finish(u *plainUser) {
 	}
 }
 
-// TestStoreMatchesPlain: random users offer, load and leave. The blocks that a store lacks, has and evicts are those of
+// TestStoreMatchesPlain: random users offer, load, finish and leave. The blocks that a store lacks, has and evicts are those of
 // the plain store, and an image has those that it had at the last refresh.
 func TestStoreMatchesPlain(t *testing.T) {
 	const size, blocks, users = 10, 16, 4
@@ -328,11 +328,16 @@ func TestStoreMatchesPlain(t *testing.T) {
 				if u.loads || random.IntN(3) > 0 {
 					continue
 				}
-				path := s.Keep(nil, u.path)
-				tree.Drop(u.path)
-				s.Finish(&u.User, path, size)
-				s.Release(path)
-				p.finish(&u.plain)
+				if random.IntN(4) == 0 {
+					s.Leave(&u.User)
+					tree.Drop(u.path)
+				} else {
+					path := s.Keep(nil, u.path)
+					tree.Drop(u.path)
+					s.Finish(&u.User, path, size)
+					s.Release(path)
+					p.finish(&u.plain)
+				}
 				start(u, i, step)
 			}
 			p.stats.Blocks, p.stats.Used = int32(total), int32(len(p.blocks))

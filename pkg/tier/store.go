@@ -144,8 +144,6 @@ func (s *Store) Offer(u *User, path kv.Path, blockSize, lo, hi int32) (missing [
 	var end Extent // is for the tail of u
 	if last := len(list) - 1; last >= 0 && list[last].Node == path[len(path)-1].Node && s.endsInTail(u, list[last]) {
 		list, end = list[:last], list[last]
-	} else {
-		s.Known(u)
 	}
 	missing, own, inLoads := s.compare(list)
 	n := Blocks(missing) + end.Hi - end.Lo

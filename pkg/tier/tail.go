@@ -106,10 +106,7 @@ func (s *Store) finishTail(u *User) {
 		s.knowTail(u.rank)
 		return
 	}
-	s.dropTail(u.rank)
 	k.unreachable += t.ready - t.lo
-	s.lists[k.list].blocks += t.ready - t.lo
-	if t.ready < t.hi {
-		s.insert(Extent{t.node, t.ready, t.hi}, storing, u.rank)
-	}
+	k.tail.lo = t.ready
+	s.knowTail(u.rank)
 }
