@@ -197,8 +197,8 @@ func (p *plain) finish(u *plainUser) {
 	}
 }
 
-// TestStoreMatchesPlain: random users offer, load, finish and leave. The blocks that a store lacks, has and evicts are those of
-// the plain store, and an image has those that it had at the last refresh.
+// TestStoreMatchesPlain: random users offer, load, finish and leave. The blocks that a store lacks, has and evicts are
+// those of the plain store, and an image has those that it had at the last refresh.
 func TestStoreMatchesPlain(t *testing.T) {
 	const size, blocks, users = 10, 16, 4
 	prompts := [][]kv.Segment{{{ID: "a", Tokens: 35}, {ID: "b", Tokens: 85}}, {{ID: "a", Tokens: 35},
