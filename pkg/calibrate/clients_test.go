@@ -24,6 +24,9 @@ func TestFitOfClientTimings(t *testing.T) {
 		t.Errorf("sources %q, want %q", r.fit.source, want)
 	}
 	f, err := s.fitShape(t.Context(), runs, loadOf(runs), nil, nil)
+	if err == nil {
+		err = f.finish(t.Context())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

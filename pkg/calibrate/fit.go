@@ -142,6 +142,9 @@ func (r *report) fitClients(ctx context.Context, runs []*replay, known *coeffici
 	if err == nil {
 		f, err = r.findSharedPrefix(ctx, f)
 	}
+	if err == nil {
+		err = f.finish(ctx)
+	}
 	if err != nil {
 		return err
 	}

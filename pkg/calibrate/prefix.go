@@ -121,7 +121,7 @@ func (r *report) findSharedPrefix(ctx context.Context, f *simFit) (*simFit, erro
 	}
 	with := newSimFit(f.replays, f.shape, f.prior, f.load, f.known)
 	c := with.coefficientsAt(s.X[:atBeta2+1])
-	return with, with.fit(ctx, []coefficients{c})
+	return with, with.draft(ctx, []coefficients{c})
 }
 
 // ask is what the user can do about an unknown prefix.
@@ -193,7 +193,7 @@ func (f *simFit) searchPrefix(ctx context.Context, p *leastsq.Problem, longest f
 			c[alpha0] = f.known[alpha0]
 		}
 		for _, share := range []float64{0.5, 0.9} {
-			s, err := p.Explore(ctx, append(f.parametersAt(c), share*longest), 3)
+			s, err := p.Explore(ctx, append(f.parametersAt(c), share*longest), 3, best)
 			if err != nil {
 				return nil, err
 			}
@@ -202,5 +202,5 @@ func (f *simFit) searchPrefix(ctx context.Context, p *leastsq.Problem, longest f
 			}
 		}
 	}
-	return p.Polish(ctx, best.X, 6)
+	return p.Polish(ctx, best)
 }

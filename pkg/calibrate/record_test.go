@@ -123,7 +123,7 @@ func TestIntervalsCover(t *testing.T) {
 		dataBefore, wideBefore := data, wide
 		for seed := range n {
 			s, r := c.load.record(t, uint64(seed), c.truth)
-			f, err := fitReplays(t.Context(), []*replay{r}, shape{}, s.prior(loadOf([]*replay{r})), nil)
+			f, err := fitPrecisely(t.Context(), []*replay{r}, shape{}, s.prior(loadOf([]*replay{r})), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

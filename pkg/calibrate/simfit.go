@@ -19,8 +19,9 @@ type simFit struct {
 	prior    coefficients
 	// known has the time before the queue where server timings give it; nil: it is fitted.
 	known *coefficients
-	// dataOnly is the solution without the prior of beta[2], and slope the estimate of beta[2].
+	// dataOnly is the solution without the estimate of beta[2], which is slope; free is the parameter without it.
 	dataOnly *leastsq.Solution
+	free     leastsq.Parameter
 	slope    slope
 }
 
@@ -128,7 +129,7 @@ func (f *simFit) simulate(ctx context.Context, c coefficients) (all [][]timing, 
 // earlier ones are likelier, and a little loss is noise.
 const worseFactor = 1.5
 
-// fitReplays fits α0, α3 and β to replays. Initial guesses are added to those that the
+// fitReplays fits α0, α3 and β to replays, as a draft. Initial guesses are added to those that the
 // concurrency of the recordings and the prior suggest.
 func fitReplays(ctx context.Context, replays []*replay, of shape, p coefficients, known *coefficients,
 	guesses ...coefficients) (*simFit, error) {
@@ -136,14 +137,15 @@ func fitReplays(ctx context.Context, replays []*replay, of shape, p coefficients
 		r.makeBlocks()
 	}
 	f := newSimFit(replays, of, p, loadOf(replays), known)
-	return f, f.fit(ctx, append(guesses, f.initialGuesses()...))
+	return f, f.draft(ctx, append(guesses, f.initialGuesses()...))
 }
 
-// fit fits from the best of some initial guesses.
-func (f *simFit) fit(ctx context.Context, guesses []coefficients) error {
+// draft finds which coefficients to fit, and their values as precisely as that takes, from the best of
+// some initial guesses.
+func (f *simFit) draft(ctx context.Context, guesses []coefficients) error {
 	var best *leastsq.Solution
 	for _, c := range guesses {
-		s, err := f.problem.Explore(ctx, f.parametersAt(c), 2)
+		s, err := f.problem.Explore(ctx, f.parametersAt(c), 2, best)
 		if err != nil {
 			return err
 		}
@@ -154,16 +156,30 @@ func (f *simFit) fit(ctx context.Context, guesses []coefficients) error {
 			best = s
 		}
 	}
+	return f.draftFrom(ctx, best)
+}
+
+// draftFrom is a draft from near a solution.
+func (f *simFit) draftFrom(ctx context.Context, s *leastsq.Solution) (err error) {
 	// The scale of residuals is known better near the solution than at a guess.
-	f.problem.Scale = f.problem.NoiseScale(best)
-	var err error
-	f.solution, err = f.problem.Polish(ctx, best.X, 12)
+	f.problem.Scale = f.problem.NoiseScale(s)
+	s.Scale = f.problem.Scale
+	f.solution, err = f.problem.Approach(ctx, f.problem.Relinearize(s))
 	for _, next := range []func(context.Context) error{f.tryWithoutBeta3, f.tryAlpha3, f.weightSlope} {
 		if err == nil {
 			err = next(ctx)
 		}
 	}
 	return err
+}
+
+// finish makes a draft precise.
+func (f *simFit) finish(ctx context.Context) (err error) {
+	f.problem.Parameters[atBeta2] = f.free
+	if f.solution, err = f.problem.Polish(ctx, f.dataOnly); err != nil {
+		return err
+	}
+	return f.weightSlope(ctx)
 }
 
 // initialGuesses are a line through token times over concurrency, the same with the prior's
@@ -257,9 +273,11 @@ func (f *simFit) tryWithoutBeta3(ctx context.Context) error {
 	p[beta2], p[beta3] = p[beta2]+perSequence, 0
 	without := newSimFit(f.replays, f.shape, p, f.load, f.known)
 	without.problem.Scale = f.problem.Scale
-	x := slices.Clone(f.solution.X)
-	x[atStep], x[atBeta2] = x[atStep]+f.load.sequences*perSequence, x[atBeta2]+perSequence
-	s, err := without.problem.Polish(ctx, x, 3)
+	moved := *f.solution
+	moved.X = slices.Clone(f.solution.X)
+	moved.X[atStep] += f.load.sequences * perSequence
+	moved.X[atBeta2] += perSequence
+	s, err := without.problem.Approach(ctx, &moved)
 	if err != nil {
 		return err
 	}
@@ -287,7 +305,7 @@ func (f *simFit) tryAlpha3(ctx context.Context) error {
 		return nil
 	}
 	with.Parameters[atAlpha3].Max = 1e6
-	if s, err = with.Polish(ctx, with.GaussNewton(s), 3); err != nil {
+	if s, err = with.Approach(ctx, with.Relinearize(s)); err != nil {
 		return err
 	}
 	influences, _ := f.influences(with, s)

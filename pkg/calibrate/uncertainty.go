@@ -206,7 +206,7 @@ func estimateSlope(p coefficients, d slopeData, l load) slope {
 // weightSlope fixes beta[2] at its estimate and fits the rest again. Where that makes residuals much larger, the
 // data know more than the estimate assumes: beta[2] then moves only part of the way.
 func (f *simFit) weightSlope(ctx context.Context) error {
-	f.dataOnly = f.solution
+	f.dataOnly, f.free = f.solution, f.problem.Parameters[atBeta2]
 	data := f.solution.X[atBeta2]
 	nonlinearity, err := f.nonlinearity(ctx)
 	if err != nil {
@@ -233,14 +233,15 @@ func (f *simFit) weightSlope(ctx context.Context) error {
 
 // fixSlope fits with beta[2] at its estimate; the data know their own within a standard error.
 func (f *simFit) fixSlope(ctx context.Context, stdErr float64) (err error) {
-	x := slices.Clone(f.dataOnly.X)
 	q := &f.problem.Parameters[atBeta2]
 	q.Prior, q.PriorSD = f.slope.beta2, max(0.01, f.slope.beta2/1000)
-	if math.Abs(f.slope.beta2-x[atBeta2]) <= max(q.Step, 2*stdErr) {
-		f.solution = f.problem.Relinearize(f.dataOnly) // the response surface extends that far
-	} else {
-		x[atBeta2] = f.slope.beta2
-		if f.solution, err = f.problem.Polish(ctx, x, 3); err != nil {
+	f.solution = f.problem.Relinearize(f.dataOnly)
+	near := math.Abs(f.slope.beta2-f.dataOnly.X[atBeta2]) <= 2*stdErr
+	if !near && !f.dataOnly.Covers(f.solution.X) {
+		if f.solution, err = f.problem.Approach(ctx, f.solution); err == nil {
+			f.solution, err = f.problem.Polish(ctx, f.solution)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -97,7 +97,7 @@ func (r *report) excludeWarmup(ctx context.Context, f *simFit) (*simFit, error) 
 		return nil, fmt.Errorf("%s: %w", strings.Join(texts, "; "), err)
 	}
 	without := newSimFit(f.replays, f.shape, f.prior, loadOf(f.replays), f.known)
-	if err := without.fit(ctx, []coefficients{f.value}); err != nil {
+	if err := without.draft(ctx, []coefficients{f.value}); err != nil {
 		return nil, err
 	}
 	var moved []string

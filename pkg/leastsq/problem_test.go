@@ -2,6 +2,7 @@ package leastsq
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -29,9 +30,19 @@ func lineProblem() *Problem {
 func TestSearches(t *testing.T) {
 	for _, c := range []struct{ most, offset, slope float64 }{{50, 2, 3}, {2, 6.5, 2}, {3.05, 2, 3}} {
 		for name, search := range map[string]func(*Problem) (*Solution, error){
-			"search":  func(p *Problem) (*Solution, error) { return p.Search(t.Context(), []float64{0, 0}, 50) },
-			"explore": func(p *Problem) (*Solution, error) { return p.Explore(t.Context(), []float64{1, 1}, 3) },
-			"polish":  func(p *Problem) (*Solution, error) { return p.Polish(t.Context(), []float64{1, 1}, 3) },
+			"explore": func(p *Problem) (*Solution, error) {
+				return p.Explore(t.Context(), []float64{1, 1}, 3, nil)
+			},
+			"explore from afar": func(p *Problem) (*Solution, error) {
+				return p.Explore(t.Context(), []float64{0, 0}, 50, nil)
+			},
+			"polish": func(p *Problem) (*Solution, error) {
+				s, err := p.Explore(t.Context(), []float64{1, 1}, 1, nil)
+				if err != nil {
+					return nil, err
+				}
+				return p.Polish(t.Context(), s)
+			},
 		} {
 			p := lineProblem()
 			p.Parameters[1].Max = c.most
@@ -49,6 +60,104 @@ func TestSearches(t *testing.T) {
 			if math.Abs(s.X[0]-c.offset) > 0.1 || math.Abs(s.X[1]-c.slope) > 0.01 {
 				t.Errorf("%s: %v, want %v and %v", name, s.X, c.offset, c.slope)
 			}
+		}
+	}
+}
+
+// TestExploreStopsAtKnownMinima: a search from a point whose residuals the surface of a solution predicts ends
+// there, and a search from another valley of a residual with two finds the other minimum.
+func TestExploreStopsAtKnownMinima(t *testing.T) {
+	evaluations := 0
+	p := &Problem{Kinds: 1, Pool: 1, Kind: make([]int, 3), Weight: []float64{1, 1, 1}, Scale: []float64{0.1},
+		Parameters: []Parameter{{Min: -9, Max: 9, Step: 0.1, MaxStep: 0.5}},
+		Residuals: func(_ context.Context, x []float64) ([]float64, error) {
+			evaluations++
+			return []float64{x[0]*x[0] - 4, x[0]*x[0] - 4.1, x[0]*x[0] - 3.9}, nil
+		}}
+	best, err := p.Explore(t.Context(), []float64{3}, 3, nil)
+	if err != nil || math.Abs(best.X[0]-2) > 0.01 {
+		t.Fatalf("%v, %v", best, err)
+	}
+	evaluations = 0
+	for _, c := range []struct {
+		from float64
+		most int
+	}{{2.1, 1}, {6, 10}, {-3, 50}} {
+		before := evaluations
+		s, err := p.Explore(t.Context(), []float64{c.from}, 3, best)
+		if err != nil || c.from > 0 != (s == best) || math.Abs(math.Abs(s.X[0])-2) > 0.01 ||
+			evaluations-before > c.most {
+			t.Errorf("from %v: %v after %d evaluations, %v", c.from, s.X, evaluations-before, err)
+		}
+	}
+}
+
+// TestPolishStopsWhenPrecise: without noise the fewest surfaces are enough, and with noise that is as large as the
+// scatter of a few data there are more. The noise is reported.
+func TestPolishStopsWhenPrecise(t *testing.T) {
+	for _, c := range []struct {
+		noise float64
+		more  bool
+	}{{0, false}, {3, true}} {
+		p, evaluations := lineProblem(), 0
+		residuals := p.Residuals
+		p.Residuals = func(ctx context.Context, x []float64) ([]float64, error) {
+			r, err := residuals(ctx, x)
+			for i := range r {
+				r[i] += c.noise * math.Sin(1e6*(x[0]+x[1])*float64(i+1))
+			}
+			evaluations++
+			return r, err
+		}
+		s, err := p.Explore(t.Context(), []float64{2.1, 3.01}, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		evaluations = 0
+		if s, err = p.Polish(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		surfaces := evaluations / 4
+		if c.more != (surfaces > minSurfaces) || len(s.MCError) != surfaces ||
+			c.more != (StandardError(s.MCError, 0) > 1e-6) {
+			t.Errorf("noise %v: %d surfaces with errors %v", c.noise, surfaces, s.MCError)
+		}
+	}
+}
+
+// TestDesignsAreOrthogonal: of up to five axes the columns of signs are orthogonal to each other and to the mean, and
+// with three or more axes to products of two; both halves together are all corners.
+func TestDesignsAreOrthogonal(t *testing.T) {
+	for axes := 1; axes <= 5; axes++ {
+		corners := map[string]bool{}
+		for _, other := range []bool{false, true} {
+			signs := design(axes, other)
+			n, _ := signs.Dims()
+			sum := func(columns ...int) (sum float64) {
+				for i := range n {
+					product := 1.0
+					for _, k := range columns {
+						product *= signs.At(i, k)
+					}
+					sum += product
+				}
+				return sum
+			}
+			for i := range axes {
+				for k := range i {
+					for j := range axes {
+						if sum(i) != 0 || sum(i, k) != 0 || j != i && j != k && sum(i, k, j) != 0 {
+							t.Errorf("%d axes, other %v: %d, %d and %d are not orthogonal", axes, other, i, k, j)
+						}
+					}
+				}
+			}
+			for i := range n {
+				corners[fmt.Sprint(signs.RawRowView(i))] = true
+			}
+		}
+		if len(corners) != 1<<axes {
+			t.Errorf("%d axes: %d corners", axes, len(corners))
 		}
 	}
 }

@@ -54,58 +54,61 @@ type Solution struct {
 	r        []float64  // residuals at X
 	jacobian *mat.Dense // of r
 	weights  []float64  // robust, of each residual
+	// box is where a response surface was measured: the inverse of the axes of a box about X; nil if it is none.
+	box *mat.Dense
 }
 
 // minScale is the smallest scale of residuals: 0.1 %.
 const minScale = 0.001
 
-// Search minimizes from x by the method of Levenberg and Marquardt with Huber's weights.
-func (p *Problem) Search(ctx context.Context, x []float64, rounds int) (*Solution, error) {
-	s := &Solution{X: slices.Clone(x)}
-	var err error
+// begin evaluates a solution at its X, where a search starts.
+func (p *Problem) begin(ctx context.Context, s *Solution) (err error) {
 	if s.r, err = p.Residuals(ctx, s.X); err != nil {
-		return nil, err
+		return err
 	}
 	if s.Scale = p.Scale; s.Scale == nil {
 		s.Scale = p.NoiseScale(s)
 	}
 	p.setWeights(s)
-	lambda, idle := 0.01, 0
-	for range rounds {
-		if s.jacobian, err = p.derive(ctx, s.X, 0); err != nil {
-			return nil, err
-		}
-		p.setWeights(s)
-		p.fitSteps(s)
-		s.Loss = p.loss(s, s.X, s.r)
-		better, before := false, s.Loss
-		h, g := p.normal(s, true)
-		for tries := 5; tries > 0 && !better; {
-			points := make([][]float64, min(tries, runtime.GOMAXPROCS(0))) // idle processors try the next λ, too
-			for i, l := 0, lambda; i < len(points); i, l = i+1, min(l*5, 1e6) {
-				points[i] = p.move(s.X, h, g, l)
-			}
-			all, err := p.evaluate(ctx, points)
-			if err != nil {
-				return nil, err
-			}
-			for i, x := range points {
-				if l := p.loss(s, x, all[i]); l < s.Loss {
-					s.X, s.r, s.Loss, better = x, all[i], l, true
-					lambda = max(lambda/5, 1e-6)
-					break
-				}
-				lambda = min(lambda*5, 1e6)
-			}
-			tries -= len(points)
-		}
-		if before-s.Loss >= 1e-3*before {
-			idle = 0
-		} else if idle++; idle == 2 || !better {
-			break
-		}
+	return nil
+}
+
+// startLambda is the damping of a search's first round, and tries the number of dampings that a round tries.
+const (
+	startLambda = 0.01
+	tries       = 5
+)
+
+// round is one of a search by the method of Levenberg and Marquardt with Huber's weights, which returns
+// the damping of the next. It moves the solution if it finds a better one.
+func (p *Problem) round(ctx context.Context, s *Solution, lambda float64) (better bool, next float64, err error) {
+	if s.jacobian, err = p.derive(ctx, s.X, 0); err != nil {
+		return false, lambda, err
 	}
-	return s, nil
+	p.setWeights(s)
+	p.fitSteps(s)
+	s.Loss = p.loss(s, s.X, s.r)
+	h, g := p.normal(s, true)
+	for n, left := 1, tries; left > 0; n = min(left, runtime.GOMAXPROCS(0)) { // idle processors try the next λ, too
+		points := make([][]float64, n)
+		for i, l := 0, lambda; i < n; i, l = i+1, min(l*5, 1e6) {
+			points[i] = p.move(s.X, h, g, l)
+		}
+		all, err := p.evaluate(ctx, points)
+		if err != nil {
+			return false, lambda, err
+		}
+		for i, x := range points {
+			if l := p.loss(s, x, all[i]); l < s.Loss {
+				s.X, s.r, s.Loss = x, all[i], l
+				p.setWeights(s)
+				return true, max(lambda/5, 1e-6), nil
+			}
+			lambda = min(lambda*5, 1e6)
+		}
+		left -= n
+	}
+	return false, lambda, nil
 }
 
 // minIncrements is the number of differences of neighbors that a kind's own scale needs.

@@ -4,68 +4,137 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
-// A search ends with this number of surfaces; the first few only approach the minimum.
+// A solution is the mean of minSurfaces surfaces or more: of as many as it takes until the noise of the simulation
+// is maxNoise of the standard error of each parameter, and of maxSurfaces at most. A search approaches it on up to
+// maxApproach surfaces.
 const (
-	surfaces     = 7
-	surfaceRamps = 3
+	maxApproach = 5
+	minSurfaces = 3
+	maxSurfaces = 6
+	maxNoise    = 0.3
 )
 
 // Explore searches from x for some rounds, and approaches the minimum on response surfaces.
-// The losses of points it ends at can be compared.
-func (p *Problem) Explore(ctx context.Context, x []float64, rounds int) (*Solution, error) {
-	s, err := p.Search(ctx, x, rounds)
-	for i := 0; i < surfaceRamps && err == nil; i++ {
-		if s, err = p.fitSurface(ctx, s); err == nil {
-			s = p.Relinearize(s)
-		}
-	}
-	return s, err
-}
-
-// Polish searches from x until nothing is better, and then on response surfaces. The
-// solution is the minimum of the mean of the last surfaces: points nearby with a lower
-// loss are local minima of the simulation's noise. It sets the problem's scales.
-func (p *Problem) Polish(ctx context.Context, x []float64, rounds int) (*Solution, error) {
-	s, err := p.Search(ctx, x, rounds)
-	if err != nil {
+// The losses of points it ends at can be compared. It returns the best solution so far, which may
+// be nil, once the response surface of that explains a point of the search: both lead to one minimum.
+func (p *Problem) Explore(ctx context.Context, x []float64, rounds int, best *Solution) (*Solution, error) {
+	s := &Solution{X: slices.Clone(x)}
+	if err := p.begin(ctx, s); err != nil {
 		return nil, err
 	}
-	var models []*Solution
-	for i := range surfaces {
-		if i == surfaceRamps {
-			s.Scale = p.NoiseScale(s)
-			p.Scale = s.Scale
+	lambda, better := startLambda, true
+	for i := 0; ; i++ {
+		if best != nil && p.explains(best, s) {
+			return best, nil
 		}
-		model, err := p.fitSurface(ctx, s)
+		if i == rounds || !better {
+			return p.Approach(ctx, s)
+		}
+		var err error
+		if better, lambda, err = p.round(ctx, s, lambda); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// explains reports whether the response surface of a solution predicts the residuals at a point
+// within their scatter, or 80 % of how they change on the way there.
+func (p *Problem) explains(surface, point *Solution) bool {
+	predicted := surface.at(point.X)
+	unexplained, all, n := 0.0, 0.0, 0.0
+	for i, r := range point.r {
+		scale := surface.Scale[p.Kind[i]]
+		if math.IsNaN(r-predicted[i]) || scale == 0 {
+			continue
+		}
+		d, change := (r-predicted[i])/scale, (r-surface.r[i])/scale
+		unexplained, all, n = unexplained+p.Weight[i]*d*d, all+p.Weight[i]*change*change, n+p.Weight[i]
+	}
+	return unexplained <= max(n, 0.2*0.2*all)
+}
+
+// Approach moves to the minima of response surfaces until one is near the previous.
+func (p *Problem) Approach(ctx context.Context, s *Solution) (*Solution, error) {
+	for range maxApproach {
+		surface, err := p.fitSurface(ctx, s, false)
 		if err != nil {
 			return nil, err
 		}
-		if s = p.Relinearize(model); i >= surfaceRamps {
-			models = append(models, model)
+		next := p.Relinearize(surface)
+		near := surface.isNear(next.X, s.X)
+		if s = next; near {
+			break
 		}
-	}
-	s = p.Relinearize(meanModel(models))
-	// How far the minima of single surfaces lie from that of their mean.
-	n := float64(len(models))
-	for _, model := range models {
-		s.MCError = append(s.MCError, scaledChange(p.Relinearize(model).X, s.X, 1/math.Sqrt(n*(n-1))))
 	}
 	return s, nil
 }
 
-// fitSurface fits a response surface, which is linear, to the residuals at all corners of a
-// box around a solution. The noise of a simulation changes with the least change of a
-// parameter: a search from point to point stops in a local minimum, and the mean over
-// corners does not.
-func (p *Problem) fitSurface(ctx context.Context, s *Solution) (*Solution, error) {
-	n, axes, signs := len(s.X), p.axes(s), design(len(s.X))
+// Covers reports whether a point is as near to a solution as the points where its response surface was measured.
+func (s *Solution) Covers(x []float64) bool { return s.isNear(x, s.X) }
+
+// isNear reports whether two points differ by at most the half of the box where a response surface was measured.
+func (s *Solution) isNear(x, other []float64) bool {
+	var along mat.VecDense
+	along.MulVec(s.box, mat.NewVecDense(len(x), scaledChange(x, other, 1)))
+	return mat.Norm(&along, math.Inf(1)) <= 1
+}
+
+// Polish is the minimum of the mean of response surfaces about a solution: points nearby with a lower
+// loss are local minima of the simulation's noise. It sets the problem's scales.
+func (p *Problem) Polish(ctx context.Context, s *Solution) (*Solution, error) {
+	p.Scale = p.NoiseScale(s)
+	at := *s
+	at.Scale = p.Scale
+	s = p.Relinearize(&at)
+	var models []*Solution
+	for n := 1; ; n++ {
+		model, err := p.fitSurface(ctx, s, n%2 == 0)
+		if err != nil {
+			return nil, err
+		}
+		models = append(models, model)
+		if s = p.Relinearize(model); n < minSurfaces {
+			continue
+		}
+		mean := p.Relinearize(meanModel(models))
+		// How far the minima of single surfaces lie from that of their mean.
+		for _, model := range models {
+			mean.MCError = append(mean.MCError,
+				scaledChange(p.Relinearize(model).X, mean.X, 1/math.Sqrt(float64(n*(n-1)))))
+		}
+		if n == maxSurfaces || p.isPrecise(mean) {
+			return mean, nil
+		}
+	}
+}
+
+// isPrecise reports whether the noise of the simulation hardly matters compared with the scatter of the data.
+func (p *Problem) isPrecise(s *Solution) bool {
+	h, _ := p.normal(s, true)
+	var covariance mat.Dense
+	if covariance.Inverse(h) != nil {
+		return false
+	}
+	for k := range s.X {
+		if StandardError(s.MCError, k) > maxNoise*math.Sqrt(covariance.At(k, k)) {
+			return false
+		}
+	}
+	return true
+}
+
+// fitSurface fits a response surface, which is linear, to the residuals at corners of a box around
+// a solution. The noise of a simulation changes with the least change of a parameter: a search from
+// point to point stops in a local minimum, and the mean over corners does not. Where the corners are
+// only half of those of the box, it is the one half or the other.
+func (p *Problem) fitSurface(ctx context.Context, s *Solution, other bool) (*Solution, error) {
+	n, axes, signs := len(s.X), p.axes(s), design(len(s.X), other)
 	center := slices.Clone(s.X)
 	for k, q := range p.Parameters {
 		half := mat.Norm(axes.RowView(k).T(), math.Inf(1)) // all corners are within bounds
@@ -87,7 +156,8 @@ func (p *Problem) fitSurface(ctx context.Context, s *Solution) (*Solution, error
 	if err := inverse.Inverse(axes); err != nil {
 		return nil, fmt.Errorf("leastsq: axes of a box: %w", err)
 	}
-	out := &Solution{X: center, Scale: s.Scale, r: make([]float64, len(corners[0])), jacobian: new(mat.Dense)}
+	out := &Solution{X: center, Scale: s.Scale, r: make([]float64, len(corners[0])), jacobian: new(mat.Dense),
+		box: &inverse}
 	all := mat.NewDense(len(corners), len(out.r), slices.Concat(corners...))
 	for i := range out.r {
 		out.r[i] = mat.Sum(all.ColView(i)) / float64(len(corners))
@@ -99,20 +169,31 @@ func (p *Problem) fitSurface(ctx context.Context, s *Solution) (*Solution, error
 	return out, nil
 }
 
-// fullFactorial is the number of axes of which all corners are evaluated. With one more it
-// is half of them: those whose signs have the product 1, which separate each axis from the
-// others (a 2⁵⁻¹ fractional factorial design of resolution V).
-const fullFactorial = 4
+// fullFactorial is the number of axes of which all corners are evaluated. With more it is half of
+// them: those whose signs have the product 1, or −1. Of four axes they separate each from products of
+// two, of five from products of three (fractional factorial designs 2⁴⁻¹ and 2⁵⁻¹ of the resolutions IV
+// and V).
+const fullFactorial = 3
 
 // design has for each corner, in rows, on which side of the box's center it lies along each axis.
-func design(axes int) *mat.Dense {
-	signs := mat.NewDense(1<<min(axes, fullFactorial), axes, nil)
-	signs.Apply(func(corner, axis int, _ float64) float64 {
-		if axis == fullFactorial {
-			return 1 - 2*float64(bits.OnesCount(uint(corner))%2)
+func design(axes int, other bool) *mat.Dense {
+	free, product := axes, 1.0
+	if axes > fullFactorial {
+		free--
+	}
+	if other {
+		product = -1
+	}
+	signs := mat.NewDense(1<<free, axes, nil)
+	for corner := range 1 << free {
+		row := signs.RawRowView(corner)
+		for axis := range free {
+			row[axis] = 2*float64(corner>>axis&1) - 1
 		}
-		return 2*float64(corner>>axis&1) - 1
-	}, signs)
+		if free < axes {
+			row[free] = product * floats.Prod(row[:free])
+		}
+	}
 	return signs
 }
 
@@ -164,7 +245,7 @@ func (s *Solution) at(x []float64) []float64 {
 func meanModel(models []*Solution) *Solution {
 	first, n := models[0], float64(len(models))
 	mean := &Solution{X: make([]float64, len(first.X)), Scale: first.Scale, r: make([]float64, len(first.r)),
-		jacobian: mat.NewDense(len(first.r), len(first.X), nil)}
+		box: first.box, jacobian: mat.NewDense(len(first.r), len(first.X), nil)}
 	for _, s := range models {
 		floats.AddScaled(mean.X, 1/n, s.X)
 		mean.jacobian.Add(mean.jacobian, s.jacobian)
@@ -179,7 +260,8 @@ func meanModel(models []*Solution) *Solution {
 // Relinearize is the minimum of the response surface of a solution, for the priors, weights
 // and bounds of p.
 func (p *Problem) Relinearize(surface *Solution) *Solution {
-	s := &Solution{X: slices.Clone(surface.X), Scale: surface.Scale, r: surface.r, jacobian: surface.jacobian}
+	s := &Solution{X: slices.Clone(surface.X), Scale: surface.Scale, r: surface.r, jacobian: surface.jacobian,
+		box: surface.box}
 	for range 10 { // robust weights converge
 		p.setWeights(s)
 		s.X = p.GaussNewton(s)

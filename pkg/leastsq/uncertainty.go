@@ -85,7 +85,7 @@ func (p *Problem) CrossValidate(s *Solution, fold []int, folds int) float64 {
 func (p *Problem) Extend(ctx context.Context, s *Solution, q Parameter) (*Problem, *Solution, error) {
 	more, at := *p, *s
 	more.Parameters = append(slices.Clone(p.Parameters), q)
-	at.X = append(slices.Clone(s.X), 0)
+	at.X, at.box = append(slices.Clone(s.X), 0), nil
 	column, err := more.derive(ctx, at.X, len(s.X))
 	if err != nil {
 		return nil, nil, err
