@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"blis/pkg/cluster"
 	"blis/pkg/latency"
 	"blis/pkg/leastsq"
 	"blis/pkg/recording"
@@ -22,8 +23,9 @@ const (
 )
 
 // frontEnd is the prior of alpha[0] where a prefix is searched for, and frontEndSD its standard
-// deviation, in µs: without it, a shorter time before the queue and a longer prefix are the same.
-const frontEnd, frontEndSD = 4000, 4000
+// deviation, in µs: without it, a shorter time before the queue and a longer prefix are the same. Tokenizing takes
+// cluster.TokenizeUS there: a prefix is tokenized even if its blocks are cached.
+const frontEnd, frontEndSD = cluster.FrontEndUS, 4000
 
 // setPrefix makes all prompts of the run begin with the same n tokens.
 func (r *replay) setPrefix(n int64) { r.prefix, r.requests = n, r.withPrefix(n) }
@@ -77,6 +79,9 @@ func (r *report) findSharedPrefix(ctx context.Context, f *simFit) (*simFit, erro
 	}
 	if longest < minPrefix {
 		return f, nil
+	}
+	if f.shape.kernels != nil && f.known == nil { // the fit takes tokenizing for prefill
+		factor -= cluster.TokenizeUS / f.shape.perToken(f.load.context)
 	}
 	if factor > maxPrefillFactor {
 		f.askForPrefix(r.setup, longest)
@@ -167,7 +172,11 @@ func (f *simFit) prefixProblem(longest int64) *leastsq.Problem {
 	p.Parameters = append(p.Parameters, leastsq.Parameter{Max: float64(longest), Step: float64(longest) / 16,
 		MaxStep: float64(longest) / 4})
 	p.Residuals = func(ctx context.Context, x []float64) ([]float64, error) {
-		m, err := f.shape.model(f.coefficientsAt(x[:at]), nil)
+		c := f.coefficientsAt(x[:at])
+		if f.known == nil {
+			c[alpha1] = cluster.TokenizeUS
+		}
+		m, err := f.shape.model(c, nil)
 		if err != nil {
 			return nil, err
 		}

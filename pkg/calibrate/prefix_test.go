@@ -89,7 +89,7 @@ func TestInvisiblePrefixIsAskedFor(t *testing.T) {
 // replayed, with a warning; where there is none, none is found.
 func TestHiddenPrefixIsFound(t *testing.T) {
 	for _, prefix := range []int64{1024, 0} {
-		s, run := recordPrefix(t, llama8B, 300, prefix)
+		s, run := recordPrefix(t, llama8B, 600, prefix)
 		runs := []*replay{run}
 		f, err := s.fitShape(t.Context(), runs, loadOf(runs), nil, nil)
 		if err != nil {

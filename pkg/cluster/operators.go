@@ -48,7 +48,7 @@ func (c *resolver) operators(d *Deployment, at string, arch *model.Architecture,
 		return err
 	}
 	if l.AlphaUS == nil {
-		l.AlphaUS = []float64{frontEndUS, tokenizeUS, 0}
+		l.AlphaUS = []float64{FrontEndUS, TokenizeUS, 0, sendUS}
 		d.markDerived("latency.alpha_us")
 	}
 	reach, notes := d.Computed.Operators.Reach, d.Computed.Operators.Notes
@@ -215,9 +215,19 @@ var fusionMiB = map[int]map[int][2]float64{
 	103: {2: {64, 32}, 4: {64, 4}, 8: {2, 2}},
 }
 
-// frontEndUS is the time of HTTP and of the processes before the queue, tokenizeUS that of tokenizing a
-// token: together at most 5 ms for a prompt of 8192 tokens.
+// The front end's times in µs, the same for all servers. None was chosen on the rows of scripts/silicon.
 const (
-	frontEndUS = 3000
-	tokenizeUS = 0.25
+	// FrontEndUS is the time of a request before the queue: HTTP, validation, up to 2000 µs in which vLLM's tokenizer
+	// waits for other prompts (AsyncMicrobatchTokenizer in vllm/utils/async_utils.py), and messages between processes.
+	// α0 of four calibrations on H100s (hardware/coefficients.yaml) is 4300 to 7000, of which tokenizing 575 tokens is
+	// 1150. The mean of the rest is 4800. vLLM's own spans, without HTTP and tokenizing, have 1200 to 2000 for short
+	// prompts on an idle server.
+	FrontEndUS = 5000
+	// TokenizeUS is the time of a prompt token. Hugging Face's tokenizers 0.23, byte-level BPE with a vocabulary of
+	// 65,000, takes 0.9 to 1.5 on a core of an AMD EPYC for prose and programs, and 2.4 for the random tokens that
+	// benchmarks send. vLLM's spans have 0.2 more after the tokenizer.
+	TokenizeUS = 2
+	// sendUS is the time of a decoding sequence, whose token goes to its client before that of a new one: the median
+	// of α3 of the same calibrations, which is 36 to 101.
+	sendUS = 50
 )

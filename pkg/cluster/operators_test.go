@@ -21,7 +21,7 @@ func TestOperators(t *testing.T) {
 	}
 	l, o := &c.Deployments[0].Latency, c.Deployments[0].Computed.Operators
 	if o == nil || o.System != "h100_sxm" || len(o.Notes) > 0 || l.Range == nil || l.Range.DecodeSequences[1] != 2048 ||
-		!strings.Contains(l.Source, "h100_sxm") || len(l.AlphaUS) != 3 {
+		!strings.Contains(l.Source, "h100_sxm") || len(l.AlphaUS) != 4 {
 		t.Errorf("%+v, %+v", l, o)
 	}
 	printed, err := json.Marshal(c)
@@ -40,8 +40,11 @@ func TestOperators(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Queueing(1000) != b.Queueing(1000) || a.Queueing(0) != frontEndUS {
+	if a.Queueing(1000) != b.Queueing(1000) || a.Queueing(0) != FrontEndUS {
 		t.Errorf("queueing takes %d and %d µs", a.Queueing(1000), b.Queueing(1000))
+	}
+	if a.Output(0) != 0 || a.Output(10) != 10*sendUS {
+		t.Errorf("output takes %d and %d µs", a.Output(0), a.Output(10))
 	}
 }
 
