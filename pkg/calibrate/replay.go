@@ -82,7 +82,7 @@ func (s *setup) addReplay(f *recording.Recording, run *recording.Run) error {
 	name := strings.TrimSpace(filepath.Base(f.Path) + " " + run.Name)
 	r := &replay{name: name, run: run.Name, file: f, serverClock: run.Clock == recording.ServerClock,
 		hasArrivals: run.Arrivals, stages: run.Stages, engine: engine{s.replicas(name, run), e.AsyncScheduling,
-			e.ActiveSeqs() * e.DataParallelSize, s.deployment.UsableBlocks() * e.BlockSize * e.DataParallelSize}}
+			e.ActiveSeqs() * e.DataParallelSize, s.kvTokens()}}
 	s.readRequests(r, run)
 	if !slices.ContainsFunc(r.measured, func(m timing) bool { return !math.IsNaN(m.e2e) }) {
 		return nil

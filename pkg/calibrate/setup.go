@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"blis/pkg/latency"
 	"blis/pkg/model"
 	"blis/pkg/recording"
+	"blis/pkg/sim"
 	"blis/pkg/strictyaml"
 )
 
@@ -80,12 +82,54 @@ func newSetup(o *Options, files []*recording.Recording) (*setup, error) {
 			return nil, err
 		}
 	}
+	if err := s.raiseBlocks(); err != nil {
+		return nil, err
+	}
 	if len(s.replays)+len(s.steps) == 0 {
 		text := "the recordings have neither a completed request with an arrival nor a step of " + s.key.String() +
 			"; what a folder states of the model and GPU counts: to state others, name the file of the requests instead"
 		return nil, errors.New(strings.Join(append([]string{text}, s.warnings...), "; "))
 	}
 	return s, nil
+}
+
+// raiseBlocks gives an engine with unknown settings the KV blocks that recorded sequences hold, if it has fewer by
+// vLLM's defaults: with too few, requests wait for each other in the simulation only.
+func (s *setup) raiseBlocks() error {
+	const name = "num_gpu_blocks_override"
+	isBlocks := func(setting string) bool { return strings.HasPrefix(setting, name+"=") }
+	held := 0.0
+	for _, r := range s.replays {
+		if tokens := r.heldTokens(); tokens > tolerance*float64(r.engine.kvTokens) && !r.sharesBlocks() {
+			held = max(held, tokens)
+		}
+	}
+	if held == 0 || !s.assumed || slices.ContainsFunc(s.settings, isBlocks) {
+		return nil
+	}
+	e, before := &s.deployment.Engine, s.deployment.Computed.KVBlocks
+	blocks := int(math.Ceil(held/float64(e.BlockSize*e.DataParallelSize))) + 1 // one holds nothing
+	s.overrides = append(s.overrides, fmt.Sprintf("deployments.%s.engine.%s=%d", s.id, name, blocks))
+	for _, r := range s.replays {
+		c, err := s.cluster(r.engine.replicas)
+		if err != nil {
+			return err
+		}
+		s.deployment = &c.Deployments[0]
+		r.engine.kvTokens = s.kvTokens()
+		if r.player, err = sim.NewPlayer(c); err != nil {
+			return err
+		}
+	}
+	s.warnf("%s is assumed to be %d, the most KV blocks that recorded sequences hold at once: vLLM's defaults leave "+
+		"memory for %d; set it as recorded, by --cluster", name, blocks, before)
+	return nil
+}
+
+// kvTokens is the number of tokens that the KV blocks of a replica hold.
+func (s *setup) kvTokens() int {
+	e := &s.deployment.Engine
+	return s.deployment.UsableBlocks() * e.BlockSize * e.DataParallelSize
 }
 
 // findTarget finds the deployment from the flags, and from the recordings where these are

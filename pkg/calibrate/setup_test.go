@@ -2,9 +2,13 @@ package calibrate
 
 import (
 	"errors"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"blis/pkg/recording"
+	"blis/pkg/stream"
 )
 
 // TestOnlyMissingServerNamesAreAskedFor: an error names what neither the flags nor the recordings state.
@@ -22,6 +26,34 @@ func TestOnlyMissingServerNamesAreAskedFor(t *testing.T) {
 		var usage *UsageError
 		if !errors.As(err, &usage) || err.Error() != c.want {
 			t.Errorf("model %q, GPU %q: %v, want %q", c.options.Model, c.options.GPU, err, c.want)
+		}
+	}
+}
+
+// TestKVBlocksAreRaised: a server with unknown settings has at least the KV blocks that recorded sequences hold at
+// once. A server with a stated number keeps it.
+func TestKVBlocksAreRaised(t *testing.T) {
+	outcomes := make([]stream.Outcome, 50) // at once, with 900 to 924 tokens each on the average over its output
+	for i := range outcomes {
+		outcomes[i] = stream.Outcome{ID: strconv.Itoa(i), State: stream.StateCompleted, FirstTokenUS: 5e6,
+			CompletedUS: 9e6, InputTokens: int64(800 + i), OutputTokens: int64(200 - i)}
+	}
+	for _, c := range []struct {
+		settings []string
+		blocks   int
+		warned   bool
+	}{{nil, 2852, true}, {[]string{"num_gpu_blocks_override=600"}, 600, false}} {
+		run := &recording.Run{Arrivals: true, Settings: c.settings, Outcomes: slices.Clone(outcomes)}
+		s, err := newSetup(&Options{Model: "meta-llama/Llama-3.1-70B-Instruct", GPU: "A100", TP: 2},
+			[]*recording.Recording{{Path: "r", Runs: []*recording.Run{run}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.deployment.Computed.KVBlocks; got != c.blocks {
+			t.Errorf("settings %q: %d KV blocks, want %d", c.settings, got, c.blocks)
+		}
+		if got := strings.Contains(strings.Join(s.warnings, ""), "is assumed to be 2852"); got != c.warned {
+			t.Errorf("settings %q: warnings %q", c.settings, s.warnings)
 		}
 	}
 }
