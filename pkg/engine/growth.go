@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -49,7 +48,8 @@ type grown struct {
 	extent    tier.Extent
 }
 
-// growingPhase is a phase of the cache's clock: the sequences that fill a block then, and how often it was offered.
+// growingPhase is a phase of the cache's clock: the sequences that fill a block then, in the order of their admission,
+// and how often it was offered.
 type growingPhase struct {
 	members []grower
 	offers  int64
@@ -80,7 +80,11 @@ func (e *Engine) grow(s int32) bool {
 	g.copyMembers(int32(phase))
 	x := &g.phases[phase]
 	u.grows, u.growing = true, growing{int32(x.offers), int32(phase), node, none}
-	x.members = append(x.members, grower{s, q.admission})
+	at := len(x.members)
+	for at > 0 && x.members[at-1].admission > q.admission {
+		at--
+	}
+	x.members = slices.Insert(x.members, at, grower{s, q.admission})
 	return true
 }
 
@@ -90,12 +94,11 @@ func (o *offload) stopGrowing(s int32) {
 	x := &u.growing
 	g.copyMembers(x.phase)
 	p := &g.phases[x.phase]
-	at, last := 0, len(p.members)-1
+	at := 0
 	for p.members[at].seq != s {
 		at++
 	}
-	p.members[at] = p.members[last]
-	p.members = p.members[:last]
+	p.members = p.members[:at+copy(p.members[at:], p.members[at+1:])]
 	x.lo = u.offered
 	u.offered += int32(p.offers) - x.since
 }
@@ -181,7 +184,6 @@ func (g *growths) copyMembers(phase int32) {
 	for _, f := range g.active {
 		if f.phase == phase && !f.copied {
 			f.copied, f.members = true, append(f.members, g.phases[phase].members...)
-			slices.SortFunc(f.members, func(a, b grower) int { return cmp.Compare(a.admission, b.admission) })
 		}
 	}
 }
@@ -201,27 +203,20 @@ func (e *Engine) offerGrowing(b *batch) {
 	g := &o.growths
 	phase := e.completeTick(b) % int64(o.blockSize)
 	first := int64(math.MaxInt64)
-	for _, x := range o.offers {
-		first = min(first, x.admission)
+	for i := range o.offers {
+		first = min(first, o.offers[i].admission)
 	}
 	p := &g.phases[phase]
-	list := p.members
-	for i := len(list) - 1; i >= 0 && first < math.MaxInt64; i-- {
-		if s := list[i].seq; list[i].admission > first {
-			e.stopsGrowing(s)
-			e.noteTick(b, s)
-		}
+	if !o.store.HasRoom(int32(len(p.members))) {
+		first = -1
+	}
+	for n := len(p.members); n > 0 && p.members[n-1].admission > first; n-- {
+		s := p.members[n-1].seq
+		e.stopsGrowing(s)
+		e.noteTick(b, s)
 	}
 	n := len(p.members)
 	if n == 0 {
-		return
-	}
-	if !o.store.HasRoom(int32(n)) {
-		for i := n - 1; i >= 0; i-- {
-			s := p.members[i].seq
-			e.stopsGrowing(s)
-			e.noteTick(b, s)
-		}
 		return
 	}
 	f := g.take()
