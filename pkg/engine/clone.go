@@ -63,9 +63,9 @@ func (o *offload) clone(tree *kv.Tree) *offload {
 		cfg.Store = d.store
 	}
 	d.cfg = &cfg
-	d.uses, d.blockStores = slices.Clone(o.uses), slices.Clone(o.blockStores)
+	d.uses = slices.Clone(o.uses)
 	for i := range d.uses {
-		d.uses[i].User, d.blockStores[i] = o.uses[i].User.Clone(), slices.Clone(o.blockStores[i])
+		d.uses[i].User = o.uses[i].User.Clone()
 	}
 	d.loading, d.storing, d.started = slices.Clone(o.loading), slices.Clone(o.storing), slices.Clone(o.started)
 	d.pulling, d.released = slices.Clone(o.pulling), slices.Clone(o.released)

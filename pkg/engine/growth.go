@@ -127,19 +127,13 @@ func (o *offload) settle(s int32) {
 		stored--
 		f.known = append(f.known, grown{at, s, u.Rank(), tier.Extent{Node: x.node, Lo: stored, Hi: stored + 1}})
 		if f.asked {
-			o.addStore(s, stored, f.end(at))
+			u.storesEnd = max(u.storesEnd, f.end(at))
 		}
 	}
 	o.store.StopGrowing(&u.User, x.node, lo, stored, hi)
 	if !u.ended || o.store.Named(x.node) {
 		o.recent.addGrown(x.node, &g.phases[x.phase].asked, int64(x.since), lo, hi)
 	}
-}
-
-// addStore notes a store of a block of s until end.
-func (o *offload) addStore(s, block int32, end des.Time) {
-	o.blockStores[s] = append(o.blockStores[s], blockStore{block, block + 1, end})
-	o.uses[s].storesEnd = max(o.uses[s].storesEnd, end)
 }
 
 // stopsGrowing ends the growth of s while it decodes.
@@ -261,7 +255,8 @@ func (o *offload) askGrowth(f *growth, at des.Time) {
 	o.growths.phases[f.phase].asked.add(at, o.recent.oldest())
 	for _, x := range f.known {
 		o.recent.add(x.extent, at)
-		o.addStore(x.seq, x.extent.Lo, f.end(x.at))
+		u := &o.uses[x.seq]
+		u.storesEnd = max(u.storesEnd, f.end(x.at))
 	}
 }
 

@@ -95,8 +95,7 @@ type offload struct {
 	offers      []offer
 	skipped     []waiter
 	started     []Transfer
-	uses        []use          // by sequence
-	blockStores [][]blockStore // by sequence: the stores of blocks that it holds or held
+	uses        []use // by sequence
 	cfg         *OffloadConfig
 	loads       link.FIFO
 	pulling     []underWay
@@ -144,12 +143,6 @@ type leaver struct {
 	marked []kv.Marked
 }
 
-// blockStore is a store of blocks lo to hi of a sequence.
-type blockStore struct {
-	lo, hi int32
-	end    des.Time
-}
-
 // underWay is a transfer that has not ended.
 type underWay struct {
 	Transfer
@@ -194,7 +187,7 @@ func newOffload(cfg *OffloadConfig, cache *kv.Cache) *offload {
 // use returns the use of sequence s.
 func (o *offload) use(s int32) *use {
 	for int(s) >= len(o.uses) {
-		o.uses, o.blockStores = append(o.uses, use{}), append(o.blockStores, nil)
+		o.uses = append(o.uses, use{})
 	}
 	return &o.uses[s]
 }
@@ -358,16 +351,7 @@ func (e *Engine) ask(p *pendingStore, at des.Time) des.Time {
 		}
 		return t.Ended
 	}
-	u := &o.uses[p.seq]
-	list := o.blockStores[p.seq]
-	if u.storesEnd <= e.now {
-		list = list[:0]
-	}
-	u.storesEnd = t.Ended
-	for _, m := range p.extents {
-		list = append(list, blockStore{m.Lo, m.Hi, t.Ended})
-	}
-	o.blockStores[p.seq] = list
+	o.uses[p.seq].storesEnd = t.Ended
 	return t.Ended
 }
 
@@ -400,11 +384,7 @@ func (e *Engine) endUse(s int32) {
 	o.settle(s)
 	o.forget(s)
 	if u.storesEnd > e.now {
-		for _, x := range o.blockStores[s] {
-			if x.end > e.now {
-				e.cache.Fence(q.kv, x.lo, x.hi, x.end)
-			}
-		}
+		e.fenceStores(s)
 	}
 	if q.tag == noTag { // what has moved is of no use here any more
 		o.store.Leave(&u.User)
@@ -428,6 +408,37 @@ func (e *Engine) endUse(s int32) {
 		x.path = o.store.Keep(x.path[:0], e.cache.Path(q.kv))
 		if x.marked = nil; lo < hi {
 			x.marked = e.cache.Mark(q.kv, lo, hi)
+		}
+	}
+}
+
+// fenceStores notes in the cache until when stores read the blocks of s, which leaves. Its number may then be given to
+// another sequence.
+func (e *Engine) fenceStores(s int32) {
+	o, cached := e.offload, e.seqs[s].kv
+	for i := range o.storing {
+		t := &o.storing[i]
+		if t.seq != s {
+			continue
+		}
+		t.seq = none
+		if t.Ended <= e.now {
+			continue
+		}
+		for _, x := range t.extents {
+			e.cache.Fence(cached, x.Lo, x.Hi, t.Ended)
+		}
+	}
+	for _, f := range o.growths.active {
+		for i := range f.known {
+			x := &f.known[i]
+			if x.seq != s || !f.asked {
+				continue
+			}
+			x.seq = none
+			if end := f.end(x.at); end > e.now {
+				e.cache.Fence(cached, x.extent.Lo, x.extent.Hi, end)
+			}
 		}
 	}
 }

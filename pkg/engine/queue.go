@@ -51,7 +51,6 @@ func (e *Engine) Enqueue(r Request) int32 {
 	e.own.known = false
 	if e.offload != nil {
 		*e.offload.use(s) = use{User: tier.User{Priority: r.Priority}, arrival: e.wait.last}
-		e.offload.blockStores[s] = e.offload.blockStores[s][:0]
 	}
 	e.seqs[s].arrival = e.wait.last
 	if e.lora != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"slices"
 
 	"blis/pkg/des"
@@ -11,11 +12,12 @@ import (
 // A tier thrashes if blocks are loaded that were stored shortly before: the cache is too small to keep them for their
 // next use. So are loads whose request has left when they end.
 
-// stored are blocks whose store was asked for at a time. before is the number of the store before it in its chain.
+// stored are blocks whose store was asked for at a time. The one before it in its chain has a number that is lower by
+// back.
 type stored struct {
 	tier.Extent
-	at     des.Time
-	before int64
+	back int32
+	at   des.Time
 }
 
 // chains is how many chains the stores are in, by node.
@@ -62,8 +64,9 @@ func (r *recentStores) add(x tier.Extent, at des.Time) {
 		r.tree.Ref(x.Node)
 	}
 	chain := &r.newest[x.Node%chains]
-	r.list = append(r.list, stored{x, at, *chain})
-	*chain = r.dropped + int64(len(r.list))
+	number := r.dropped + int64(len(r.list)) + 1
+	r.list = append(r.list, stored{x, int32(min(number-*chain, math.MaxInt32)), at})
+	*chain = number
 }
 
 // clear forgets all stores.
@@ -83,7 +86,7 @@ func (r *recentStores) count(list []tier.Extent, now des.Time) (n int32) {
 		r.spans = r.spans[:0]
 		for k := r.newest[x.Node%chains]; k > r.dropped+int64(r.first); {
 			y := &r.list[k-r.dropped-1]
-			if k = y.before; y.Node == x.Node && y.at >= now-r.window && y.Lo < x.Hi && x.Lo < y.Hi {
+			if k -= int64(y.back); y.Node == x.Node && y.at >= now-r.window && y.Lo < x.Hi && x.Lo < y.Hi {
 				r.spans = append(r.spans, y.Extent)
 			}
 		}

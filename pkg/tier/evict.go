@@ -143,8 +143,14 @@ func (e *byKey) finish(s *Store, u *User, path kv.Path, blockSize int32) {
 	}
 	next := s.nextNumber()
 	if s.lru {
+		all := s.hasAll(u)
 		s.raise(u.rank, next)
 		s.finishTail(u)
+		if all {
+			s.forgetUnreachable(u.rank)
+			s.disown(u)
+			return
+		}
 	}
 	u.seen.each(func(lo, hi int32) {
 		list := extents(s.scratch[:0], path, blockSize, lo, hi)
@@ -169,6 +175,28 @@ func (e *byKey) finish(s *Store, u *User, path kv.Path, blockSize int32) {
 		}
 	})
 	s.disown(u)
+}
+
+// hasAll reports whether the rank of u, for lru, is that of all blocks that u has used outside its tail.
+func (s *Store) hasAll(u *User) bool {
+	n := int32(0)
+	u.seen.each(func(lo, hi int32) { n += hi - lo })
+	for r := s.ranks[u.rank].first; r != none; r = s.runs[r].next {
+		n -= s.runs[r].Hi - s.runs[r].Lo
+	}
+	return n == 0
+}
+
+// forgetUnreachable keeps only the number of those blocks of a rank that no prompt can have any more.
+func (s *Store) forgetUnreachable(rank int32) {
+	for r := s.ranks[rank].first; r != none && s.forgets; {
+		x := &s.runs[r]
+		following := x.next
+		if x.state == ready && s.tree.Unreachable(x.Node) {
+			s.release(r, &s.ranks[rank].unreachable)
+		}
+		r = following
+	}
 }
 
 // disown drops the rank of u, whose request has left.
