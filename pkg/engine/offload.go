@@ -92,20 +92,20 @@ type offload struct {
 	refused []int32
 	growths growths
 	// offers is scratch, skipped are the waiting requests that the batch being formed has passed.
-	offers      []offer
-	skipped     []waiter
-	started     []Transfer
-	uses        []use // by sequence
-	cfg         *OffloadConfig
-	loads       link.FIFO
-	pulling     []underWay
-	leaving     int64
-	held        int // sequences in this state that are not released
-	released    []int32
-	recent      recentStores
-	loaded      []Transfer // the loads that ended in the last call of EndTransfers
-	below       below
-	stats       TierStats
+	offers   []offer
+	skipped  []waiter
+	started  []Transfer
+	uses     []use // by sequence
+	cfg      *OffloadConfig
+	loads    link.FIFO
+	pulling  []underWay
+	leaving  int64
+	held     int // sequences in this state that are not released
+	released []int32
+	recent   recentStores
+	loaded   []Transfer // the loads that ended in the last call of EndTransfers
+	below    below
+	stats    TierStats
 }
 
 const none int32 = -1

@@ -7,7 +7,7 @@ import (
 
 // Clone returns an independent copy of the tree. Nodes keep their numbers.
 func (t *Tree) Clone() *Tree {
-	return &Tree{nodes: slices.Clone(t.nodes), spare: slices.Clone(t.spare), named: maps.Clone(t.named)}
+	return &Tree{nodes: slices.Clone(t.nodes), spare: slices.Clone(t.spare), named: t.named.clone()}
 }
 
 // Clone returns an independent copy of the cache on tree, a clone of the cache's tree. Sequences keep their

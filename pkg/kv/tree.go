@@ -56,11 +56,11 @@ type node struct {
 type Tree struct {
 	nodes []node
 	spare []Node // the numbers of removed nodes
-	named map[nodeKey]Node
+	named nameTable
 }
 
 // NewTree returns an empty tree.
-func NewTree() *Tree { return &Tree{named: map[nodeKey]Node{}} }
+func NewTree() *Tree { return &Tree{named: newNameTable()} }
 
 // Resolve appends to path the spans of the request with this id, whose prompt has input tokens and begins
 // with segments. If these are the whole prompt, the tail is the output, which later prompts can have as the
@@ -108,11 +108,13 @@ func (t *Tree) Len() int { return len(t.nodes) - len(t.spare) }
 
 // intern returns the named node with this key, which it adds if there is none.
 func (t *Tree) intern(key nodeKey) Node {
-	if n, ok := t.named[key]; ok {
-		return n
+	hash := key.hash()
+	x := t.find(&key, hash)
+	n := x.node
+	if n == noNode {
+		n = t.add(node{key: key, named: true, output: isOutput(key.id)})
+		t.named.add(x, hash, n)
 	}
-	n := t.add(node{key: key, named: true, output: isOutput(key.id)})
-	t.named[key] = n
 	return n
 }
 
@@ -146,7 +148,7 @@ func (t *Tree) unref(n Node) {
 			return
 		}
 		if nd.named {
-			delete(t.named, nd.key)
+			t.named.remove(n, nd.key.hash())
 		}
 		parent := nd.key.parent
 		*nd = node{}
