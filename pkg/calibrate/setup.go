@@ -316,12 +316,22 @@ func (s *setup) add(f *recording.Recording) error {
 			s.steps = append(s.steps, step)
 		}
 	}
+	unquantized := map[string]bool{}
 	for _, run := range f.Runs {
 		if other := s.otherSetup(run.Model, run.GPU, run.TensorParallel); other != "" {
 			ignored["runs of "+other]++
-		} else if err := s.addReplay(f, run); err != nil {
+			continue
+		}
+		if err := s.addReplay(f, run); err != nil {
 			return err
 		}
+		if model.IsQuantized(run.Model) && s.deployment.Engine.Quantization == "" && !model.IsQuantized(s.key.Model) {
+			unquantized[run.Model] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(unquantized)) {
+		s.warnf("%s: %s has quantized weights, but %s is fitted: set engine.quantization by --cluster", f.Path, name,
+			s.key.Model)
 	}
 	for _, what := range slices.Sorted(maps.Keys(ignored)) {
 		s.warnf("%s: ignored %s: %d", f.Path, what, ignored[what])

@@ -57,3 +57,29 @@ func TestKVBlocksAreRaised(t *testing.T) {
 		}
 	}
 }
+
+// TestQuantizedNameIsTheModel: runs of a model whose name states quantized weights are runs of the model, with a
+// warning if the engine's settings do not state them.
+func TestQuantizedNameIsTheModel(t *testing.T) {
+	outcome := stream.Outcome{ID: "0", State: stream.StateCompleted, FirstTokenUS: 1e6, CompletedUS: 2e6,
+		InputTokens: 9, OutputTokens: 9}
+	for _, c := range []struct {
+		settings []string
+		warned   bool
+	}{{nil, true}, {[]string{"quantization=fp8"}, false}} {
+		var runs []*recording.Run
+		for _, name := range []string{"RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8-dynamic", "Qwen/Qwen2.5-7B-Instruct"} {
+			runs = append(runs, &recording.Run{Model: name, GPU: "H100-80GB-HBM3", Arrivals: true, Settings: c.settings,
+				Outcomes: []stream.Outcome{outcome}})
+		}
+		s, err := newSetup(&Options{Model: "meta-llama/Llama-3.1-8B", GPU: "H100"},
+			[]*recording.Recording{{Path: "r", Runs: runs}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(strings.Join(s.warnings, ""), "has quantized weights"); got != c.warned ||
+			len(s.replays) != 1 {
+			t.Errorf("settings %q: %d replays, warnings %q", c.settings, len(s.replays), s.warnings)
+		}
+	}
+}

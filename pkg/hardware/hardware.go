@@ -141,7 +141,9 @@ func (c *Catalog) find(name string, except *GPU) *GPU {
 
 var hyphens = strings.NewReplacer(" ", "-", "_", "-")
 
-func normalize(name string) string { return hyphens.Replace(strings.ToLower(name)) }
+func normalize(name string) string {
+	return strings.TrimPrefix(hyphens.Replace(strings.ToLower(name)), "nvidia-")
+}
 
 // GPUs returns all GPUs, in the order of the files.
 func (c *Catalog) GPUs() []*GPU { return slices.Clone(c.gpus) }

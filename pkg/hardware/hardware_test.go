@@ -79,7 +79,8 @@ func TestGPUByName(t *testing.T) {
 	c := open(t)
 	for name, id := range map[string]string{
 		"H100-SXM-80GB": "H100-SXM-80GB", "h100": "H100-SXM-80GB", "H100-sxm": "H100-SXM-80GB",
-		"NVIDIA H100 80GB HBM3": "H100-SXM-80GB", "A100-80GB": "A100-SXM-80GB", "a100_40gb": "A100-SXM-40GB",
+		"NVIDIA H100 80GB HBM3": "H100-SXM-80GB", "H100-80GB-HBM3": "H100-SXM-80GB",
+		"A100-80GB": "A100-SXM-80GB", "a100_40gb": "A100-SXM-40GB",
 		"RTXPRO6000": "RTX-PRO-6000", "RTX PRO 6000": "RTX-PRO-6000", "RTX4090": "RTX-4090",
 	} {
 		if g, err := c.GPU(name); err != nil || g.ID != id {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -45,8 +46,15 @@ func longestPrefix(name string, have []string) (best string) {
 	return best
 }
 
-// SameName reports whether two names of models differ at most by owner, punctuation and what BuiltIn
-// ignores: llama2-70b and meta-llama/Llama-2-70b-hf.
+// quantized is the end of a name that states the format of quantized weights.
+var quantized = regexp.MustCompile(`([-_.](fp8|fp4|nvfp4|mxfp4|int[48]|awq|gptq|w[48]a(4|8|16)|` +
+	`quantized|dynamic|block|[48]bit))+$`)
+
+// IsQuantized reports whether the name of a model states the format of quantized weights.
+func IsQuantized(name string) bool { return quantized.MatchString(strings.ToLower(name)) }
+
+// SameName reports whether two names of models differ at most by owner, punctuation, the format of quantized weights
+// and what BuiltIn ignores: llama2-70b and meta-llama/Llama-2-70b-hf.
 func SameName(a, b string) bool {
 	plain := func(name string) string {
 		return strings.Map(func(r rune) rune {
@@ -54,7 +62,7 @@ func SameName(a, b string) bool {
 				return r
 			}
 			return -1
-		}, fold(bare(name)))
+		}, fold(strings.TrimPrefix(quantized.ReplaceAllString(strings.ToLower(bare(name)), ""), "meta-")))
 	}
 	return plain(a) != "" && plain(a) == plain(b)
 }

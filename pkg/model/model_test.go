@@ -69,6 +69,9 @@ func TestSameNameOfModels(t *testing.T) {
 		{"Llama-3-8B", "meta-llama/Llama-3.1-8B", false},
 		{"bloom-176b", "meta-llama/Llama-2-70b", false},
 		{"/", "meta-llama/Llama-2-70b", false},
+		{"RedHatAI/Llama-4-Scout-17B-16E-Instruct-FP8-dynamic", "meta-llama/Llama-4-Scout-17B-16E", true},
+		{"neuralmagic/Llama-2-7b-chat-quantized.w8a16", "meta-llama/Llama-2-7b", true},
+		{"fp8", "meta-llama/Llama-2-7b", false},
 	} {
 		if got := SameName(c.a, c.b); got != c.want {
 			t.Errorf("%s and %s: %v", c.a, c.b, got)
