@@ -1,8 +1,8 @@
 // Package attribution finds where a run lost time and missed SLOs, and which decisions
 // caused it.
 //
-// An Analyzer takes a run's records in their order and keeps about half a kilobyte for each
-// request. After the last record Find reconstructs from the outcomes what routers could not
+// An Analyzer takes a run's records in their order and keeps about 300 bytes for each request, and 550 where
+// patterns are looked for. After the last record Find reconstructs from the outcomes what routers could not
 // know: the actual length of each queue at each decision, and the work of others that started while each
 // request waited. It divides the loss
 //
@@ -67,6 +67,9 @@ type Analyzer struct {
 	metrics            *metrics.Raw
 	episodes           []stream.Anomaly
 	query              *Query
+	// wantsAll: see MeasureAll. measuresLost: only what requests that lost something need is measured, as those that
+	// did not share their rows; see measure.
+	wantsAll, measuresLost bool
 
 	requests []*request
 	spare    []request        // allocated, not in requests yet

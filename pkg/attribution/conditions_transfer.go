@@ -414,7 +414,7 @@ func (a *Analyzer) measureLoads(n int32, started []*request) {
 		return
 	}
 	bytes := float64(d.Computed.KVBlockBytes) / float64(max(1, d.Engine.BlockSize))
-	entered := newProgress(nil)
+	var entered progress
 	total := 0.0
 	for _, r := range started {
 		for i, tokens := range []int32{r.loaded, r.promoted}[:min(2, len(d.KVTiers))] {

@@ -58,7 +58,8 @@ func (a *Analyzer) countQueues() {
 	}
 	slices.SortStableFunc(routed, func(x, y *request) int { return cmp.Compare(x.times.routed, y.times.routed) })
 	busySince := make([]stream.Micros, len(a.topology.replicas))
-	a.countAt(routed, (*times).leftQueue, func(r *request, own, fewest, at int32) {
+	var b replicaBuffers
+	a.countAt(routed, &b, (*times).leftQueue, func(r *request, own, fewest, at int32) {
 		c := &r.contention
 		c.queue, c.shortest, c.shortestAt = own, fewest, at
 		if own == 0 {
@@ -67,8 +68,8 @@ func (a *Analyzer) countQueues() {
 		c.busySince = busySince[r.replica]
 	})
 	arrived := func(t *times) stream.Micros { return min(t.enqueued, t.ended) }
-	a.countOwn(routed, arrived, func(r *request, counts []int32) { r.contention.underway = counts[r.replica] })
-	a.countAt(routed, func(t *times) stream.Micros { return t.ended }, func(r *request, own, fewest, _ int32) {
+	a.countOwn(routed, &b, arrived, func(r *request, counts []int32) { r.contention.underway = counts[r.replica] })
+	a.countAt(routed, &b, func(t *times) stream.Micros { return t.ended }, func(r *request, own, fewest, _ int32) {
 		c := &r.contention
 		c.resident, c.fewestResident = own, fewest
 		if r.times.prefill != nil { // it is in another queue first
@@ -80,10 +81,10 @@ func (a *Analyzer) countQueues() {
 // countAt counts for each routed request how many of those sent to its replica before it had not
 // left, finds the smallest such count over the replicas that could serve it, and passes both to
 // store. A request that leaves at the instant of a decision has left before it.
-func (a *Analyzer) countAt(routed []*request, left func(*times) stream.Micros,
+func (a *Analyzer) countAt(routed []*request, b *replicaBuffers, left func(*times) stream.Micros,
 	store func(r *request, own, fewest, at int32)) {
 	a.startFleet()
-	a.countOwn(routed, left, func(r *request, counts []int32) {
+	a.countOwn(routed, b, left, func(r *request, counts []int32) {
 		a.fleet.until(r.times.routed)
 		own := counts[r.replica]
 		fewest, at := own, r.replica
@@ -97,15 +98,15 @@ func (a *Analyzer) countAt(routed []*request, left func(*times) stream.Micros,
 }
 
 // countOwn passes to store, for each routed request, how many of those sent to each replica before it had not left.
-func (a *Analyzer) countOwn(routed []*request, left func(*times) stream.Micros,
+func (a *Analyzer) countOwn(routed []*request, b *replicaBuffers, left func(*times) stream.Micros,
 	store func(r *request, counts []int32)) {
-	departures := make([]stat.Keyed, 0, len(routed)) // of replicas, by time
+	departures, scratch := b.keyed(len(routed)) // of replicas, by time
 	for _, r := range routed {
 		if at := left(&r.times); at != never && at != r.times.routed {
 			departures = append(departures, stat.Keyed{Key: uint64(at), Tag: uint32(r.replica)})
 		}
 	}
-	departures = stat.SortKeyed(departures, make([]stat.Keyed, len(departures)))
+	departures = stat.SortKeyed(departures, scratch[:len(departures)])
 	counts := make([]int32, len(a.topology.replicas))
 	for _, r := range routed {
 		for len(departures) > 0 && departures[0].Key <= uint64(r.times.routed) {
@@ -124,40 +125,68 @@ func (a *Analyzer) priority(r *request) float64 {
 	return a.classes[a.names.list[r.labels.class]].Priority
 }
 
+// replicaBuffers are those of measureReplicas, which the replicas share.
+type replicaBuffers struct {
+	queued, started, long, joined []*request
+	events                        occupancyEvents
+	copies                        sideBySide
+	prefills, ofLong              progress
+	work                          startedWork
+	changes, scratch              []stat.Keyed
+	rates                         []float64
+	sums                          []prefixSums
+}
+
+// keyed returns two empty buffers for n samples.
+func (b *replicaBuffers) keyed(n int) (samples, scratch []stat.Keyed) {
+	b.changes, b.scratch = slices.Grow(b.changes[:0], n), slices.Grow(b.scratch[:0], n)
+	return b.changes, b.scratch[:n]
+}
+
 // measureReplicas finds what happened at each replica: what started while requests waited, and what slowed them down.
 // It takes the replicas one after the other.
 func (a *Analyzer) measureReplicas() {
-	var events occupancyEvents
-	var queued, started []*request
-	var copies sideBySide
+	var b replicaBuffers
 	a.stats.prefillRates = make([]float64, len(a.topology.replicas))
+	units := a.speedUnits()
 	for i, requests := range a.byReplica() {
 		n := int32(i)
-		queued, started = queued[:0], started[:0]
-		apart := 4*len(requests) <= len(a.requests) // else they are nearly side by side
+		b.queued, b.started = b.queued[:0], b.started[:0]
+		// Else they are nearly side by side.
+		apart := 4*len(requests) <= len(a.requests) || a.measuresLost
 		own := requests
 		if apart {
-			own = copies.of(requests)
+			own = b.copies.of(requests)
 		}
 		for _, r := range own {
 			if r.times.enqueued != never {
-				queued = append(queued, r)
+				b.queued = append(b.queued, r)
 			}
 			if r.times.scheduled != never {
-				started = append(started, r)
+				b.started = append(b.started, r)
 			}
 		}
-		a.measureOccupancy(n, queued, &events)
-		prefills := newProgress(queued)
-		a.measurePrompts(queued, &prefills)
-		a.measureInterference(n, queued, &prefills)
-		a.measureOvertaking(queued)
-		sortByEntry(started)
-		a.measureAhead(queued, started)
-		a.measureLoads(n, started)
-		if apart {
-			copies.giveBack(requests)
+		a.measureOccupancy(n, b.queued, &b.events)
+		b.prefills.of(b.queued, &b)
+		if !a.measuresLost {
+			a.measurePrompts(b.queued, &b)
+			a.measureOvertaking(b.queued, &b)
 		}
+		a.measureInterference(n, b.queued, &b.prefills)
+		sortByEntry(b.started)
+		a.measureAhead(&b)
+		a.measureLoads(n, b.started)
+		if a.measuresLost {
+			for _, r := range own {
+				a.addSpeed(units, r)
+			}
+		}
+		if apart {
+			b.copies.giveBack(requests)
+		}
+	}
+	if a.measuresLost {
+		a.compareSpeeds(units)
 	}
 }
 
@@ -210,10 +239,10 @@ func (a *Analyzer) byReplica() [][]*request {
 
 // measureAhead finds for each request in the queue of a replica the work that started while it waited. Started requests
 // are in the order in which they entered a batch.
-func (a *Analyzer) measureAhead(queued, started []*request) {
-	sums := newStartedWork(started, a.stats.ranks, a.stats.heavyTenant)
-	for _, r := range queued {
-		sums.measure(r)
+func (a *Analyzer) measureAhead(b *replicaBuffers) {
+	b.work.of(b.started, a.stats.ranks, a.stats.heavyTenant)
+	for _, r := range b.queued {
+		b.work.measure(r)
 	}
 }
 
@@ -250,11 +279,14 @@ func sortByEntry(all []*request) {
 	slices.SortFunc(all, func(x, y *request) int { return cmp.Compare(x.times.scheduled, y.times.scheduled) })
 }
 
-func newStartedWork(started []*request, ranks map[int32]int, heavyTenant int32) *startedWork {
-	w := &startedWork{heavyTenant: heavyTenant, ranks: ranks, work: make([]tokensAhead, 1, len(started)+1),
-		prompts: make([]int64, 1, len(started)+1), lower: make([][]int64, len(ranks))}
-	for rank := range w.lower {
-		w.lower[rank] = make([]int64, len(started)+1)
+// of makes w the sums over other requests.
+func (w *startedWork) of(started []*request, ranks map[int32]int, heavyTenant int32) {
+	n := len(started) + 1
+	*w = startedWork{heavyTenant: heavyTenant, ranks: ranks, at: slices.Grow(w.at[:0], n),
+		work: append(slices.Grow(w.work[:0], n), tokensAhead{}), prompts: append(slices.Grow(w.prompts[:0], n), 0),
+		lower: slices.Grow(w.lower[:0], len(ranks))[:len(ranks)]}
+	for rank, lower := range w.lower {
+		w.lower[rank] = append(slices.Grow(lower[:0], n), 0)[:n]
 	}
 	for k, r := range started {
 		w.at = append(w.at, r.times.scheduled)
@@ -269,7 +301,6 @@ func newStartedWork(started []*request, ranks map[int32]int, heavyTenant int32) 
 			}
 		}
 	}
-	return w
 }
 
 // own is the work of r alone.

@@ -74,18 +74,20 @@ type progress struct {
 	tokens []float64
 }
 
-// newProgress returns the progress of prefills, each of which computes its tokens at an even rate.
-func newProgress(prefills []*request) (p progress) {
+// of makes p the progress of prefills, each of which computes its tokens at an even rate.
+func (p *progress) of(prefills []*request, b *replicaBuffers) {
 	n := 2 * len(prefills)
-	changes, rates := make([]stat.Keyed, 0, n), make([]float64, 0, n) // when rates change, and by how much
+	changes, scratch := b.keyed(n) // when rates change
+	rates := slices.Grow(b.rates[:0], n)
 	for _, r := range prefills {
 		from, to, rate := r.prefillSpan()
 		changes = append(changes, stat.Keyed{Key: uint64(from), Tag: uint32(len(rates))},
 			stat.Keyed{Key: uint64(to), Tag: uint32(len(rates) + 1)})
 		rates = append(rates, rate, -rate)
 	}
-	changes = stat.SortKeyed(changes, make([]stat.Keyed, n))
-	p.at, p.tokens = make([]stream.Micros, 0, n), make([]float64, 0, n)
+	b.rates = rates
+	changes = stat.SortKeyed(changes, scratch)
+	p.at, p.tokens = slices.Grow(p.at[:0], n), slices.Grow(p.tokens[:0], n)
 	tokens, rate, last := 0.0, 0.0, uint64(0)
 	for len(changes) > 0 {
 		k := 1 // changes at the same time
@@ -100,7 +102,6 @@ func newProgress(prefills []*request) (p progress) {
 		}
 		changes = changes[k:]
 	}
-	return p
 }
 
 // last is the number at the last breakpoint up to an instant.
@@ -137,15 +138,16 @@ func (r *request) prefillSpan() (from, to stream.Micros, rate float64) {
 }
 
 // measurePrompts finds the prompt tokens of others that were computed while requests of a replica waited.
-// all is the progress of all prefills.
-func (a *Analyzer) measurePrompts(requests []*request, all *progress) {
-	var long []*request
+// b has the progress of all prefills.
+func (a *Analyzer) measurePrompts(requests []*request, b *replicaBuffers) {
+	all, ofLong := &b.prefills, &b.ofLong
+	b.long = b.long[:0]
 	for _, r := range requests {
 		if a.isLong(r) {
-			long = append(long, r)
+			b.long = append(b.long, r)
 		}
 	}
-	ofLong := newProgress(long)
+	ofLong.of(b.long, b)
 	var joined, ended, longJoined, longEnded nearby
 	for _, r := range requests {
 		until := r.times.firstTokenOrEnd()
@@ -167,18 +169,21 @@ func (a *Analyzer) measurePrompts(requests []*request, all *progress) {
 
 // measureOvertaking sums for each request of a replica the work of those whose class has no higher priority, that
 // joined the queue later and entered a batch earlier.
-func (a *Analyzer) measureOvertaking(requests []*request) {
-	joined := slices.Clone(requests)
+func (a *Analyzer) measureOvertaking(requests []*request, b *replicaBuffers) {
+	b.joined = append(b.joined[:0], requests...)
+	joined := b.joined
 	slices.SortStableFunc(joined, func(x, y *request) int { return cmp.Compare(x.times.enqueued, y.times.enqueued) })
-	entered := make([]stat.Keyed, len(joined)) // places in the order in which they joined, from 1
+	entered, scratch := b.keyed(len(joined)) // places in the order in which they joined, from 1
 	for i, r := range joined {
-		entered[i] = stat.Keyed{Key: uint64(r.times.leftQueue()), Tag: uint32(i + 1)}
+		entered = append(entered, stat.Keyed{Key: uint64(r.times.leftQueue()), Tag: uint32(i + 1)})
 	}
-	entered = stat.SortKeyed(entered, make([]stat.Keyed, len(entered)))
-	sums := make([]prefixSums, len(a.stats.ranks)) // by rank of the priority, over the places
+	entered = stat.SortKeyed(entered, scratch)
+	sums := slices.Grow(b.sums[:0], len(a.stats.ranks))[:len(a.stats.ranks)] // by rank of the priority, over the places
 	for rank := range sums {
-		sums[rank] = make(prefixSums, len(joined)+1)
+		sums[rank] = slices.Grow(sums[rank][:0], len(joined)+1)[:len(joined)+1]
+		clear(sums[rank])
 	}
+	b.sums = sums
 	for _, e := range entered {
 		place := int(e.Tag)
 		r := joined[place-1]

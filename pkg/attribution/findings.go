@@ -38,9 +38,10 @@ type Findings struct {
 	Sessions *SessionTime
 	// Classes and Tenants are those with the most losses first.
 	Classes, Tenants []GroupRow
-	// Rules are those of routing, Conditions all that any request matches.
-	Rules      []RuleCount
-	Conditions []ConditionCount
+	// Rules are those of routing.
+	Rules []RuleCount
+	// Conditions counts all conditions that any request matches.
+	Conditions func() []ConditionCount
 }
 
 // Unexplained is the number of requests whose loss no pattern explains, and the part in which most of them lost.
@@ -85,13 +86,50 @@ type Regret struct {
 type Waiting struct{ WaitMS, E2EMS float64 }
 
 // Find explains the run. It is called once, after the last record. sources are what the fitness of the run loses.
+//
+// If too little is lost to look for patterns, it measures only what the examples of losses need, and the rest when
+// something asks for it.
 func (a *Analyzer) Find(sources ...LossSource) *Findings {
-	a.derive()
 	a.stats.heavyTenant = a.heavyTenant()
 	a.computeStats()
-	a.measureRecomputed()
-	a.measureReplicas()
-	f := &Findings{Loss: a.findLoss(sources), Anomalies: a.episodes}
+	f := &Findings{Anomalies: a.episodes}
+	if len(sources) == 0 && !a.wantsAll && a.deriveLost() {
+		a.measuresLost = true
+		a.measureReplicas()
+		f.Loss = a.findLoss(nil)
+		if f.Loss.Lost > 0 {
+			a.countQueues()
+		}
+	} else {
+		a.derive()
+		a.measureRecomputed()
+		a.measureReplicas()
+		f.Loss = a.findLoss(sources)
+		a.measureRest()
+	}
+	f.Conditions = func() []ConditionCount {
+		a.measure()
+		return a.countConditions()
+	}
+	f.Patterns = a.findPatterns(f.Loss)
+	f.Unexplained = a.unexplained()
+	f.NeverFired = a.neverFired()
+	f.Admission = a.admissionCounts()
+	f.Regret, f.ScalingRegrets = a.sumRegret(), a.worstScaling()
+	f.Worst = a.worstExamples(f)
+	f.Strengths = a.findStrengths()
+	f.Rules = a.countRules()
+	f.Waiting = a.sumWaiting()
+	f.Replicas, f.Deployments = a.countReplicas()
+	f.Hints = a.findHints(f)
+	f.Classes = a.countGroups(f, func(l *labels) int32 { return l.class })
+	f.Tenants = a.countGroups(f, func(l *labels) int32 { return l.tenant })
+	f.LossWindow, f.Sessions = a.lossWindow(), a.sessionTime()
+	return f
+}
+
+// measureRest measures what conditions need after the loss is known.
+func (a *Analyzer) measureRest() {
 	a.stats.othersLose = a.othersLose()
 	a.measureFleet()
 	a.countQueues()
@@ -104,21 +142,6 @@ func (a *Analyzer) Find(sources ...LossSource) *Findings {
 	a.countPrefillQueues()
 	a.measureHeldBack()
 	a.matchConditions()
-	f.Patterns = a.findPatterns(f.Loss)
-	f.Unexplained = a.unexplained()
-	f.NeverFired = a.neverFired()
-	f.Admission = a.admissionCounts()
-	f.Regret, f.ScalingRegrets = a.sumRegret(), a.worstScaling()
-	f.Worst = a.worstExamples(f)
-	f.Strengths = a.findStrengths()
-	f.Rules, f.Conditions = a.countRules(), a.countConditions()
-	f.Waiting = a.sumWaiting()
-	f.Replicas, f.Deployments = a.countReplicas()
-	f.Hints = a.findHints(f)
-	f.Classes = a.countGroups(f, func(l *labels) int32 { return l.class })
-	f.Tenants = a.countGroups(f, func(l *labels) int32 { return l.tenant })
-	f.LossWindow, f.Sessions = a.lossWindow(), a.sessionTime()
-	return f
 }
 
 func (a *Analyzer) sumWaiting() (w Waiting) {

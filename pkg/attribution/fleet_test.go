@@ -162,6 +162,7 @@ func TestExceptionsOfOneRequest(t *testing.T) {
 	state(a, 5, 1, stream.ReplicaFailed)
 	a.Outcome(&calm, false)
 	a.Outcome(&lost, false)
+	a.MeasureAll()
 	a.Find()
 	if r := a.requests[1]; r.preemptions != 2 || r.stopped.slots != 1000 || !r.evidence.lostReplica ||
 		r.evidence.fleet.down != 1 {

@@ -2,10 +2,8 @@ package attribution
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
-	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
 
@@ -164,16 +162,7 @@ func (v *verdict) exceeds(target targetSet, ms, limit, factor float64) {
 
 // markLate finds the late requests and returns the median TTFT in ms.
 func (a *Analyzer) markLate() float64 {
-	ttfts := make([]int64, 0, len(a.requests))
-	for _, r := range a.requests {
-		if r.times.firstToken != never {
-			ttfts = append(ttfts, int64(r.times.firstToken-r.times.arrival))
-		}
-	}
-	median := int64(math.MaxInt64 / lateFactor)
-	if len(ttfts) > 0 {
-		median = stat.Nth(ttfts, (len(ttfts)-1)/2)
-	}
+	median, known := a.medianTTFT()
 	for _, r := range a.requests {
 		v := &r.verdict
 		if v.excluded {
@@ -183,14 +172,14 @@ func (a *Analyzer) markLate() float64 {
 		switch ttft := int64(r.times.firstToken - r.times.arrival); {
 		case !a.completed(r):
 			v.loss, v.missed = 1, missedCompletion
-		case ttft <= lateFactor*median:
+		case !r.isLate(median):
 			v.met = true
 		default:
 			v.loss, v.missed = 1, missedTTFT
 			v.excessMS = float64(ttft)/1000 - float64(lateFactor*median)/1000
 		}
 	}
-	if len(ttfts) == 0 {
+	if !known {
 		return 0
 	}
 	return float64(median) / 1000

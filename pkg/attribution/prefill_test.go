@@ -88,6 +88,7 @@ func TestPrefillImbalance(t *testing.T) {
 		a.Outcome(&gone, false)
 		o := prefilled("r", 1, 2, c.waitMS)
 		a.Outcome(&o, false)
+		a.MeasureAll()
 		a.Find()
 		r := a.requests[len(a.requests)-1]
 		got := [2]bool{prefillImbalance.holds(a, r), prefillPoolFull.holds(a, r)}

@@ -181,6 +181,7 @@ type Share struct {
 
 // Detail answers a query about a request or a decision. It is called after Find.
 func (a *Analyzer) Detail() (*RequestDetail, error) {
+	a.measure()
 	q := a.query
 	at, err := a.findQueried()
 	if err != nil {

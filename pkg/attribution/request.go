@@ -55,18 +55,26 @@ type derived struct {
 
 // derive allocates what is derived of the requests that do not have it.
 func (a *Analyzer) derive() {
-	var spare []derived
+	var rows derivedRows
 	for _, r := range a.requests {
-		if r.derived != nil {
-			continue
+		if r.derived == nil {
+			r.derived = rows.next(verdict{excluded: r.excluded, judged: r.judged, met: r.met, pattern: -1})
 		}
-		if len(spare) == 0 {
-			spare = make([]derived, requestBatch)
-		}
-		r.derived, spare = &spare[0], spare[1:]
-		r.verdict = verdict{excluded: r.excluded, judged: r.judged, met: r.met, pattern: -1}
-		r.evidence.exceptional = &noException
 	}
+}
+
+// derivedRows allocates rows.
+type derivedRows struct{ spare []derived }
+
+// next is a new row of a request with a verdict.
+func (x *derivedRows) next(v verdict) *derived {
+	if len(x.spare) == 0 {
+		x.spare = make([]derived, requestBatch)
+	}
+	d := &x.spare[0]
+	x.spare = x.spare[1:]
+	d.verdict, d.evidence.exceptional = v, &noException
+	return d
 }
 
 // times are in µs, never where they did not come. ended is when the request became final, outputUS how long a token

@@ -122,6 +122,7 @@ func (a *Analyzer) countConditions() (all []ConditionCount) {
 
 // Sample returns n routing decisions, evenly spaced in their order.
 func (a *Analyzer) Sample(n int) (all []Example) {
+	a.measure()
 	var decided []*request
 	for _, r := range a.requests {
 		if r.decision != "" && !r.verdict.excluded {
@@ -138,6 +139,7 @@ func (a *Analyzer) Sample(n int) (all []Example) {
 // HighestRegrets returns the n decisions with the highest regret: those with exact counterfactuals first,
 // then by estimated regret.
 func (a *Analyzer) HighestRegrets(n int) (all []Example) {
+	a.measure()
 	var exact, estimated []*request
 	for _, r := range a.requests {
 		switch {

@@ -51,19 +51,28 @@ func (r *request) company() company {
 // measureSpeeds compares replicas, and deployments with different hardware, by the TPOT of requests with similar
 // company.
 func (a *Analyzer) measureSpeeds() {
-	s := &a.stats.speeds
-	s.fastest = map[string]float64{}
 	units := a.speedUnits()
 	for _, r := range a.requests {
-		tpot := a.tpotMS(r)
-		if tpot == 0 || r.replica == missing {
-			continue
-		}
-		if model := a.topology.deploymentOf(r.replica).Model; s.fastest[model] == 0 || tpot < s.fastest[model] {
-			s.fastest[model] = tpot
-		}
-		units[r.replica].add(r, tpot)
+		a.addSpeed(units, r)
 	}
+	a.compareSpeeds(units)
+}
+
+// addSpeed adds a request to the unit of its replica.
+func (a *Analyzer) addSpeed(units []speedUnit, r *request) {
+	tpot, s := a.tpotMS(r), &a.stats.speeds
+	if tpot == 0 || r.replica == missing {
+		return
+	}
+	if model := a.topology.deploymentOf(r.replica).Model; s.fastest[model] == 0 || tpot < s.fastest[model] {
+		s.fastest[model] = tpot
+	}
+	units[r.replica].add(r, tpot)
+}
+
+// compareSpeeds is measureSpeeds for units with all requests.
+func (a *Analyzer) compareSpeeds(units []speedUnit) {
+	s := &a.stats.speeds
 	s.slower, s.configured = a.slowerThanPeers(units)
 	s.deployment = make([]bool, len(units))
 	if a.topology.isMixed() {

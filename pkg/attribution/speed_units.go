@@ -14,6 +14,7 @@ type speedUnit struct {
 
 // speedUnits are all replicas, each a group of its own.
 func (a *Analyzer) speedUnits() (all []speedUnit) {
+	a.stats.speeds.fastest = map[string]float64{}
 	for n := range a.topology.replicas {
 		all = append(all, speedUnit{deployment: a.topology.deploymentOf(int32(n)), group: int32(n),
 			samples: map[company][]speedSample{}, medians: map[company]speedSample{}})

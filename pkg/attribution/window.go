@@ -46,6 +46,7 @@ type PatternCount struct {
 
 // Window describes the time from one instant to before another. It is called after Find.
 func (a *Analyzer) Window(f *Findings, from, until stream.Micros) *Window {
+	a.measure()
 	w := &Window{Replicas: a.windowReplicas(from, until)}
 	tenants, classes := make([]WindowGroup, len(a.names.list)), make([]WindowGroup, len(a.names.list))
 	byPattern := make([]int64, len(f.Patterns))

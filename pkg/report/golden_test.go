@@ -76,9 +76,11 @@ func smallRun() *Input {
 			EndUS: 3_000_000, Severity: 0.5, Text: "the queue grows"},
 			{Type: "slo_violation", SLOClass: "chat", Replica: stream.NoIndex, StartUS: 2_000_000, EndUS: 2_500_000,
 				Severity: 0.75, Text: "a third misses"}},
-		Conditions: []attribution.ConditionCount{
-			{Condition: queueing, Support: attribution.Support{Lost: 90, All: 300, Lift: 4.4}},
-			{Condition: cold, Value: "tenant-1", Support: attribution.Support{Lost: 30, All: 600}}},
+		Conditions: func() []attribution.ConditionCount {
+			return []attribution.ConditionCount{
+				{Condition: queueing, Support: attribution.Support{Lost: 90, All: 300, Lift: 4.4}},
+				{Condition: cold, Value: "tenant-1", Support: attribution.Support{Lost: 30, All: 600}}}
+		},
 		Rules: []attribution.RuleCount{{Rule: "root", Reason: "best", Requests: 1500, Judged: 1400, Lost: 140,
 			Estimated: 10, Better: 4, HindsightMS: 900, AvoidableMS: 300}, {Reason: "only one", Requests: 550}},
 	}

@@ -194,7 +194,7 @@ func (w *writer) measured(m *attribution.Measured) {
 var conditions = section{name: "CONDITIONS", explains: true, write: func(w *writer) {
 	f := w.Findings
 	t := newTable("condition", "component", "lost", "match", "lost_pct", "lift")
-	for _, c := range f.Conditions {
+	for _, c := range f.Conditions() {
 		component := c.Condition.Component.Name
 		if !w.about(component) || len(t.Rows) > maxConditionRows {
 			continue
@@ -218,9 +218,13 @@ var conditions = section{name: "CONDITIONS", explains: true, write: func(w *writ
 
 // glossary explains the conditions of the component that some request matches.
 var glossary = section{name: "MEANINGS", explains: true, write: func(w *writer) {
+	if w.Component == "" {
+		return
+	}
+	counts := w.Findings.Conditions()
 	for _, c := range attribution.Conditions() {
 		found := func(x attribution.ConditionCount) bool { return x.Condition == c }
-		if c.Component.Name == w.Component && slices.ContainsFunc(w.Findings.Conditions, found) {
+		if c.Component.Name == w.Component && slices.ContainsFunc(counts, found) {
 			w.line("%s: %s", c.Name, c.Doc)
 		}
 	}

@@ -218,6 +218,9 @@ func (s *summary) prepare(r *stream.Reader) error {
 		s.narrative = &narrative{insight: attribution.New(&h)}
 		if !s.reference {
 			s.insight.SetQuery(&s.options.Explain)
+			if o := s.options; o.Format == "json" || o.HTML != "" || o.Explain.IsSet() {
+				s.insight.MeasureAll()
+			}
 		}
 	}
 	return nil
