@@ -1,7 +1,7 @@
 // Package attribution finds where a run lost time and missed SLOs, and which decisions
 // caused it.
 //
-// An Analyzer takes a run's records in their order and keeps about 300 bytes for each request, and 550 where
+// An Analyzer takes a run's records in their order and keeps about 250 bytes for each request, and 500 where
 // patterns are looked for. After the last record Find reconstructs from the outcomes what routers could not
 // know: the actual length of each queue at each decision, and the work of others that started while each
 // request waited. It divides the loss
@@ -63,7 +63,8 @@ type Analyzer struct {
 	prefixesUnweighted bool
 	names              nameTable
 	labels             map[labels]*labels
-	texts              textStore // ids
+	texts              textStore // ids, and what requests have packed
+	packing            []byte    // the buffer of pack
 	metrics            *metrics.Raw
 	episodes           []stream.Anomaly
 	query              *Query

@@ -19,7 +19,7 @@ type Component struct {
 
 var (
 	routingComponent = &Component{Name: "routing", Doc: "to which replica a request goes",
-		stages: []string{"routing"}, rule: func(r *request) int32 { return r.routing.rule }}
+		stages: []string{"routing"}, rule: func(r *request) int32 { return r.choice.rule }}
 	admissionComponent = &Component{Name: "admission", Doc: "whether and when a request is admitted",
 		stages: []string{"admission"}, rule: func(r *request) int32 { return r.admission.rule }}
 	schedulingComponent = &Component{Name: "scheduling", Doc: "which request is served first: priorities, queue order",
@@ -133,7 +133,7 @@ func (x *conditionSet) has(i int) bool { return x[i/64]>>(i%64)&1 != 0 }
 // matchConditions sets the conditions of each judged request: those that hold and may explain its
 // loss, if it has one.
 func (a *Analyzer) matchConditions() {
-	for _, r := range a.requests {
+	a.withRouting(func(r *request) {
 		for i, c := range conditions {
 			if r.verdict.judged && c.parts.covers(r) && c.holds(a, r) {
 				r.verdict.conditions.add(i)
@@ -142,7 +142,7 @@ func (a *Analyzer) matchConditions() {
 				}
 			}
 		}
-	}
+	})
 }
 
 // taken is a time in µs before the first token and after it.
@@ -202,8 +202,8 @@ func (p *Pattern) mean(of func(*request) float64) string { return llmtext.Number
 
 // Quantities of which causes name the mean.
 
-func signalAgeMS(r *request) float64        { return float64(r.routing.chosen.AgeUS) / 1000 }
-func queueShown(r *request) float64         { return float64(r.routing.chosen.Queue) }
+func signalAgeMS(r *request) float64        { return float64(r.seen().chosen.AgeUS) / 1000 }
+func queueShown(r *request) float64         { return float64(r.seen().chosen.Queue) }
 func ownQueue(r *request) float64           { return float64(r.contention.queue) }
 func underway(r *request) float64           { return float64(r.contention.underway) }
 func shortestQueue(r *request) float64      { return float64(r.contention.shortest) }

@@ -180,7 +180,7 @@ var prefixCachingOff = Condition{Name: "prefix_caching_off", Component: cacheCom
 			return false
 		}
 		c := &r.contention
-		isUnknown := r.routing.chosen.Replica == missing || r.prefixIgnored() || a.indexSmall(r)
+		isUnknown := r.seen().chosen.Replica == missing || r.prefixIgnored() || a.indexSmall(r)
 		return a.delayedBy(r, repeated{c.recomputed, c.ahead.recomputed, c.interferingRecomputed}) ||
 			isUnknown && r.behindPrompts()
 	}}

@@ -25,7 +25,7 @@ var staleSignal = Condition{Name: "stale_signal", Component: routingComponent, r
 			return sentTo(p) + " (means); the replica had stopped reporting, and the router saw an older state of it"
 		}
 		showed := ""
-		unread := func(r *request) bool { return r.routing.chosen.Queue < 0 }
+		unread := func(r *request) bool { return r.seen().chosen.Queue < 0 }
 		if read := slices.DeleteFunc(slices.Clone(p.losing), unread); len(read) > 0 {
 			showed = " showed " + llmtext.Number(mean(read, queueShown))
 		}
@@ -182,7 +182,7 @@ var prefixHitSkipped = Condition{Name: "prefix_hit_skipped", Component: routingC
 	Hint:   "raise the weight of prefixes, or keep requests with one prefix together",
 	others: otherRouters,
 	holds: func(a *Analyzer, r *request) bool {
-		chosen, next := &r.routing.chosen, &r.routing.nextBest
+		chosen, next := &r.seen().chosen, &r.seen().nextBest
 		more := int64(next.Prefix - max(chosen.Prefix, 0))
 		return next.Replica != missing && more*a.topology.blockSize(next.Replica) >= minPrefixTokens && a.draws == ""
 	}}
@@ -212,7 +212,7 @@ func seenOf(p *Pattern) string {
 
 // stale reports whether r was sent to a much longer queue on old signals that were wrong.
 func (r *request) stale() bool {
-	queue, seen := r.contention.queue, &r.routing.chosen
+	queue, seen := r.contention.queue, &r.seen().chosen
 	cutOff := r.queuesCurrent && seen.Queue >= 0 // the router should have seen the queue as it was
 	if !r.longerQueue() || seen.AgeUS < staleUS && !cutOff {
 		return false
@@ -227,18 +227,18 @@ func (r *request) stale() bool {
 // followedPrefix reports whether r was sent to a much longer queue for a prefix, and found at least half of it.
 func (r *request) followedPrefix() bool {
 	found := 2*r.tokens.cached >= r.tokens.expected || r.times.scheduled == never
-	return r.longerQueue() && !r.stale() && r.routing.chosen.Prefix > 0 && found
+	return r.longerQueue() && !r.stale() && r.seen().chosen.Prefix > 0 && found
 }
 
 // queueUnseen reports whether r was sent to a much longer queue by a router that reads none.
 func (r *request) queueUnseen() bool {
-	seen := &r.routing.chosen
+	seen := &r.seen().chosen
 	return r.longerQueue() && !r.stale() && !r.followedPrefix() && seen.Queue < 0 && seen.Running < 0
 }
 
 // prefixIgnored reports whether the router did not read prefixes, or not count them.
 func (r *request) prefixIgnored() bool {
-	seen := &r.routing.chosen
+	seen := &r.seen().chosen
 	return seen.Replica != missing && seen.Prefix < 0
 }
 
@@ -279,9 +279,9 @@ var stalePrefixes = Condition{Name: "stale_prefixes", Component: routingComponen
 	change: (*proposal).readFreshCaches,
 	others: otherRouters,
 	took:   (*Analyzer).recomputing,
-	holds:  when(func(r *request) bool { return r.routing.cacheAgeUS >= staleUS && r.recomputes() })}
+	holds:  when(func(r *request) bool { return r.seen().cacheAgeUS >= staleUS && r.recomputes() })}
 
-func cacheAgeMS(r *request) float64 { return float64(r.routing.cacheAgeUS) / 1000 }
+func cacheAgeMS(r *request) float64 { return float64(r.seen().cacheAgeUS) / 1000 }
 
 // indexSmall reports whether the router's prefix index is much smaller than the cache of the replica of r.
 func (a *Analyzer) indexSmall(r *request) bool {

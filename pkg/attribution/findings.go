@@ -160,7 +160,7 @@ func (a *Analyzer) sumWaiting() (w Waiting) {
 func (a *Analyzer) sumRegret() *Regret {
 	g := &Regret{Exact: int64(len(a.exact))}
 	for _, r := range a.requests {
-		e := r.routing.estimate
+		e := r.choice.estimate
 		if e == nil || r.verdict.excluded {
 			continue
 		}
@@ -231,7 +231,7 @@ func (a *Analyzer) findStrengths() (all []Strength) {
 		}
 		total.add(r)
 		classes[r.labels.class].add(r)
-		rules[r.routing.rule].add(r)
+		rules[r.choice.rule].add(r)
 		switch {
 		case r.times.scheduled == never:
 		case 2*r.tokens.cached >= r.tokens.input:

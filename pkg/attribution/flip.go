@@ -43,8 +43,8 @@ func (a *Analyzer) flipWeight(d *stream.Decision) (weight float64) {
 func (x *proposal) flipQueues() []Change {
 	var weights []float64
 	for _, r := range x.p.losing {
-		if r.routing.flipWeight > 0 {
-			weights = append(weights, r.routing.flipWeight)
+		if r.seen().flipWeight > 0 {
+			weights = append(weights, r.seen().flipWeight)
 		}
 	}
 	if 2*len(weights) < len(x.p.losing) || len(weights) == 0 {

@@ -26,8 +26,8 @@ func TestFlipWeightByHand(t *testing.T) {
 	d.Considered[3].Filtered = true
 	a.Decision(d)
 	r := a.requests[0]
-	if math.Abs(r.routing.flipWeight-3.2) > 1e-12 {
-		t.Errorf("the weight is %v", r.routing.flipWeight)
+	if math.Abs(r.seen().flipWeight-3.2) > 1e-12 {
+		t.Errorf("the weight is %v", r.seen().flipWeight)
 	}
 	x := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}
 	// A little above, with two digits.
@@ -35,7 +35,8 @@ func TestFlipWeightByHand(t *testing.T) {
 		c[0].From != 2.0 {
 		t.Errorf("%+v", c)
 	}
-	r.routing.flipWeight = 0
+	none := *r.seen()
+	none.flipWeight, r.routed = 0, &none
 	if c := x.flipQueues(); len(c) != 2 { // as without it: queues weigh like prefixes
 		t.Errorf("%+v", c)
 	}

@@ -302,7 +302,7 @@ const immediate = "immediate"
 func (x *proposal) readFreshQueues() (changes []Change) {
 	read := map[string]bool{}
 	for _, r := range x.p.losing {
-		c := &r.routing.chosen
+		c := &r.seen().chosen
 		read["queue_depth"] = read["queue_depth"] || c.Queue >= 0
 		read["running"] = read["running"] || c.Running >= 0
 		read["kv_util"] = read["kv_util"] || c.KV >= 0

@@ -93,7 +93,7 @@ const (
 func (a *Analyzer) findLoss(sources []LossSource) *Loss {
 	l := &Loss{}
 	hasTargets := func(r *request) bool { return r.verdict.judged }
-	hasRegret := func(r *request) bool { return r.routing.estimate != nil && !r.verdict.excluded }
+	hasRegret := func(r *request) bool { return r.choice.estimate != nil && !r.verdict.excluded }
 	switch {
 	case a.markFitness(l, sources):
 		l.Kind = LossFitness
@@ -103,7 +103,7 @@ func (a *Analyzer) findLoss(sources []LossSource) *Loss {
 	case slices.ContainsFunc(a.requests, hasRegret):
 		l.Kind = LossRegret
 		for _, r := range a.requests {
-			v, ms := &r.verdict, max(0, r.routing.hindsightMS())
+			v, ms := &r.verdict, max(0, r.choice.hindsightMS())
 			if v.judged = hasRegret(r); v.judged {
 				v.met, v.loss, v.excessMS = ms == 0, ms, ms
 			}

@@ -50,7 +50,7 @@ func (a *Analyzer) loses() func(*request) bool {
 	hasTargets, hasRegret := false, false
 	for _, r := range a.requests {
 		hasTargets = hasTargets || r.judged
-		hasRegret = hasRegret || r.routing.estimate != nil && !r.excluded
+		hasRegret = hasRegret || r.choice.estimate != nil && !r.excluded
 	}
 	switch {
 	case hasTargets:

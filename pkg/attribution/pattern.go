@@ -320,5 +320,5 @@ func (a *Analyzer) explain(p *Pattern, requests []*request) (left []*request) {
 // compareLoss orders the request first that lost more: by ms above the target, then by regret.
 func compareLoss(x, y *request) int {
 	return cmp.Or(cmp.Compare(y.verdict.excessMS, x.verdict.excessMS),
-		cmp.Compare(y.routing.hindsightMS(), x.routing.hindsightMS()), cmp.Compare(x.id, y.id))
+		cmp.Compare(y.choice.hindsightMS(), x.choice.hindsightMS()), cmp.Compare(x.id, y.id))
 }

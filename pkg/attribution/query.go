@@ -216,7 +216,7 @@ func (a *Analyzer) findQueried() (at int, err error) {
 	for i, r := range a.requests {
 		match := r.id == q.request
 		if q.request == "" {
-			match = matchesID(q.Request, r.id) || matchesID(q.Decision, r.decision) ||
+			match = matchesID(q.Request, r.id) || matchesID(q.Decision, r.decision()) ||
 				matchesID(q.Decision, r.admission.id)
 		}
 		if match {
@@ -231,7 +231,7 @@ func (a *Analyzer) findQueried() (at int, err error) {
 	switch {
 	case at < 0 && q.Decision != "":
 		return 0, fmt.Errorf("--explain: this run has no decision %s; it has %s", q.Decision,
-			a.idRange(func(r *request) string { return r.decision }))
+			a.idRange(func(r *request) string { return r.decision() }))
 	case at < 0:
 		return 0, fmt.Errorf("--explain: this run has no request %s; it has %s%s%s", q.Request,
 			a.idRange(func(r *request) string { return r.id }), a.p99Hint(), withUnits(q.Request))

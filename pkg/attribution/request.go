@@ -10,16 +10,19 @@ import (
 
 // request is what the Analyzer keeps of a request.
 type request struct {
-	id, decision string
-	times        times
-	tokens       tokenCounts
-	labels       *labels // those of all requests with the same ones
+	id string
+	// packed has the id of its routing decision and what the router saw; see pack.
+	packed string
+	routed *routing // unpacked; nil for most requests, see seen
+	choice choice
+	times  times
+	tokens tokenCounts
+	labels *labels // those of all requests with the same ones
 	// replica is the number of the replica that it was sent to.
 	replica int32
 	// excluded, judged and met begin the verdict.
 	excluded, judged, met bool
 	queuesCurrent         bool // replicas reported their queues at once when it was routed
-	routing               routing
 	*incidents
 	*derived // nil until all records are read
 }
@@ -153,23 +156,18 @@ func (a *Analyzer) shared(l labels) *labels {
 	return s
 }
 
-// routing is the last routing decision.
-type routing struct {
-	// chosen is the chosen replica as the router saw it, nextBest the best of the others in
-	// the record.
-	chosen, nextBest ReplicaView
-	flipWeight       float64   // see Analyzer.flipWeight
-	cacheAgeUS       int64     // see Analyzer.cacheAgeUS
-	rule, reason     int32     // in Analyzer.names
-	estimate         *Estimate // nil where there is none
+// choice is the rule of the last routing decision, and the regret.
+type choice struct {
+	rule, reason int32     // in Analyzer.names
+	estimate     *Estimate // nil where there is none
 }
 
 // hindsightMS is the estimated regret, 0 without an estimate.
-func (g *routing) hindsightMS() float64 {
-	if g.estimate == nil {
+func (c *choice) hindsightMS() float64 {
+	if c.estimate == nil {
 		return 0
 	}
-	return g.estimate.HindsightMS
+	return c.estimate.HindsightMS
 }
 
 // admission is the last admission decision.
@@ -235,23 +233,27 @@ const (
 
 func (a *Analyzer) routingDecision(d *stream.Decision) {
 	r := a.request(d.Request)
-	r.decision = a.texts.keep(d.ID)
-	r.routing.rule, r.routing.reason = a.names.number(d.Rule), a.names.number(d.Reason)
+	r.choice.rule, r.choice.reason = a.names.number(d.Rule), a.names.number(d.Reason)
 	r.times.routed = d.AtUS
 	r.replica = a.topology.number(d.Deployment, d.Replica)
-	r.routing.flipWeight, r.queuesCurrent = a.flipWeight(d), a.queuesCurrent
-	r.routing.chosen, r.routing.nextBest = ReplicaView{Replica: missing}, ReplicaView{Replica: missing}
+	r.queuesCurrent = a.queuesCurrent
+	g := noRouting
+	g.flipWeight = a.flipWeight(d)
+	if r.packed != "" {
+		g.cacheAgeUS = r.seen().cacheAgeUS
+	}
 	for i := range d.Considered {
 		c := &d.Considered[i]
 		v := a.view(c)
 		switch {
 		case v.Replica == r.replica:
-			r.routing.chosen = v
-			r.routing.cacheAgeUS = a.cacheAgeUS(c)
-		case r.routing.nextBest.Replica == missing && !c.Filtered:
-			r.routing.nextBest = v
+			g.chosen = v
+			g.cacheAgeUS = a.cacheAgeUS(c)
+		case g.nextBest.Replica == missing && !c.Filtered:
+			g.nextBest = v
 		}
 	}
+	r.packed = a.pack(d.ID, &g)
 }
 
 func (a *Analyzer) view(c *stream.Candidate) ReplicaView {
@@ -288,9 +290,8 @@ func (a *Analyzer) request(id string) *request {
 	}
 	r := &a.spare[0]
 	a.spare = a.spare[1:]
-	*r = request{id: a.texts.keep(id), replica: missing, incidents: &noIncidents, labels: &noLabels,
+	*r = request{id: a.texts.keep([]byte(id)), replica: missing, incidents: &noIncidents, labels: &noLabels,
 		times: times{never, never, never, never, never, never, never, 0, &noDetours}}
-	r.routing.chosen.Replica, r.routing.nextBest.Replica = missing, missing
 	a.pending[r.id] = int32(len(a.requests))
 	a.requests = append(a.requests, r)
 	return r
@@ -323,7 +324,7 @@ func (a *Analyzer) Regret(g *stream.Regret) {
 			e.Best, e.BestMS = a.Replica(a.topology.number(x.Deployment, x.Replica)), *x.E2EMS
 		}
 	}
-	a.requests[i].routing.estimate = e
+	a.requests[i].choice.estimate = e
 }
 
 // Outcome takes the outcome of an attempt at a request. An excluded request, or an attempt that is not the last, cannot
@@ -345,8 +346,8 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 	if !o.CompletedUS.IsZero() {
 		r.times.ended = o.CompletedUS
 	}
-	if o.Decision != "" && o.Decision != r.decision {
-		r.decision = a.texts.keep(o.Decision)
+	if o.Decision != "" && o.Decision != r.decision() {
+		r.packed = a.pack(o.Decision, r.seen())
 	}
 	found := o.CachedTokens + o.LoadedTokens.Total() // what is loaded is not computed, either
 	r.tokens = tokenCounts{int32(o.InputTokens), int32(o.OutputTokens), int32(found),

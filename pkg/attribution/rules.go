@@ -26,10 +26,10 @@ func (a *Analyzer) countRules() (all []RuleCount) {
 	type ruleKey struct{ rule, reason int32 }
 	counted := map[ruleKey]*RuleCount{}
 	for _, r := range a.requests {
-		if r.decision == "" || r.verdict.excluded {
+		if r.decision() == "" || r.verdict.excluded {
 			continue
 		}
-		g := &r.routing
+		g := &r.choice
 		k := ruleKey{g.rule, g.reason}
 		c := counted[k]
 		if c == nil {
@@ -125,7 +125,7 @@ func (a *Analyzer) Sample(n int) (all []Example) {
 	a.measure()
 	var decided []*request
 	for _, r := range a.requests {
-		if r.decision != "" && !r.verdict.excluded {
+		if r.decision() != "" && !r.verdict.excluded {
 			decided = append(decided, r)
 		}
 	}
@@ -144,15 +144,15 @@ func (a *Analyzer) HighestRegrets(n int) (all []Example) {
 	for _, r := range a.requests {
 		switch {
 		case r.verdict.excluded:
-		case a.exact[r.decision] != nil:
+		case a.exact[r.decision()] != nil:
 			exact = append(exact, r)
-		case r.routing.hindsightMS() > 0:
+		case r.choice.hindsightMS() > 0:
 			estimated = append(estimated, r)
 		}
 	}
 	for _, requests := range [][]*request{exact, estimated} {
 		slices.SortStableFunc(requests, func(x, y *request) int {
-			return cmp.Or(cmp.Compare(y.routing.hindsightMS(), x.routing.hindsightMS()), cmp.Compare(x.id, y.id))
+			return cmp.Or(cmp.Compare(y.choice.hindsightMS(), x.choice.hindsightMS()), cmp.Compare(x.id, y.id))
 		})
 		for _, r := range requests[:min(n-len(all), len(requests))] {
 			all = append(all, a.example(r))

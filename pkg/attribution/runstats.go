@@ -136,11 +136,11 @@ func (a *Analyzer) othersLose() bool {
 // smaller of its tokens and its share of the prompt.
 func (a *Analyzer) measureRecomputed() {
 	var best map[int32]bestDecile
-	for _, r := range a.requests {
+	a.withRouting(func(r *request) {
 		t, c := &r.tokens, &r.contention
 		switch {
 		case r.times.scheduled == never:
-		case r.prefixIgnored() || a.draws != "" || a.indexSmall(r) || r.routing.cacheAgeUS >= staleUS:
+		case r.prefixIgnored() || a.draws != "" || a.indexSmall(r) || r.seen().cacheAgeUS >= staleUS:
 			if best == nil {
 				best = a.bestDeciles()
 			}
@@ -149,7 +149,7 @@ func (a *Analyzer) measureRecomputed() {
 		default:
 			c.recomputed = max(0, int64(t.expected)-int64(t.cached))
 		}
-	}
+	})
 }
 
 // bestDecile is what the best tenth of a tenant's requests finds cached at least: tokens, and as

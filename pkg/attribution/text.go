@@ -9,13 +9,13 @@ type textStore struct{ piece *strings.Builder }
 // textPiece is the size of a piece in bytes.
 const textPiece = 1 << 16
 
-// keep returns a copy of a string.
-func (t *textStore) keep(s string) string {
+// keep returns a copy of a text.
+func (t *textStore) keep(s []byte) string {
 	if t.piece == nil || t.piece.Cap()-t.piece.Len() < len(s) {
 		t.piece = &strings.Builder{}
 		t.piece.Grow(max(textPiece, len(s)))
 	}
 	from := t.piece.Len()
-	t.piece.WriteString(s)
+	t.piece.Write(s)
 	return t.piece.String()[from:]
 }

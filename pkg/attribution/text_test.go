@@ -12,9 +12,10 @@ func TestTextStore(t *testing.T) {
 	var kept []string
 	want := func(i int) string { return fmt.Sprint(i, strings.Repeat("x", i%7*(i%501)%3000)) }
 	for i := range 5000 {
-		kept = append(kept, store.keep(want(i)))
+		kept = append(kept, store.keep([]byte(want(i))))
 	}
-	kept = append(kept, store.keep(""), store.keep(strings.Repeat("y", 2*textPiece)), store.keep("end"))
+	long := []byte(strings.Repeat("y", 2*textPiece))
+	kept = append(kept, store.keep(nil), store.keep(long), store.keep([]byte("end")))
 	for i, s := range kept[:5000] {
 		if s != want(i) {
 			t.Fatalf("string %d is %q", i, s)

@@ -173,7 +173,7 @@ func TestRecomputedBehindStaleCaches(t *testing.T) {
 			}
 			a.Outcome(&o, false)
 		}
-		a.requests[0].routing.cacheAgeUS = age
+		a.requests[0].routed = &routing{cacheAgeUS: age}
 		a.derive()
 		a.measureRecomputed()
 		if got := a.requests[0].contention.recomputed; got != want {

@@ -112,12 +112,12 @@ func (a *Analyzer) worstExamples(f *Findings) (all []Example) {
 }
 
 func (a *Analyzer) example(r *request) Example {
-	n, g, c := a.names.list, &r.routing, &r.contention
-	return Example{Decision: cmp.Or(r.decision, r.admission.id), Request: r.id, Pattern: int(r.verdict.pattern),
+	n, g, seen, c := a.names.list, &r.choice, r.seen(), &r.contention
+	return Example{Decision: cmp.Or(r.decision(), r.admission.id), Request: r.id, Pattern: int(r.verdict.pattern),
 		ArrivalUS: r.times.arrival, Labels: Labels{n[r.labels.tenant], n[r.labels.class], n[g.rule], n[g.reason]},
-		Replica: a.Replica(r.replica), Chosen: a.replicaView(g.chosen), NextBest: a.replicaView(g.nextBest),
+		Replica: a.Replica(r.replica), Chosen: a.replicaView(seen.chosen), NextBest: a.replicaView(seen.nextBest),
 		Queue:   ActualQueue{int64(c.queue), int64(c.shortest), a.Replica(c.shortestAt), c.ahead.total},
-		Latency: a.latency(r), Estimate: g.estimate, Exact: a.exact[r.decision],
+		Latency: a.latency(r), Estimate: g.estimate, Exact: a.exact[r.decision()],
 		Outcome: Outcome{n[r.labels.state], n[r.labels.reason], int64(r.preemptions), r.lost(), r.verdict.excessMS},
 		Tokens: Tokens{int64(r.tokens.input), int64(r.tokens.output), int64(r.tokens.cached),
 			int64(r.tokens.expected)}}
