@@ -119,6 +119,11 @@ func withEncoder(d *generator, c Config, requests []Request) Config {
 	e.Cache = max(largest, pick(d, 1, largest+d.between(0, 2*largest), c.MaxNumBatchedTokens))
 	fits := largest <= c.MaxNumBatchedTokens && (c.LongPrefillThreshold == 0 || largest <= c.LongPrefillThreshold)
 	e.Whole = fits && d.percent(40)
+	if slices.ContainsFunc(c.Groups, func(g Group) bool { return g.State }) {
+		// A chunk that ends before an image and is cut to whole blocks may be empty. Then a request never goes on, in
+		// vLLM as here.
+		e.Whole, e.Budget, e.Cache = false, 1<<20, 1<<20
+	}
 	c.Encoder = e
 	return c
 }
