@@ -90,37 +90,28 @@ var groupings = []struct {
 	{"tenants", func(g group) string { return g.tenant }, true},
 	{"models", func(g group) string { return g.model }, false}}
 
+// pairedSets are the requests of a group on both sides, and the beginnings of the paths of its metrics: a tenant often
+// has the requests of a class.
+type pairedSets struct {
+	sets     [2]resample.Set
+	prefixes []string
+}
+
 // intervals returns the intervals of all statistics of the whole run and its groups, by
 // path.
 func (c *comparison) intervals(a, b *resampledSide) map[string]stat.Interval {
-	found := map[string]stat.Interval{}
-	// computed are the groups so far. A tenant often has the requests of a class.
-	type group struct {
-		rowsA, rowsB []int32
-		notIssued    bool
-		intervals    map[string]stat.Interval
-	}
-	var computed []group
+	var groups []pairedSets
 	add := func(prefix string, rowsA, rowsB []int32, notIssued bool) {
-		i := slices.IndexFunc(computed, func(g group) bool {
-			return g.notIssued == notIssued && slices.Equal(g.rowsA, rowsA) && slices.Equal(g.rowsB, rowsB)
+		i := slices.IndexFunc(groups, func(g pairedSets) bool {
+			return g.sets[0].NotIssued == notIssued && slices.Equal(g.sets[0].Rows, rowsA) &&
+				slices.Equal(g.sets[1].Rows, rowsB)
 		})
 		if i < 0 {
-			i = len(computed)
-			computed = append(computed, group{rowsA, rowsB, notIssued, map[string]stat.Interval{}})
-			x, y := a.Statistics(rowsA, notIssued), b.Statistics(rowsB, notIssued)
-			for path := range x { // the order does not matter: intervals is a map
-				if y[path] == nil {
-					continue
-				}
-				if ci, ok := a.Difference(x[path], y[path]); ok {
-					computed[i].intervals[path] = ci
-				}
-			}
+			i = len(groups)
+			groups = append(groups, pairedSets{sets: [2]resample.Set{{Rows: rowsA, NotIssued: notIssued},
+				{Rows: rowsB, NotIssued: notIssued}}})
 		}
-		for path, ci := range computed[i].intervals { // into a map, in any order
-			found[prefix+path] = ci
-		}
+		groups[i].prefixes = append(groups[i].prefixes, prefix)
 	}
 	allA, allB := a.All(), b.All()
 	anyNotIssued := slices.ContainsFunc([]*resampledSide{a, b}, func(s *resampledSide) bool {
@@ -139,20 +130,62 @@ func (c *comparison) intervals(a, b *resampledSide) map[string]stat.Interval {
 			add(prefix, rowsA[name], rowsB[name], grouping.notIssued && anyNotIssued)
 		}
 	}
+	found := map[string]stat.Interval{}
+	for some := range slices.Chunk(groups, groupsAtOnce) {
+		var sets [2][]resample.Set
+		for _, g := range some {
+			sets[0], sets[1] = append(sets[0], g.sets[0]), append(sets[1], g.sets[1])
+		}
+		x, y := a.Statistics(sets[0]...), b.Statistics(sets[1]...)
+		for i, g := range some {
+			for path := range x[i] { // the order does not matter: intervals is a map
+				if y[i][path] == nil {
+					continue
+				}
+				if ci, ok := a.Difference(x[i][path], y[i][path]); ok {
+					for _, prefix := range g.prefixes {
+						found[prefix+path] = ci
+					}
+				}
+			}
+		}
+	}
 	return found
 }
+
+// groupsAtOnce is the number of groups whose bootstrap samples are in memory at once: 0.7 MB each.
+const groupsAtOnce = 16
 
 // groupRows groups rows by a name of the requests' groups. largest are the names of the
 // groups with the most requests, omitted is the number of the others.
 func (s *resampledSide) groupRows(rows []int32, name func(group) string) (byName map[string][]int32,
 	largest []string, omitted int) {
-	byName = map[string][]int32{}
+	var names []string
+	numbers := map[string]int32{}
+	numberOf := make([]int32, len(s.groups.all)) // of the name of each group
+	for n, g := range s.groups.all {
+		of := name(g)
+		if _, known := numbers[of]; !known {
+			numbers[of], names = int32(len(names)), append(names, of)
+		}
+		numberOf[n] = numbers[of]
+	}
+	sizes := make([]int, len(names))
 	for _, i := range rows {
-		if of := name(s.groups.all[s.at(s.order[i]).group]); of != "" {
-			if byName[of] == nil {
-				largest = append(largest, of)
-			}
-			byName[of] = append(byName[of], i)
+		sizes[numberOf[s.at(s.order[i]).group]]++
+	}
+	lists := make([][]int32, len(names))
+	for n, size := range sizes {
+		lists[n] = make([]int32, 0, size)
+	}
+	for _, i := range rows {
+		list := &lists[numberOf[s.at(s.order[i]).group]]
+		*list = append(*list, i)
+	}
+	byName = map[string][]int32{}
+	for n, of := range names {
+		if of != "" && len(lists[n]) > 0 {
+			byName[of], largest = lists[n], append(largest, of)
 		}
 	}
 	slices.SortFunc(largest, func(x, y string) int {

@@ -36,7 +36,8 @@ func (s *side) storeDecision(d *stream.Decision, line int32) {
 	if d.Stage == stream.StagePriority {
 		what.priority = d.Score
 	}
-	n := s.request(d.Request)
+	n := s.request(d.Request, s.nextDecision)
+	s.nextDecision = n + 1
 	for s.lastDecisions.len <= int(n) {
 		s.lastDecisions.add(noIndex)
 	}

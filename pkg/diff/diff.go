@@ -169,6 +169,7 @@ func compare(ctx context.Context, c *comparison, streams []string) (*Document, e
 		for _, s := range c.sides { // frees their memory
 			s.decisions, s.lastDecisions = pages[decision]{}, pages[int32]{}
 		}
+		c.ids.slots = nil // no id is looked up from here on
 		d.Bootstrap, intervals = c.bootstrap()
 	}
 	d.Metrics = compareMetrics(a.raw, b.raw, intervals)

@@ -97,6 +97,14 @@ func (t *ids) number(id string) int32 {
 	return slot.number - 1
 }
 
+// numberNear is number for an id that has probably a certain number, unless that is negative, or is new.
+func (t *ids) numberNear(id string, probably int32) int32 {
+	if probably >= 0 && probably < t.len() && t.name(probably) == id {
+		return probably
+	}
+	return t.number(id)
+}
+
 // grow doubles the number of slots.
 func (t *ids) grow() {
 	if len(t.slots) == 0 {

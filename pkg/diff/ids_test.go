@@ -35,3 +35,23 @@ func TestIDsAreNumberedInOrderOfAppearance(t *testing.T) {
 		t.Errorf("%d ids, want %d", got.len(), len(want.all))
 	}
 }
+
+// TestNumberNear: an id has its number wherever it is expected, and a new one the next.
+func TestNumberNear(t *testing.T) {
+	var all ids
+	for i, id := range []string{"a", "b", "c"} {
+		if n := all.numberNear(id, int32(i)); n != int32(i) {
+			t.Errorf("%s is %d", id, n)
+		}
+	}
+	for _, probably := range []int32{noIndex, 0, 1, 2, 3, 9} {
+		for i, id := range []string{"a", "b", "c"} {
+			if n := all.numberNear(id, probably); n != int32(i) {
+				t.Errorf("%s is %d, probably %d", id, n, probably)
+			}
+		}
+	}
+	if n := all.numberNear("d", 1); n != 3 {
+		t.Errorf("d is %d", n)
+	}
+}

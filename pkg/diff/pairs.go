@@ -165,7 +165,7 @@ func (c *comparison) isSelected(n int32) bool {
 // byArrival returns the selected requests that one of the sides has, by arrival on the
 // first side that has them.
 func (c *comparison) byArrival(sides ...*side) []int32 {
-	var order []int32
+	order := make([]int32, 0, c.ids.len())
 	arrival := func(n int32) int64 {
 		for _, s := range sides {
 			if q := s.at(n); q.State != 0 {

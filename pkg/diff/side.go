@@ -28,6 +28,9 @@ type side struct {
 	// noIndex without one.
 	decisions     pages[decision]
 	lastDecisions pages[int32]
+	// nextDecision is the index after that of the request that the last decision was about: two streams of one workload
+	// have most of these in the same order.
+	nextDecision int32
 	// outcomes is the number of requests in the stream.
 	outcomes int64
 	// recorded is the contents of a recording; nil for a run.
@@ -135,9 +138,9 @@ func (s *side) walk(ctx context.Context, visit func(r *stream.Reader) error) err
 // errStop ends a walk early without an error.
 var errStop = errors.New("stop")
 
-// request returns the index of the request with that id, which is new if s has none.
-func (s *side) request(id string) int32 {
-	n := s.ids.number(id)
+// request returns the index of the request with that id, which is new if s has none. It is probably a certain one.
+func (s *side) request(id string, probably int32) int32 {
+	n := s.ids.numberNear(id, probably)
 	for s.requests.len <= int(n) {
 		s.requests.add(missingRequest)
 	}
@@ -149,7 +152,7 @@ func (s *side) storeOutcome(o *stream.Outcome) error {
 	if o.Retried { // the last attempt is compared
 		return nil
 	}
-	n := s.request(o.Original())
+	n := s.request(o.Original(), noIndex)
 	q := s.requests.at(n)
 	if q.State != 0 {
 		return fmt.Errorf("the request %q has two outcomes", o.ID)

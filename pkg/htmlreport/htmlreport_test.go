@@ -168,7 +168,8 @@ func TestFewerBlocksDecide(t *testing.T) {
 		for i, r := range runs {
 			b := resample.New(resample.Source(uint64(i)), r.byArrival())
 			run := b.Run(0, r.Metrics)
-			samples, means = append(samples, b), append(means, run.Statistics(run.All(), true)["e2e.mean"])
+			values := run.Statistics(resample.Set{Rows: run.All(), NotIssued: true})[0]
+			samples, means = append(samples, b), append(means, values["e2e.mean"])
 		}
 		wide, _ := samples[slices.Index(runs, few)].Difference(means[0], means[1])
 		narrow, _ := samples[slices.Index(runs, many)].Difference(means[0], means[1])

@@ -187,7 +187,7 @@ func intervals(runs []*Run) []ranges {
 		statistics := make([]map[string][]float64, len(paired))
 		for k, i := range paired {
 			run := reference.Run(k, runs[i].Metrics)
-			statistics[k] = run.Statistics(run.All(), true)
+			statistics[k] = run.Statistics(resample.Set{Rows: run.All(), NotIssued: true})[0]
 		}
 		first = statistics[len(paired)-1]
 		for k, i := range paired {
@@ -204,7 +204,8 @@ func intervals(runs []*Run) []ranges {
 		if reference != nil && reference.Blocks() < b.Blocks() {
 			narrower = reference
 		}
-		all[i] = rangesOf(narrower, run.Statistics(run.All(), true), first, reference != nil)
+		own := run.Statistics(resample.Set{Rows: run.All(), NotIssued: true})[0]
+		all[i] = rangesOf(narrower, own, first, reference != nil)
 	}
 	return all
 }

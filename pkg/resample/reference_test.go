@@ -139,8 +139,11 @@ func TestStatisticsEqualTheReference(t *testing.T) {
 		raw := &metrics.Raw{UntilUS: stream.Micros(len(run) * 1000)}
 		r := New(Source(seed), run).Run(0, raw)
 		r.allITL = seed%2 == 0
-		for _, rows := range [][]int32{r.All(), r.Rows(func(i int) bool { return i%3 == 1 }), nil} {
-			got, want := r.Statistics(rows, seed%4 < 2), referenceStatistics(r, rows, seed%4 < 2)
+		sets := []Set{{r.All(), seed%4 < 2}, {r.Rows(func(i int) bool { return i%3 == 1 }), seed%4 < 2}, {},
+			{r.Rows(func(i int) bool { return i > len(run)/2 }), seed%4 >= 2}}
+		all := r.Statistics(sets...)
+		for k, set := range sets {
+			got, want := all[k], referenceStatistics(r, set.Rows, set.NotIssued)
 			if len(got) != len(want) {
 				t.Fatalf("seed %d: %d statistics, want %d", seed, len(got), len(want))
 			}

@@ -154,7 +154,7 @@ func (b *Bootstrap) blockAt(us int64) int {
 
 // Rows returns the positions of the requests that selects returns true for, ascending.
 func (r *Run) Rows(selects func(i int) bool) []int32 {
-	var rows []int32
+	rows := make([]int32, 0, len(r.requests))
 	for i, q := range r.requests {
 		if q != nil && selects(i) {
 			rows = append(rows, int32(i))

@@ -35,7 +35,7 @@ func TestThroughputIsPerSecondOfTheSample(t *testing.T) {
 				}
 			}
 			r := b.Run(i, raws[i])
-			if got := r.Statistics(r.All(), true)["throughput.rps"][0]; math.Abs(got-want[i]) > 1e-9 {
+			if got := r.Statistics(Set{r.All(), true})[0]["throughput.rps"][0]; math.Abs(got-want[i]) > 1e-9 {
 				t.Errorf("run %d: %v/s in block %d four times, want %v", i, got, block, want[i])
 			}
 		}
@@ -52,7 +52,7 @@ func TestNotIssuedCallsAreMisses(t *testing.T) {
 	alternate := func(n int) int { block++; return block % n }
 	r := New(alternate, run).Run(0, &metrics.Raw{UntilUS: stream.Micros(10_000)})
 	for notIssued, want := range map[bool]float64{true: 1.0 / 4, false: 1.0 / 2} {
-		values := r.Statistics(r.All(), notIssued)
+		values := r.Statistics(Set{r.All(), notIssued})[0]
 		for _, path := range []string{"goodput.ratio", "ttft.coverage"} {
 			if got := values[path][0]; got != want {
 				t.Errorf("%s is %v, want %v", path, got, want)

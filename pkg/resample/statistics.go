@@ -86,40 +86,88 @@ func addRates(sums *[len(rates)]float64, r *Request) {
 // percentiles are those of a metrics.Distribution.
 var percentiles = []int64{50, 90, 95, 99}
 
-// Statistics returns the value of each statistic in each bootstrap sample, for the
-// requests at the given positions, by path in the tree of metrics. A value that is not
-// defined is NaN. notIssued is false for groups by model, which do not count calls that
-// were not issued.
-func (r *Run) Statistics(rows []int32, notIssued bool) map[string][]float64 {
-	values := map[string][]float64{}
-	notIssuedBy := func(q *Request) float64 { return count(notIssued) * float64(q.NotIssued) }
-	sums := make([][len(totals)]float64, r.Blocks())
-	completed := make([][len(rates)]float64, r.Blocks())
-	for _, i := range rows {
-		q := r.requests[i]
-		addTotals(&sums[r.Block(int(i))], q, notIssuedBy(q))
-		if q.E2E != Missing {
-			addRates(&completed[r.blockAt(q.Arrival+q.E2E)], q)
+// Set is a set of requests, by their positions, which ascend. NotIssued is false for groups by model, which do
+// not count calls that were not issued.
+type Set struct {
+	Rows      []int32
+	NotIssued bool
+}
+
+func (s *Set) notIssued(q *Request) float64 { return count(s.NotIssued) * float64(q.NotIssued) }
+
+// Statistics returns the value of each statistic in each bootstrap sample, for each of some sets of
+// requests, by path in the tree of metrics. A value that is not defined is NaN.
+func (r *Run) Statistics(sets ...Set) []map[string][]float64 {
+	all, sums := make([]map[string][]float64, len(sets)), r.blockSums(sets)
+	for i := range sets {
+		values := map[string][]float64{}
+		for k, path := range totals {
+			values[path] = r.sums(func(block int) float64 { return sums[i][block].totals[k] })
+		}
+		for _, q := range ratios {
+			values[q.path] = stat.Ratios(values[q.over], values[q.under])
+		}
+		for k, path := range rates {
+			values[path] = stat.Ratios(r.sums(func(block int) float64 { return sums[i][block].rates[k] }), r.durations)
+		}
+		if r.allITL {
+			values["itl.mean"] = stat.Ratios(values["_decode_ms"], values["_gaps"])
+		}
+		all[i] = values
+	}
+	blocks, keys := make([]uint16, len(r.requests)), make([]uint64, len(r.requests))
+	for i := range blocks {
+		blocks[i] = uint16(r.Block(i)) // there are at most maxBlocks
+	}
+	for l := range Latencies {
+		r.latencyKeys(l, keys)
+		for i := range sets {
+			eligible := func(block int) float64 { return sums[i][block].eligible[l] }
+			r.addLatency(all[i], l, sets[i].Rows, blocks, keys, eligible)
 		}
 	}
-	for k, path := range totals {
-		values[path] = r.sums(func(block int) float64 { return sums[block][k] })
+	for _, values := range all {
+		values["tail_blowup"] = stat.Ratios(values["e2e.p99"], values["e2e.p50"])
+		maps.DeleteFunc(values, func(path string, _ []float64) bool { return strings.HasPrefix(path, "_") })
 	}
-	for _, q := range ratios {
-		values[q.path] = stat.Ratios(values[q.over], values[q.under])
+	return all
+}
+
+// blockSum has sums over the requests of a set that arrived in a block; rates those of the requests that completed in
+// it, eligible the number of requests that could have each latency.
+type blockSum struct {
+	totals   [len(totals)]float64
+	rates    [len(rates)]float64
+	eligible [4]float64 // as many as Latencies
+}
+
+// fewRequests of a run remain in the cache of the processor while the sets take them one after the other.
+const fewRequests = 4096
+
+// blockSums are the sums of each set, by block.
+func (r *Run) blockSums(sets []Set) [][]blockSum {
+	sums, rest := make([][]blockSum, len(sets)), make([][]int32, len(sets))
+	for i := range sets {
+		sums[i], rest[i] = make([]blockSum, r.Blocks()), sets[i].Rows
 	}
-	for k, path := range rates {
-		values[path] = stat.Ratios(r.sums(func(block int) float64 { return completed[block][k] }), r.durations)
+	for end := fewRequests; end < len(r.requests)+fewRequests; end += fewRequests {
+		for i := range sets {
+			n, _ := slices.BinarySearch(rest[i], int32(min(end, len(r.requests))))
+			for _, row := range rest[i][:n] {
+				q, block := r.requests[row], &sums[i][r.Block(int(row))]
+				notIssued := sets[i].notIssued(q)
+				addTotals(&block.totals, q, notIssued)
+				for l := range Latencies {
+					block.eligible[l] += count(Latencies[l].Eligible(q)) + notIssued
+				}
+				if q.E2E != Missing {
+					addRates(&sums[i][r.blockAt(q.Arrival+q.E2E)].rates, q)
+				}
+			}
+			rest[i] = rest[i][n:]
+		}
 	}
-	if r.allITL {
-		values["itl.mean"] = stat.Ratios(values["_decode_ms"], values["_gaps"])
-	}
-	for i := range Latencies {
-		r.addLatency(values, &Latencies[i], rows, notIssuedBy)
-	}
-	values["tail_blowup"] = stat.Ratios(values["e2e.p99"], values["e2e.p50"])
-	maps.DeleteFunc(values, func(path string, _ []float64) bool { return strings.HasPrefix(path, "_") })
-	return values
+	return sums
 }
 
 // sums returns the total in each bootstrap sample of what each block has.
@@ -131,23 +179,46 @@ func (r *Run) sums(of func(block int) float64) []float64 {
 	return r.Sums(blocks)
 }
 
-// addLatency adds the statistics of a latency.
-func (r *Run) addLatency(values map[string][]float64, l *Latency, rows []int32, notIssued func(*Request) float64) {
+// noKey is the key of a request without a latency: no time has it.
+const noKey = math.MaxUint64
+
+// latencyKeys sets the keys by which samples of a latency are sorted: µs where it has these, else the bits of ms.
+func (r *Run) latencyKeys(latency int, keys []uint64) {
+	l := &Latencies[latency]
+	for i, q := range r.requests {
+		keys[i] = noKey
+		if q == nil {
+			continue
+		}
+		if ms, ok := l.MS(q); ok {
+			keys[i] = math.Float64bits(ms)
+			if l.us != nil {
+				keys[i] = uint64(l.us(q))
+			}
+		}
+	}
+}
+
+// addLatency adds the statistics of a latency of a set of requests, of which some are eligible in each block. blocks
+// and keys are those of all requests.
+func (r *Run) addLatency(values map[string][]float64, latency int, rows []int32, blocks []uint16, keys []uint64,
+	eligible func(block int) float64) {
+	l := &Latencies[latency]
 	r.samples = slices.Grow(r.samples[:0], len(rows))
 	samples := r.samples[:0]
-	sums, counts, eligible := make([]float64, r.Blocks()), make([]float64, r.Blocks()), make([]float64, r.Blocks())
+	sums, counts := make([]float64, r.Blocks()), make([]float64, r.Blocks())
 	for _, i := range rows {
-		q, block := r.requests[i], r.Block(int(i))
-		eligible[block] += count(l.Eligible(q)) + notIssued(q)
-		if ms, ok := l.MS(q); ok {
-			key := math.Float64bits(ms)
-			if l.us != nil {
-				key = uint64(l.us(q))
-			}
-			samples = append(samples, stat.Keyed{Key: key, Tag: block})
-			sums[block] += ms
-			counts[block]++
+		key, block := keys[i], blocks[i]
+		if key == noKey {
+			continue
 		}
+		samples = append(samples, stat.Keyed{Key: key, Tag: uint32(block)})
+		ms := math.Float64frombits(key)
+		if l.us != nil {
+			ms = float64(int64(key)) / 1000
+		}
+		sums[block] += ms
+		counts[block]++
 	}
 	r.scratch = slices.Grow(r.scratch[:0], len(samples))
 	samples = stat.SortKeyed(samples, r.scratch[:len(samples)])
@@ -159,7 +230,7 @@ func (r *Run) addLatency(values map[string][]float64, l *Latency, rows []int32, 
 	n := r.Sums(counts)
 	values[l.Name+".count"] = n
 	values[l.Name+".mean"] = stat.Ratios(r.Sums(sums), n)
-	values[l.Name+".coverage"] = stat.Ratios(n, r.Sums(eligible))
+	values[l.Name+".coverage"] = stat.Ratios(n, r.sums(eligible))
 	for i, q := range r.Quantiles(samples, percentiles) {
 		values[fmt.Sprintf("%s.p%d", l.Name, percentiles[i])] = q
 	}

@@ -161,7 +161,7 @@ func (v decisionResult) decode(s *scanner) {
 		case "at_us":
 			v.AtUS = Micros(s.integer(f))
 		case "request":
-			v.Request = s.uniqueString(f)
+			v.Request = s.shortLivedString(f)
 		case "verdict":
 			v.Verdict = s.internedString(f)
 		case "delay_us":

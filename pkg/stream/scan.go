@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"blis/pkg/registry"
 )
@@ -18,6 +19,7 @@ type scanner struct {
 	// scratch holds the current string if it has escapes.
 	scratch []byte
 	names   interner
+	piece   strings.Builder // for short-lived strings
 	numbers longNumbers
 	// followers[o.number][m] is the field of o that was read last behind field m-1, first if m is 0.
 	followers [][maxFields + 1]uint8
@@ -58,6 +60,7 @@ var kindField = Field{Name: "kind"}
 // skipValue moves past the next value of any type. It checks only what it needs to
 // find the end.
 func (s *scanner) skipValue() {
+	marks := &structural
 	for depth := 0; s.err == nil; {
 		switch c := s.peek(); {
 		case s.i >= len(s.b):
@@ -67,22 +70,30 @@ func (s *scanner) skipValue() {
 			s.rawString()
 		case c == '{' || c == '[':
 			depth++
+			marks = &nested
 			s.i++
 		case depth > 0 && (c == '}' || c == ']'):
-			depth--
+			if depth--; depth == 0 {
+				marks = &structural
+			}
 			s.i++
 		case depth == 0 && (c == ',' || c == '}'):
 			return
 		default:
-			for s.i++; s.i < len(s.b) && !structural[s.b[s.i]]; {
-				s.i++
+			b, i := s.b, s.i+1
+			for i < len(b) && !marks[b[i]] {
+				i++
 			}
+			s.i = i
 		}
 	}
 }
 
-// structural marks the bytes that skipValue looks at.
-var structural = [256]bool{'"': true, '{': true, '[': true, '}': true, ']': true, ',': true}
+// structural marks the bytes that skipValue looks at, nested those that it looks at inside of an object or array.
+var (
+	structural = [256]bool{'"': true, '{': true, '[': true, '}': true, ']': true, ',': true}
+	nested     = [256]bool{'"': true, '{': true, '[': true, '}': true, ']': true}
+)
 
 func (s *scanner) failf(format string, args ...any) {
 	if s.err == nil {

@@ -16,6 +16,22 @@ import (
 // uniqueString reads a string that is unlikely to occur again.
 func (s *scanner) uniqueString(f *Field) string { return string(s.stringBytes(f)) }
 
+// shortLivedString reads a string that is unlikely to occur again, and that no one keeps: it is in one piece of memory
+// with many others.
+func (s *scanner) shortLivedString(f *Field) string {
+	b := s.stringBytes(f)
+	if s.piece.Cap()-s.piece.Len() < len(b) {
+		s.piece = strings.Builder{}
+		s.piece.Grow(max(len(b), stringPiece))
+	}
+	from := s.piece.Len()
+	s.piece.Write(b)
+	return s.piece.String()[from:]
+}
+
+// stringPiece is the size of a piece of memory for short-lived strings.
+const stringPiece = 1 << 12
+
 // internedString reads a string that is likely to occur again, such as a tenant.
 func (s *scanner) internedString(f *Field) string { return s.names.intern(s.stringBytes(f)) }
 

@@ -170,7 +170,7 @@ func (s *summary) statistics(run *resample.Run, order, paths []string) map[strin
 		done[prefix] = true
 		rows := run.Rows(func(i int) bool { return selects(of(int32(i))) })
 		notIssued := !strings.HasPrefix(prefix, "models[")
-		for name, values := range run.Statistics(rows, notIssued) { // into a map
+		for name, values := range run.Statistics(resample.Set{Rows: rows, NotIssued: notIssued})[0] { // into a map
 			if _, ok := known[prefix+name]; ok {
 				all[prefix+name] = values
 			}
