@@ -4,9 +4,8 @@ import "blis/pkg/latency"
 
 // The host's times in µs. They were chosen by hand on 343 configurations of servers on H100, H200, B200
 // and B300 (vLLM 0.10 to 0.19, scripts/silicon), the same for all: median errors of 3.8 % in TPOT and 6.9 %
-// in TTFT there. Times chosen on one half of these servers had 5.1 % and 10.3 % on the other half
-// (scripts/silicon-holdout) before routers in 32 bits, waits of sums over GPUs and inputs of products in 8 bits
-// were simulated. The two without asynchronous scheduling are those of a prototype on other servers.
+// in TTFT there. Times chosen on one half of these servers have 4.2 % and 7.8 % on the other half
+// (scripts/silicon-holdout). The two without asynchronous scheduling are those of a prototype on other servers.
 const (
 	// A step and each sequence: preparation of inputs, sampling, and what scheduling does not hide.
 	asyncStepUS, asyncSequenceUS = 50, 2
