@@ -43,10 +43,8 @@ type numberLoss struct {
 	group func(*request) bool
 	// number is the name of the number without its group, such as ttft.p99.
 	number string
-	// slo are the verdicts about targets, runMS is the duration of the run.
-	slo   []verdict
-	runMS float64
-	found []share
+	runMS  float64 // the duration of the run
+	found  []share
 }
 
 // markFitness divides the losses of the sources between requests and sets their verdicts. It reports false, and changes
@@ -55,14 +53,10 @@ func (a *Analyzer) markFitness(l *Loss, sources []LossSource) bool {
 	if len(sources) == 0 {
 		return false
 	}
-	slo := make([]verdict, len(a.requests))
-	for i, r := range a.requests {
-		slo[i] = r.verdict
-	}
 	var parts []*numberLoss
 	isPlain := true
 	for _, source := range sources {
-		x := a.numberLoss(source, slo)
+		x := a.numberLoss(source)
 		n := SourceLoss{LossSource: source}
 		if x.found = x.shares(); len(x.found) > 0 {
 			isPlain = isPlain && source.Path == attainmentPath && source.Weights == nil
@@ -86,8 +80,8 @@ func (a *Analyzer) markFitness(l *Loss, sources []LossSource) bool {
 }
 
 // numberLoss interprets the path of a source.
-func (a *Analyzer) numberLoss(source LossSource, slo []verdict) *numberLoss {
-	x := &numberLoss{Analyzer: a, LossSource: source, slo: slo, runMS: a.runMS(),
+func (a *Analyzer) numberLoss(source LossSource) *numberLoss {
+	x := &numberLoss{Analyzer: a, LossSource: source, runMS: a.runMS(),
 		group: func(*request) bool { return true }}
 	branch, rest, isGroup := strings.Cut(source.Path, "[")
 	if !isGroup {
@@ -128,7 +122,7 @@ type share struct {
 }
 
 // counts reports whether a request is offered in the group.
-func (x *numberLoss) counts(i int) bool { return !x.slo[i].excluded && x.group(x.requests[i]) }
+func (x *numberLoss) counts(i int) bool { return !x.requests[i].excluded && x.group(x.requests[i]) }
 
 // shares are the parts of the requests that lose by the number, nil where it does not come from single requests.
 func (x *numberLoss) shares() []share {
@@ -140,7 +134,7 @@ func (x *numberLoss) shares() []share {
 		return x.slow("e2e", "p99")
 	case "goodput":
 		return x.all(missedCompletion, func(i int) float64 {
-			if v := &x.slo[i]; !v.judged || v.met {
+			if r := x.requests[i]; !r.judged || r.met {
 				return 0
 			} else if w, ok := x.Weights[x.names.list[x.requests[i].labels.class]]; ok {
 				return w

@@ -92,14 +92,20 @@ func (a *Analyzer) hintedCauses(f *Findings) (all []*Pattern) {
 	if f.Loss.TooSmall() {
 		return all
 	}
+	var lost []*request
+	for _, r := range a.requests {
+		if r.lost() {
+			lost = append(lost, r)
+		}
+	}
 	for i, c := range conditions {
 		isPattern := func(p Pattern) bool { return p.Condition == c }
 		if c.rank != rankCapacity || slices.ContainsFunc(f.Patterns, isPattern) {
 			continue
 		}
 		p := &Pattern{run: a, Condition: c}
-		for _, r := range a.requests {
-			if r.lost() && r.verdict.conditions.has(i) {
+		for _, r := range lost {
+			if r.verdict.conditions.has(i) {
 				p.losing = append(p.losing, r)
 				p.Loss += r.verdict.loss / f.Loss.Total
 			}

@@ -180,13 +180,19 @@ func (a *Analyzer) bestDeciles() map[int32]bestDecile {
 // tenant.burst, except that here the minute is at most as long as the run so far: within its
 // first three seconds there is no burst.
 func (a *Analyzer) markBursts() {
-	byTenant := map[int32][]*request{}
-	begin := never
+	sizes, begin := make([]int, len(a.names.list)), never
 	for _, r := range a.requests {
-		byTenant[r.labels.tenant] = append(byTenant[r.labels.tenant], r)
+		sizes[r.labels.tenant]++
 		if begin == never || r.times.arrival < begin {
 			begin = r.times.arrival
 		}
+	}
+	byTenant := make([][]*request, len(sizes))
+	for tenant, n := range sizes {
+		byTenant[tenant] = make([]*request, 0, n)
+	}
+	for _, r := range a.requests {
+		byTenant[r.labels.tenant] = append(byTenant[r.labels.tenant], r)
 	}
 	for _, sent := range byTenant {
 		slices.SortStableFunc(sent, func(x, y *request) int { return cmp.Compare(x.times.arrival, y.times.arrival) })
