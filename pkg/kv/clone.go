@@ -64,23 +64,19 @@ func cloneLists[T any](lists [][]T) [][]T {
 
 // Clone returns an independent copy of the image as the image of c, a clone of its cache. The copy is not
 // the watcher of c yet.
-func (m *Image) Clone(c *Cache) *Image {
-	d := &Image{cache: c, log: slices.Clone(m.log)}
-	for _, blocks := range m.blocks {
-		d.blocks = append(d.blocks, cloneExtents(blocks))
-	}
-	return d
-}
+func (m *Image) Clone(c *Cache) *Image { return &Image{m.changeLog.clone(c.tree), c} }
 
 // Clone returns an independent copy of the image on a clone of the tree. The copy is not the watcher of a memory yet.
-func (m *MemoryImage) Clone(tree *Tree) *MemoryImage {
-	return &MemoryImage{tree: tree, log: slices.Clone(m.log), blocks: cloneExtents(m.blocks)}
-}
+func (m *MemoryImage) Clone(tree *Tree) *MemoryImage { return &MemoryImage{m.changeLog.clone(tree)} }
 
-func cloneExtents(blocks map[Node][]extent) map[Node][]extent {
-	blocks = maps.Clone(blocks)
-	for n, list := range blocks {
-		blocks[n] = slices.Clone(list)
+func (m *changeLog) clone(tree *Tree) changeLog {
+	d := changeLog{tree: tree, log: slices.Clone(m.log)}
+	for _, blocks := range m.blocks {
+		blocks = maps.Clone(blocks)
+		for n, list := range blocks {
+			blocks[n] = slices.Clone(list)
+		}
+		d.blocks = append(d.blocks, blocks)
 	}
-	return blocks
+	return d
 }

@@ -6,10 +6,30 @@ import "slices"
 // the changes since then, 16 bytes each, and Refresh applies them. A Refresh takes time in proportion to
 // the number of changes, not to the size of the cache.
 type Image struct {
+	changeLog
 	cache *Cache
-	log   []change
-	// blocks has, for each group, the hashed extents of each node in ascending order, with gaps between them. It
-	// holds no references to its nodes, yet their numbers are not reused: blocks that are still hashed keep their
+}
+
+// NewImage returns an empty image of c and makes it the watcher of c. No block of c may be hashed yet.
+// Another watcher may replace the image if it forwards all notifications to it.
+func NewImage(c *Cache) *Image {
+	m := &Image{newChangeLog(c.tree, c.groupCount()), c}
+	c.Watch(m)
+	return m
+}
+
+// Refresh updates the image to the present.
+func (m *Image) Refresh() {
+	m.cache.CatchUp()
+	m.changeLog.Refresh()
+}
+
+// changeLog is what an image has: the blocks at the last Refresh and the changes since then.
+type changeLog struct {
+	tree *Tree
+	log  []change
+	// blocks has, for each group, the extents of each node in ascending order, with gaps between them. It
+	// holds no references to its nodes, yet their numbers are not reused: blocks that are still there keep their
 	// node alive, and so do evictions in the log.
 	blocks []map[Node][]extent
 }
@@ -22,38 +42,34 @@ type change struct {
 	inserted bool
 }
 
-// NewImage returns an empty image of c and makes it the watcher of c. No block of c may be hashed yet.
-// Another watcher may replace the image if it forwards all notifications to it.
-func NewImage(c *Cache) *Image {
-	m := &Image{cache: c}
-	for range c.groupCount() {
+func newChangeLog(tree *Tree, groups int) changeLog {
+	m := changeLog{tree: tree}
+	for range groups {
 		m.blocks = append(m.blocks, map[Node][]extent{})
 	}
-	c.Watch(m)
 	return m
 }
 
-// Inserted is called by the cache.
-func (m *Image) Inserted(group int, n Node, lo, hi int32) {
-	m.logChange(change{n, lo, hi, int16(group), true})
+// Inserted is called by what the image is of.
+func (m *changeLog) Inserted(group int, n Node, lo, hi int32) {
+	m.add(change{n, lo, hi, int16(group), true})
 }
 
-// Evicted is called by the cache.
-func (m *Image) Evicted(group int, n Node, lo, hi int32) {
-	m.logChange(change{n, lo, hi, int16(group), false})
+// Evicted is called by what the image is of.
+func (m *changeLog) Evicted(group int, n Node, lo, hi int32) {
+	m.add(change{n, lo, hi, int16(group), false})
 }
 
-func (m *Image) logChange(c change) {
-	m.cache.tree.ref(c.node)
+func (m *changeLog) add(c change) {
+	m.tree.ref(c.node)
 	m.log = append(m.log, c)
 }
 
 // Refresh updates the image to the present.
-func (m *Image) Refresh() {
-	m.cache.CatchUp()
+func (m *changeLog) Refresh() {
 	for _, c := range m.log {
 		c.apply(m.blocks[c.group])
-		m.cache.tree.unref(c.node)
+		m.tree.unref(c.node)
 	}
 	m.log = m.log[:0]
 }
