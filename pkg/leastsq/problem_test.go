@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -67,27 +68,27 @@ func TestSearches(t *testing.T) {
 // TestExploreStopsAtKnownMinima: a search from a point whose residuals the surface of a solution predicts ends
 // there, and a search from another valley of a residual with two finds the other minimum.
 func TestExploreStopsAtKnownMinima(t *testing.T) {
-	evaluations := 0
+	var evaluations atomic.Int64
 	p := &Problem{Kinds: 1, Pool: 1, Kind: make([]int, 3), Weight: []float64{1, 1, 1}, Scale: []float64{0.1},
 		Parameters: []Parameter{{Min: -9, Max: 9, Step: 0.1, MaxStep: 0.5}},
 		Residuals: func(_ context.Context, x []float64) ([]float64, error) {
-			evaluations++
+			evaluations.Add(1)
 			return []float64{x[0]*x[0] - 4, x[0]*x[0] - 4.1, x[0]*x[0] - 3.9}, nil
 		}}
 	best, err := p.Explore(t.Context(), []float64{3}, 3, nil)
 	if err != nil || math.Abs(best.X[0]-2) > 0.01 {
 		t.Fatalf("%v, %v", best, err)
 	}
-	evaluations = 0
+	evaluations.Store(0)
 	for _, c := range []struct {
 		from float64
-		most int
+		most int64
 	}{{2.1, 1}, {6, 10}, {-3, 50}} {
-		before := evaluations
+		before := evaluations.Load()
 		s, err := p.Explore(t.Context(), []float64{c.from}, 3, best)
 		if err != nil || c.from > 0 != (s == best) || math.Abs(math.Abs(s.X[0])-2) > 0.01 ||
-			evaluations-before > c.most {
-			t.Errorf("from %v: %v after %d evaluations, %v", c.from, s.X, evaluations-before, err)
+			evaluations.Load()-before > c.most {
+			t.Errorf("from %v: %v after %d evaluations, %v", c.from, s.X, evaluations.Load()-before, err)
 		}
 	}
 }
@@ -99,25 +100,26 @@ func TestPolishStopsWhenPrecise(t *testing.T) {
 		noise float64
 		more  bool
 	}{{0, false}, {3, true}} {
-		p, evaluations := lineProblem(), 0
+		p := lineProblem()
+		var evaluations atomic.Int64
 		residuals := p.Residuals
 		p.Residuals = func(ctx context.Context, x []float64) ([]float64, error) {
 			r, err := residuals(ctx, x)
 			for i := range r {
 				r[i] += c.noise * math.Sin(1e6*(x[0]+x[1])*float64(i+1))
 			}
-			evaluations++
+			evaluations.Add(1)
 			return r, err
 		}
 		s, err := p.Explore(t.Context(), []float64{2.1, 3.01}, 1, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		evaluations = 0
+		evaluations.Store(0)
 		if s, err = p.Polish(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
-		surfaces := evaluations / 4
+		surfaces := int(evaluations.Load() / 4)
 		if c.more != (surfaces > minSurfaces) || len(s.MCError) != surfaces ||
 			c.more != (StandardError(s.MCError, 0) > 1e-6) {
 			t.Errorf("noise %v: %d surfaces with errors %v", c.noise, surfaces, s.MCError)
