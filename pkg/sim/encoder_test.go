@@ -8,7 +8,7 @@ import (
 
 // TestReferenceOnEncoders compares random clusters with images.
 func TestReferenceOnEncoders(t *testing.T) {
-	compareSeeds(t, 2000, 150, reference.RandomEncoder, 5259)
+	compareSeeds(t, 2000, 150, reference.RandomEncoder, 5259, 9260)
 }
 
 // TestReferenceOnEncoderSessions compares those with sessions, and with clients that send requests again.

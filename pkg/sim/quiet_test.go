@@ -11,7 +11,7 @@ import (
 // TestQuietStores: without records of transfers the ends of stores are no events, and replicas with a tier coast.
 // Outcomes and metrics must be those of a run with all these records, also where requests are far apart.
 func TestQuietStores(t *testing.T) {
-	for _, seed := range seeds(1000, 100, 267, 324, 356, 834, 3674, 20614) {
+	for _, seed := range seeds(1000, 100, 267, 324, 356, 834, 1075, 3674, 20614) {
 		c, requests := reference.RandomHosts(seed)
 		compareQuiet(t, seed, c, requests)
 	}
