@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// nameTable maps keys to the named nodes of a tree. It is an open-addressed hash table of the nodes' numbers, since
-// their keys are in the tree. A built-in map would keep each key twice and hash it field by field.
+// nameTable maps keys to the named nodes of a tree. It is an open-addressed hash table like nodeTable, but of nodes
+// only, since their keys are in the tree. A built-in map would keep each key twice and hash it field by field.
 type nameTable struct {
 	slots []nameSlot // their number is a power of two
 	used  int

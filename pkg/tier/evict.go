@@ -177,7 +177,8 @@ func (e *byKey) finish(s *Store, u *User, path kv.Path, blockSize int32) {
 	s.disown(u)
 }
 
-// hasAll reports whether the rank of u, for lru, is that of all blocks that u has used outside its tail.
+// hasAll reports whether the rank of u, for lru, is that of all blocks that u has used outside its tail. Raising the
+// rank then renews them all: mostly no other request has used them since, and none must be looked up.
 func (s *Store) hasAll(u *User) bool {
 	n := int32(0)
 	u.seen.each(func(lo, hi int32) { n += hi - lo })
