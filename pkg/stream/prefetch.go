@@ -2,7 +2,10 @@ package stream
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"hash"
 	"io"
 )
 
@@ -13,13 +16,32 @@ const maxLine = 64 << 20
 var errLineTooLong = errors.New("line too long")
 
 // batch holds complete lines. If err is set, it is the last batch, and its last
-// line may lack its line feed.
+// line may lack its line feed. digest is the SHA-256 of all lines before it.
 type batch struct {
-	lines []byte
-	err   error
+	lines  []byte
+	err    error
+	digest hash.Cloner
 }
 
-// prefetcher reads and decompresses a stream ahead of its Reader, in a goroutine.
+// digestTo returns the SHA-256, in hex, of the lines before the batch and of its bytes up to but not including byte to.
+func (b batch) digestTo(to int) string {
+	digest := clone(b.digest)
+	digest.Write(b.lines[:to])
+	return hex.EncodeToString(digest.Sum(nil))
+}
+
+func newDigest() hash.Cloner { return sha256.New().(hash.Cloner) }
+
+// clone copies the state of a hash of crypto/sha256, which never fails.
+func clone(digest hash.Cloner) hash.Cloner {
+	c, err := digest.Clone()
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// prefetcher reads, decompresses and digests a stream ahead of its Reader, in a goroutine.
 type prefetcher struct {
 	full chan batch
 	free chan []byte
@@ -57,15 +79,18 @@ func (a *prefetcher) fill(r io.Reader) {
 	defer release()
 	var full batch
 	var rest []byte // an incomplete line, carried over from the previous batch
+	digest := newDigest()
 	for buf := range a.free {
 		if buf == nil {
 			buf = make([]byte, batchSize) // most streams need one
 		}
 		full, rest = readLines(lines, append(buf[:0], rest...))
+		full.digest = clone(digest)
 		a.full <- full // has a place for each buffer
 		if full.err != nil {
 			return
 		}
+		digest.Write(full.lines) // which the Reader only reads, and which are not overwritten before
 	}
 }
 
@@ -82,11 +107,11 @@ func readLines(r io.Reader, buf []byte) (full batch, rest []byte) {
 		buf = buf[:len(buf)+n]
 		switch {
 		case err != nil:
-			return batch{buf, err}, nil
+			return batch{lines: buf, err: err}, nil
 		case end > 0:
-			return batch{buf[:complete], nil}, buf[complete:]
+			return batch{lines: buf[:complete]}, buf[complete:]
 		case len(buf) > maxLine:
-			return batch{nil, errLineTooLong}, nil
+			return batch{err: errLineTooLong}, nil
 		}
 	}
 }

@@ -2,11 +2,8 @@ package stream
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"slices"
 	"strings"
@@ -33,11 +30,9 @@ type Reader struct {
 	name       string
 	expected   []string
 	prefetcher *prefetcher
-	// batch is the current batch, pos the start of its next line, and digested how
-	// many of its bytes are in digest.
-	batch         batch
-	pos, digested int
-	digest        hash.Hash
+	// batch is the current batch, and pos the start of its next line.
+	batch batch
+	pos   int
 
 	line       []byte // the current record, without its line feed
 	lines      int    // its number
@@ -45,6 +40,7 @@ type Reader struct {
 	kind       string
 	header     *Header
 	end        *End
+	digest     string // that of the lines before the end record, when it is read
 	headerless bool
 	err        error
 	done       bool
@@ -65,8 +61,7 @@ func NewReader(r io.Reader) *Reader {
 			name = "stdin"
 		}
 	}
-	return &Reader{name: name, prefetcher: startPrefetch(r), digest: sha256.New(),
-		integrity: IntegrityOK}
+	return &Reader{name: name, prefetcher: startPrefetch(r), batch: batch{digest: newDigest()}, integrity: IntegrityOK}
 }
 
 // Expect sets which kinds of stream the caller accepts; any other is an error at
@@ -95,9 +90,8 @@ func (r *Reader) nextLine() (terminated bool) {
 				r.stop(r.endError(r.batch.err))
 				return false
 			}
-			r.digestTo(r.pos)
 			r.batch = r.prefetcher.next(r.batch)
-			r.pos, r.digested = 0, 0
+			r.pos = 0
 		}
 		rest := r.batch.lines[r.pos:]
 		length := bytes.IndexByte(rest, '\n')
@@ -160,7 +154,6 @@ func (r *Reader) accept(terminated bool) {
 	r.kind = kind
 	switch kind {
 	case KindEnd:
-		r.digestTo(r.pos)
 		r.readEnd()
 	case KindError:
 		var fault ErrorRecord
@@ -209,17 +202,5 @@ func (r *Reader) beginStream(kind string) error {
 // stop ends the reading; err is nil at the regular end.
 func (r *Reader) stop(err error) {
 	r.done, r.err = true, err
-	r.digestTo(r.pos)
 	r.prefetcher.stop()
 }
-
-// digestTo adds the batch, up to but not including byte to, to the digest. The end
-// record and anything after it are not digested.
-func (r *Reader) digestTo(to int) {
-	if r.end == nil && to > r.digested {
-		r.digest.Write(r.batch.lines[r.digested:to])
-		r.digested = to
-	}
-}
-
-func (r *Reader) sum() string { return hex.EncodeToString(r.digest.Sum(nil)) }

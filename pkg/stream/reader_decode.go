@@ -110,8 +110,10 @@ func (r *Reader) Err() error { return r.err }
 // without the end record: at the end it equals the digest in the end record. For a
 // headerless workload it is the digest of the decompressed file.
 func (r *Reader) Digest() string {
-	r.digestTo(r.pos)
-	return r.sum()
+	if r.end != nil {
+		return r.digest
+	}
+	return r.batch.digestTo(r.pos)
 }
 
 // Warnings describe problems that do not stop the reading, such as records that

@@ -94,6 +94,7 @@ func (r *Reader) readEnd() {
 		r.stop(err)
 		return
 	}
+	r.digest = r.Digest()
 	r.end = end
 	switch {
 	case end.Records > r.records:
@@ -102,7 +103,7 @@ func (r *Reader) readEnd() {
 	case end.Records < r.records:
 		r.differs(IntegrityDamaged, "the end record counts %d records, but the stream has %d: "+
 			"records were added, or the end record is of another stream", end.Records, r.records)
-	case end.Digest != r.sum():
+	case end.Digest != r.digest:
 		r.differs(IntegrityDamaged, "the records do not match the digest in the end record: records were changed")
 	}
 }
