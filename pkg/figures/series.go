@@ -3,6 +3,7 @@ package figures
 import (
 	"slices"
 
+	"blis/pkg/resample"
 	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
@@ -44,7 +45,7 @@ func (c *Collector) timeSeries(until stream.Micros) timeSeries {
 		}
 		at := q.Arrival / int64(width)
 		s.Arrived[at]++
-		if q.HasTargets && !q.MetTargets {
+		if q.Targets == resample.TargetsMissed {
 			s.Missed[at]++
 		}
 		if q.E2E >= 0 {

@@ -26,10 +26,10 @@ var referenceTotals = []struct {
 	{"requests.failed", func(r *Request, _ float64) float64 { return count(r.State == Failed) }},
 	{"requests.unfinished", func(r *Request, _ float64) float64 { return count(r.State == Unfinished) }},
 	{"requests.not_issued", func(_ *Request, notIssued float64) float64 { return notIssued }},
-	{"goodput.offered", func(r *Request, _ float64) float64 { return count(r.HasTargets) }},
-	{"goodput.met", func(r *Request, _ float64) float64 { return count(r.MetTargets) }},
-	{"goodput.not_issued", func(r *Request, notIssued float64) float64 { return count(r.HasTargets) * notIssued }},
-	{"_slo_requests", func(r *Request, notIssued float64) float64 { return count(r.HasTargets) * (1 + notIssued) }},
+	{"goodput.offered", func(r *Request, _ float64) float64 { return count(r.Targets != NoTargets) }},
+	{"goodput.met", func(r *Request, _ float64) float64 { return count(r.Targets == TargetsMet) }},
+	{"goodput.not_issued", func(r *Request, notIssued float64) float64 { return count(r.Targets != NoTargets) * notIssued }},
+	{"_slo_requests", func(r *Request, notIssued float64) float64 { return count(r.Targets != NoTargets) * (1 + notIssued) }},
 	{"kv.preemptions", func(r *Request, _ float64) float64 { return float64(r.Preemptions) }},
 	{"_scheduled", func(r *Request, _ float64) float64 { return count(r.Scheduled) }},
 	{"_prompt", func(r *Request, _ float64) float64 { return count(r.Scheduled) * float64(r.Input) }},
@@ -43,7 +43,7 @@ var referenceRates = []struct {
 	path string
 	of   func(*Request) float64
 }{
-	{"goodput.rps", func(r *Request) float64 { return count(r.MetTargets) }},
+	{"goodput.rps", func(r *Request) float64 { return count(r.Targets == TargetsMet) }},
 	{"throughput.rps", func(*Request) float64 { return 1 }},
 	{"throughput.output_tok_s", func(r *Request) float64 { return float64(r.Output) }},
 	{"throughput.total_tok_s", func(r *Request) float64 { return float64(int64(r.Input) + int64(r.Output)) }},
@@ -124,10 +124,9 @@ func TestStatisticsEqualTheReference(t *testing.T) {
 		var run []*Request
 		for i := range 50 + random.Int64N(1500) {
 			q := &Request{Arrival: i * 1000, TTFT: time(), E2E: time(), Queue: time(), Input: random.Int32N(5000),
-				Output: random.Int32N(4), Cached: random.Int32N(5000), Preemptions: random.Int64N(3),
+				Output: random.Int32N(4), Cached: random.Int32N(5000), Preemptions: random.Int32N(3),
 				NotIssued: int32(random.IntN(3)), State: State(1 + random.IntN(int(NumStates)-1)),
-				Admitted: random.IntN(2) == 0, Scheduled: random.IntN(2) == 0, HasTargets: random.IntN(2) == 0,
-				MetTargets: random.IntN(2) == 0}
+				Admitted: random.IntN(2) == 0, Scheduled: random.IntN(2) == 0, Targets: Targets(random.IntN(3))}
 			if q.TTFT > q.E2E {
 				q.TTFT = q.E2E
 			}

@@ -14,16 +14,35 @@ const Missing = -1
 // Request holds what statistics need of one request. Arrival is in µs of the run; TTFT,
 // E2E and Queue are in µs, each may be Missing. Input, Output and Cached are tokens, of which a stream has below 2³¹.
 type Request struct {
-	Arrival, TTFT, E2E, Queue int64
-	Preemptions               int64
-	Input, Output, Cached     int32
+	Arrival, TTFT, E2E, Queue          int64
+	Input, Output, Cached, Preemptions int32
 	// NotIssued counts the calls that were not issued because this one ended its session.
 	NotIssued int32
 	State     State
+	Targets   Targets
 	// Admitted requests passed admission, Scheduled requests entered a batch.
 	Admitted, Scheduled bool
-	// HasTargets: the class has SLO targets. MetTargets: the request met them.
-	HasTargets, MetTargets bool
+}
+
+// Targets says whether the class of a request has SLO targets, and whether the request met them.
+type Targets uint8
+
+// The values of Targets.
+const (
+	NoTargets Targets = iota
+	TargetsMissed
+	TargetsMet
+)
+
+// targetsOf returns the Targets of a request; met is nil if it has none.
+func targetsOf(met *bool) Targets {
+	switch {
+	case met == nil:
+		return NoTargets
+	case *met:
+		return TargetsMet
+	}
+	return TargetsMissed
 }
 
 // State is the final state of a request; 0 means that the run does not have the request.
@@ -49,9 +68,9 @@ func NewRequest(o *stream.Outcome, met *bool) Request {
 	return Request{Arrival: int64(o.Began()), TTFT: elapsed(o.Began(), o.FirstTokenUS),
 		E2E: elapsed(o.Began(), o.CompletedUS), Queue: elapsed(o.QueueStartUS(), o.ScheduledUS),
 		Input: int32(o.InputTokens), Output: int32(o.OutputTokens), Cached: int32(o.CachedTokens),
-		Preemptions: o.Preemptions,
-		State:       State(max(slices.Index(stateNames[:], o.State), 0)), Admitted: !o.AdmittedUS.IsZero(),
-		Scheduled: !o.ScheduledUS.IsZero(), HasTargets: met != nil, MetTargets: met != nil && *met}
+		Preemptions: int32(o.Preemptions), Targets: targetsOf(met),
+		State: State(max(slices.Index(stateNames[:], o.State), 0)), Admitted: !o.AdmittedUS.IsZero(),
+		Scheduled: !o.ScheduledUS.IsZero()}
 }
 
 // TPOT returns the time per output token after the first, in ms.
