@@ -135,6 +135,7 @@ type replicaBuffers struct {
 	changes, scratch              []stat.Keyed
 	rates                         []float64
 	sums                          []prefixSums
+	speeds                        samplesByCompany
 }
 
 // keyed returns two empty buffers for n samples.
@@ -146,7 +147,7 @@ func (b *replicaBuffers) keyed(n int) (samples, scratch []stat.Keyed) {
 // measureReplicas finds what happened at each replica: what started while requests waited, and what slowed them down.
 // It takes the replicas one after the other.
 func (a *Analyzer) measureReplicas() {
-	var b replicaBuffers
+	b := replicaBuffers{speeds: samplesByCompany{}}
 	a.stats.prefillRates = make([]float64, len(a.topology.replicas))
 	units := a.speedUnits()
 	for i, requests := range a.byReplica() {
@@ -177,9 +178,7 @@ func (a *Analyzer) measureReplicas() {
 		a.measureAhead(&b)
 		a.measureLoads(n, b.started)
 		if a.measuresLost {
-			for _, r := range own {
-				a.addSpeed(units, r)
-			}
+			a.measureSpeed(&units[n], own, b.speeds)
 		}
 		if apart {
 			b.copies.giveBack(requests)
@@ -217,14 +216,20 @@ func (s *sideBySide) giveBack(requests []*request) {
 	}
 }
 
-// byReplica are the requests that were sent to each replica.
-func (a *Analyzer) byReplica() [][]*request {
+// countByReplica returns how many requests were sent to each replica.
+func (a *Analyzer) countByReplica() []int {
 	counts := make([]int, len(a.topology.replicas))
 	for _, r := range a.requests {
 		if r.replica != missing {
 			counts[r.replica]++
 		}
 	}
+	return counts
+}
+
+// byReplica are the requests that were sent to each replica.
+func (a *Analyzer) byReplica() [][]*request {
+	counts := a.countByReplica()
 	all := make([][]*request, len(counts))
 	for n, count := range counts {
 		all[n] = make([]*request, 0, count)

@@ -24,7 +24,6 @@ type ReplicaRow struct {
 
 	deployment string
 	index      stream.Index
-	tpots      []float64
 }
 
 // LossRate is the share of the judged requests that lost something.
@@ -74,6 +73,10 @@ func (x *replicaRows) prefill(deployment string, index stream.Index) *ReplicaRow
 func (a *Analyzer) countReplicas() (replicas, deployments []ReplicaRow) {
 	r, d := replicaRows{place: map[replicaID]int{}}, replicaRows{place: map[replicaID]int{}}
 	deployed := make([]int, len(a.topology.replicas)) // the row of its deployment; its own is that of its number
+	tpots := make([][]float64, len(a.topology.replicas))
+	for n, count := range a.countByReplica() {
+		tpots[n] = make([]float64, 0, count)
+	}
 	for n, id := range a.topology.replicas {
 		slower := a.stats.speeds.slower[n]
 		r.row(id, a.topology.names[n]).Slower = slower
@@ -95,21 +98,33 @@ func (a *Analyzer) countReplicas() (replicas, deployments []ReplicaRow) {
 			continue
 		}
 		sent++
-		r.all[q.replica].add(a, q)
-		d.all[deployed[q.replica]].add(a, q)
+		r.all[q.replica].add(q)
+		d.all[deployed[q.replica]].add(q)
+		if tpot := a.tpotMS(q); tpot > 0 {
+			tpots[q.replica] = append(tpots[q.replica], tpot)
+		}
 		if p := q.times.prefill; p != nil {
 			id := a.topology.replicas[q.replica]
 			r.prefill(id.deployment, p.replica).addPrompt(q)
 			d.prefill(id.deployment, stream.NoIndex).addPrompt(q)
 		}
 	}
+	for n := range tpots {
+		r.all[n].TPOTMS = medianOrZero(tpots[n])
+	}
+	for i := range d.all {
+		var all []float64
+		for n, of := range deployed {
+			if of == i {
+				all = append(all, tpots[n]...)
+			}
+		}
+		d.all[i].TPOTMS = medianOrZero(all)
+	}
 	for _, rows := range [][]ReplicaRow{r.all, d.all} {
 		for i := range rows {
 			x := &rows[i]
 			x.Share = float64(x.Sent) / float64(max(1, sent))
-			if len(x.tpots) > 0 {
-				x.TPOTMS = median(x.tpots)
-			}
 		}
 		slices.SortStableFunc(rows, func(x, y ReplicaRow) int { return cmp.Compare(y.Lost, x.Lost) })
 	}
@@ -117,7 +132,7 @@ func (a *Analyzer) countReplicas() (replicas, deployments []ReplicaRow) {
 }
 
 // add counts a request at the replica that decodes.
-func (x *ReplicaRow) add(a *Analyzer, r *request) {
+func (x *ReplicaRow) add(r *request) {
 	x.count(r)
 	if r.times.scheduled != never {
 		cached := r.tokens.cached
@@ -127,9 +142,14 @@ func (x *ReplicaRow) add(a *Analyzer, r *request) {
 		x.InputTokens += int64(r.tokens.input)
 		x.CachedTokens += int64(cached)
 	}
-	if tpot := a.tpotMS(r); tpot > 0 {
-		x.tpots = append(x.tpots, tpot)
+}
+
+// medianOrZero is the lower median of a list, which it orders, or 0 if it is empty.
+func medianOrZero(list []float64) float64 {
+	if len(list) == 0 {
+		return 0
 	}
+	return median(list)
 }
 
 // addPrompt counts a request at its prefill replica.

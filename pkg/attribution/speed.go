@@ -51,26 +51,14 @@ func (r *request) company() company {
 // measureSpeeds compares replicas, and deployments with different hardware, by the TPOT of requests with similar
 // company.
 func (a *Analyzer) measureSpeeds() {
-	units := a.speedUnits()
-	for _, r := range a.requests {
-		a.addSpeed(units, r)
+	units, samples := a.speedUnits(), samplesByCompany{}
+	for n, requests := range a.byReplica() {
+		a.measureSpeed(&units[n], requests, samples)
 	}
 	a.compareSpeeds(units)
 }
 
-// addSpeed adds a request to the unit of its replica.
-func (a *Analyzer) addSpeed(units []speedUnit, r *request) {
-	tpot, s := a.tpotMS(r), &a.stats.speeds
-	if tpot == 0 || r.replica == missing {
-		return
-	}
-	if model := a.topology.deploymentOf(r.replica).Model; s.fastest[model] == 0 || tpot < s.fastest[model] {
-		s.fastest[model] = tpot
-	}
-	units[r.replica].add(r, tpot)
-}
-
-// compareSpeeds is measureSpeeds for units with all requests.
+// compareSpeeds is measureSpeeds for units with their requests.
 func (a *Analyzer) compareSpeeds(units []speedUnit) {
 	s := &a.stats.speeds
 	s.slower, s.configured = a.slowerThanPeers(units)

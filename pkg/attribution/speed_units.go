@@ -3,11 +3,12 @@ package attribution
 import "slices"
 
 // speedUnit is a replica that is compared with its peers, which serve the same model and have another number in group:
-// all others, or those with other hardware.
+// all others, or those with other hardware. counts are its requests in each company, medians those of the companies with
+// enough of them.
 type speedUnit struct {
 	deployment *deployment
 	group      int32
-	samples    map[company][]speedSample
+	counts     map[company]int
 	medians    map[company]speedSample
 	fit        stepFit
 }
@@ -17,15 +18,39 @@ func (a *Analyzer) speedUnits() (all []speedUnit) {
 	a.stats.speeds.fastest = map[string]float64{}
 	for n := range a.topology.replicas {
 		all = append(all, speedUnit{deployment: a.topology.deploymentOf(int32(n)), group: int32(n),
-			samples: map[company][]speedSample{}, medians: map[company]speedSample{}})
+			counts: map[company]int{}, medians: map[company]speedSample{}})
 	}
 	return all
 }
 
-func (u *speedUnit) add(r *request, tpot float64) {
-	c := r.company()
-	u.samples[c] = append(u.samples[c], speedSample{tpot, r.contention.concurrent})
-	u.fit.add(r.features(), tpot)
+// samplesByCompany are the samples of one unit. Lists are empty between units, and keep their memory.
+type samplesByCompany map[company][]speedSample
+
+// measureSpeed takes the requests of a unit.
+func (a *Analyzer) measureSpeed(u *speedUnit, requests []*request, samples samplesByCompany) {
+	s, model := &a.stats.speeds, u.deployment.Model
+	for _, r := range requests {
+		tpot := a.tpotMS(r)
+		if tpot == 0 {
+			continue
+		}
+		if s.fastest[model] == 0 || tpot < s.fastest[model] {
+			s.fastest[model] = tpot
+		}
+		c := r.company()
+		samples[c] = append(samples[c], speedSample{tpot, r.contention.concurrent})
+		u.fit.add(r.features(), tpot)
+	}
+	for c, list := range samples { // each goes to its own place
+		if len(list) == 0 {
+			continue
+		}
+		u.counts[c] = len(list)
+		if len(list) >= speedSamples {
+			u.medians[c] = medianSample(list)
+		}
+		samples[c] = list[:0]
+	}
 }
 
 // slowerThanPeers compares each unit with its peers.
@@ -37,11 +62,8 @@ func (a *Analyzer) slowerThanPeers(units []speedUnit) (slower []float64, configu
 		if peers[model] == nil {
 			peers[model] = map[company]*fastestPeers{}
 		}
-		for c, list := range u.samples {
-			if len(list) >= speedSamples {
-				u.medians[c] = medianSample(list)
-				peers[model][c] = peers[model][c].with(u.group, u.medians[c])
-			}
+		for c, median := range u.medians { // each goes to its own place
+			peers[model][c] = peers[model][c].with(u.group, median)
 		}
 	}
 	for i := range units {
@@ -76,10 +98,10 @@ func (u *speedUnit) slowerThan(peers map[company]*fastestPeers, all []speedUnit,
 
 // comparable is how many requests of a unit were in a company that a peer had, and how many there are.
 func (u *speedUnit) comparable(peers map[company]*fastestPeers) (covered, all int) {
-	for c, list := range u.samples { // sums of integers
-		all += len(list)
-		if f := peers[c]; f != nil && f.besides(u.group).tpot > 0 && len(list) >= speedSamples {
-			covered += len(list)
+	for c, n := range u.counts { // sums of integers
+		all += n
+		if f := peers[c]; f != nil && f.besides(u.group).tpot > 0 && n >= speedSamples {
+			covered += n
 		}
 	}
 	return covered, all
