@@ -3,7 +3,7 @@ package attribution
 import "slices"
 
 // speedUnit is a replica that is compared with its peers, which serve the same model and have another number in group:
-// all others, or those with other hardware. counts are its requests in each company, medians those of the companies with
+// all others, or those with other hardware. counts are its requests in each company, medians those of companies with
 // enough of them.
 type speedUnit struct {
 	deployment *deployment

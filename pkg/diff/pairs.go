@@ -118,8 +118,8 @@ func (p *Requests) compare(a, b *request) {
 		p.Changed++
 	}
 	switch {
-	case a.Targets == b.Targets || a.Targets == resample.NoTargets || b.Targets == resample.NoTargets:
-	case a.Targets == resample.TargetsMet:
+	case !a.HasTargets() || !b.HasTargets() || a.MetTargets() == b.MetTargets():
+	case a.MetTargets():
 		p.SLOLost++
 	default:
 		p.SLOGained++

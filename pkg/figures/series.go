@@ -3,7 +3,6 @@ package figures
 import (
 	"slices"
 
-	"blis/pkg/resample"
 	"blis/pkg/stat"
 	"blis/pkg/stream"
 )
@@ -45,7 +44,7 @@ func (c *Collector) timeSeries(until stream.Micros) timeSeries {
 		}
 		at := q.Arrival / int64(width)
 		s.Arrived[at]++
-		if q.Targets == resample.TargetsMissed {
+		if q.HasTargets() && !q.MetTargets() {
 			s.Missed[at]++
 		}
 		if q.E2E >= 0 {

@@ -26,10 +26,10 @@ var referenceTotals = []struct {
 	{"requests.failed", func(r *Request, _ float64) float64 { return count(r.State == Failed) }},
 	{"requests.unfinished", func(r *Request, _ float64) float64 { return count(r.State == Unfinished) }},
 	{"requests.not_issued", func(_ *Request, notIssued float64) float64 { return notIssued }},
-	{"goodput.offered", func(r *Request, _ float64) float64 { return count(r.Targets != NoTargets) }},
-	{"goodput.met", func(r *Request, _ float64) float64 { return count(r.Targets == TargetsMet) }},
-	{"goodput.not_issued", func(r *Request, notIssued float64) float64 { return count(r.Targets != NoTargets) * notIssued }},
-	{"_slo_requests", func(r *Request, notIssued float64) float64 { return count(r.Targets != NoTargets) * (1 + notIssued) }},
+	{"goodput.offered", func(r *Request, _ float64) float64 { return count(r.HasTargets()) }},
+	{"goodput.met", func(r *Request, _ float64) float64 { return count(r.MetTargets()) }},
+	{"goodput.not_issued", func(r *Request, notIssued float64) float64 { return count(r.HasTargets()) * notIssued }},
+	{"_slo_requests", func(r *Request, notIssued float64) float64 { return count(r.HasTargets()) * (1 + notIssued) }},
 	{"kv.preemptions", func(r *Request, _ float64) float64 { return float64(r.Preemptions) }},
 	{"_scheduled", func(r *Request, _ float64) float64 { return count(r.Scheduled) }},
 	{"_prompt", func(r *Request, _ float64) float64 { return count(r.Scheduled) * float64(r.Input) }},
@@ -43,7 +43,7 @@ var referenceRates = []struct {
 	path string
 	of   func(*Request) float64
 }{
-	{"goodput.rps", func(r *Request) float64 { return count(r.Targets == TargetsMet) }},
+	{"goodput.rps", func(r *Request) float64 { return count(r.MetTargets()) }},
 	{"throughput.rps", func(*Request) float64 { return 1 }},
 	{"throughput.output_tok_s", func(r *Request) float64 { return float64(r.Output) }},
 	{"throughput.total_tok_s", func(r *Request) float64 { return float64(int64(r.Input) + int64(r.Output)) }},

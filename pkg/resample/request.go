@@ -45,6 +45,12 @@ func targetsOf(met *bool) Targets {
 	return TargetsMissed
 }
 
+// HasTargets reports whether the class of the request has SLO targets.
+func (r *Request) HasTargets() bool { return r.Targets != NoTargets }
+
+// MetTargets reports whether the request met them.
+func (r *Request) MetTargets() bool { return r.Targets == TargetsMet }
+
 // State is the final state of a request; 0 means that the run does not have the request.
 type State uint8
 

@@ -114,7 +114,7 @@ func TestRequestOfOutcome(t *testing.T) {
 		ScheduledUS: stream.Never}
 	q := NewRequest(o, nil)
 	if q.TTFT != 0 || q.E2E != Missing || q.State != 0 || q.State.String() != "absent" || !q.Admitted || q.Scheduled ||
-		q.Targets != NoTargets {
+		q.HasTargets() {
 		t.Errorf("%+v", q)
 	}
 }

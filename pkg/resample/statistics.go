@@ -47,8 +47,8 @@ var totals = [...]string{"requests.offered", "requests.admitted", "requests.comp
 func addTotals(sums *[len(totals)]float64, r *Request, notIssued float64) {
 	for i, x := range [len(totals)]float64{1, count(r.Admitted), count(r.State == Completed),
 		count(r.State == Rejected), count(r.State == TimedOut), count(r.State == Failed), count(r.State == Unfinished),
-		notIssued, count(r.Targets != NoTargets), count(r.Targets == TargetsMet),
-		count(r.Targets != NoTargets) * notIssued, count(r.Targets != NoTargets) * (1 + notIssued), float64(r.Preemptions), count(r.Scheduled),
+		notIssued, count(r.HasTargets()), count(r.MetTargets()), count(r.HasTargets()) * notIssued,
+		count(r.HasTargets()) * (1 + notIssued), float64(r.Preemptions), count(r.Scheduled),
 		count(r.Scheduled) * float64(r.Input), count(r.Scheduled) * float64(r.Cached),
 		count(hasGaps(r)) * float64(r.Output-1), count(hasGaps(r)) * float64(r.E2E-r.TTFT) / 1000} {
 		sums[i] += x
@@ -77,7 +77,7 @@ var rates = [...]string{"goodput.rps", "throughput.rps", "throughput.output_tok_
 
 // addRates adds one completed request to the totals of rates.
 func addRates(sums *[len(rates)]float64, r *Request) {
-	for i, x := range [len(rates)]float64{count(r.Targets == TargetsMet), 1, float64(r.Output),
+	for i, x := range [len(rates)]float64{count(r.MetTargets()), 1, float64(r.Output),
 		float64(int64(r.Input) + int64(r.Output))} {
 		sums[i] += x
 	}
