@@ -92,7 +92,7 @@ func (c *summarizeCommand) rejectFlags(why string, flags ...string) error {
 
 // largeRunPercent lets the heap grow by less than Go's default before garbage is collected, once a stream is large:
 // smaller ones need little memory anyway.
-const largeRunPercent = 30
+const largeRunPercent = 20
 
 func (c *summarizeCommand) run(ctx context.Context, j stdio) error {
 	o, recordings := c.Options, 0

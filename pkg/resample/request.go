@@ -29,27 +29,27 @@ type Targets uint8
 
 // The values of Targets.
 const (
-	NoTargets Targets = iota
-	TargetsMissed
-	TargetsMet
+	noTargets Targets = iota
+	targetsMissed
+	targetsMet
 )
 
 // targetsOf returns the Targets of a request; met is nil if it has none.
 func targetsOf(met *bool) Targets {
 	switch {
 	case met == nil:
-		return NoTargets
+		return noTargets
 	case *met:
-		return TargetsMet
+		return targetsMet
 	}
-	return TargetsMissed
+	return targetsMissed
 }
 
 // HasTargets reports whether the class of the request has SLO targets.
-func (r *Request) HasTargets() bool { return r.Targets != NoTargets }
+func (r *Request) HasTargets() bool { return r.Targets != noTargets }
 
 // MetTargets reports whether the request met them.
-func (r *Request) MetTargets() bool { return r.Targets == TargetsMet }
+func (r *Request) MetTargets() bool { return r.Targets == targetsMet }
 
 // State is the final state of a request; 0 means that the run does not have the request.
 type State uint8
