@@ -3,6 +3,7 @@ package stream
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -101,6 +102,29 @@ func TestReadingIgnoresCompressionAndChunking(t *testing.T) {
 		if diff := cmp.Diff(want, read(in)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
+	}
+}
+
+// Digest is that of the lines up to the current one, wherever it is in what was read at once.
+func TestDigestUpToEachRecord(t *testing.T) {
+	plain := exampleWorkload(t, 5000, true)
+	want, at := sha256.New(), 0
+	digest := func() string { return hex.EncodeToString(want.Sum(nil)) }
+	r := NewReader(bytes.NewReader(plain))
+	if r.Digest() != digest() {
+		t.Errorf("the digest before the first record is %s", r.Digest())
+	}
+	for r.Next() {
+		line := plain[at : at+bytes.IndexByte(plain[at:], '\n')+1]
+		if at += len(line); r.Kind() != KindEnd {
+			want.Write(line)
+		}
+		if r.Line()%500 < 2 && r.Digest() != digest() {
+			t.Errorf("line %d: the digest is %s; want %s", r.Line(), r.Digest(), digest())
+		}
+	}
+	if at != len(plain) || at < 3*batchSize || r.Err() != nil || r.Digest() != digest() {
+		t.Errorf("%d of %d bytes, %v, digest %s; want %s", at, len(plain), r.Err(), r.Digest(), digest())
 	}
 }
 
