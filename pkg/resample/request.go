@@ -2,6 +2,7 @@ package resample
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ const Missing = -1
 
 // Request holds what statistics need of one request. Arrival is in µs of the run; TTFT,
 // E2E and Queue are in µs, each may be Missing. Input, Output and Cached are tokens, of which a stream has below 2³¹.
+// More preemptions than an int32 holds count as its maximum.
 type Request struct {
 	Arrival, TTFT, E2E, Queue          int64
 	Input, Output, Cached, Preemptions int32
@@ -74,7 +76,7 @@ func NewRequest(o *stream.Outcome, met *bool) Request {
 	return Request{Arrival: int64(o.Began()), TTFT: elapsed(o.Began(), o.FirstTokenUS),
 		E2E: elapsed(o.Began(), o.CompletedUS), Queue: elapsed(o.QueueStartUS(), o.ScheduledUS),
 		Input: int32(o.InputTokens), Output: int32(o.OutputTokens), Cached: int32(o.CachedTokens),
-		Preemptions: int32(o.Preemptions), Targets: targetsOf(met),
+		Preemptions: int32(min(o.Preemptions, math.MaxInt32)), Targets: targetsOf(met),
 		State: State(max(slices.Index(stateNames[:], o.State), 0)), Admitted: !o.AdmittedUS.IsZero(),
 		Scheduled: !o.ScheduledUS.IsZero()}
 }
