@@ -135,7 +135,7 @@ type replicaBuffers struct {
 	changes, scratch              []stat.Keyed
 	rates                         []float64
 	sums                          []prefixSums
-	speeds                        samplesByCompany
+	byCompany                     samplesByCompany
 }
 
 // keyed returns two empty buffers for n samples.
@@ -147,7 +147,7 @@ func (b *replicaBuffers) keyed(n int) (samples, scratch []stat.Keyed) {
 // measureReplicas finds what happened at each replica: what started while requests waited, and what slowed them down.
 // It takes the replicas one after the other.
 func (a *Analyzer) measureReplicas() {
-	b := replicaBuffers{speeds: samplesByCompany{}}
+	b := replicaBuffers{byCompany: samplesByCompany{}}
 	a.stats.prefillRates = make([]float64, len(a.topology.replicas))
 	units := a.speedUnits()
 	for i, requests := range a.byReplica() {
@@ -178,7 +178,7 @@ func (a *Analyzer) measureReplicas() {
 		a.measureAhead(&b)
 		a.measureLoads(n, b.started)
 		if a.measuresLost {
-			a.measureSpeed(&units[n], own, b.speeds)
+			a.measureSpeed(&units[n], own, b.byCompany)
 		}
 		if apart {
 			b.copies.giveBack(requests)

@@ -109,17 +109,11 @@ func (a *Analyzer) countReplicas() (replicas, deployments []ReplicaRow) {
 			d.prefill(id.deployment, stream.NoIndex).addPrompt(q)
 		}
 	}
-	for n := range tpots {
-		r.all[n].TPOTMS = medianOrZero(tpots[n])
+	for n, list := range tpots {
+		r.all[n].TPOTMS = medianOrZero(list)
 	}
 	for i := range d.all {
-		var all []float64
-		for n, of := range deployed {
-			if of == i {
-				all = append(all, tpots[n]...)
-			}
-		}
-		d.all[i].TPOTMS = medianOrZero(all)
+		d.all[i].TPOTMS = medianOrZero(joined(tpots, func(n int) bool { return deployed[n] == i }))
 	}
 	for _, rows := range [][]ReplicaRow{r.all, d.all} {
 		for i := range rows {
@@ -144,12 +138,14 @@ func (x *ReplicaRow) add(r *request) {
 	}
 }
 
-// medianOrZero is the lower median of a list, which it orders, or 0 if it is empty.
-func medianOrZero(list []float64) float64 {
-	if len(list) == 0 {
-		return 0
+// joined are the numbers in those of the lists that are selected.
+func joined(lists [][]float64, selects func(n int) bool) (all []float64) {
+	for n, list := range lists {
+		if selects(n) {
+			all = append(all, list...)
+		}
 	}
-	return median(list)
+	return all
 }
 
 // addPrompt counts a request at its prefill replica.

@@ -212,3 +212,11 @@ func (d *deployment) typicalStepUS() float64 {
 
 // median is the lower median of a list, which it reorders.
 func median(list []float64) float64 { return stat.Nth(list, (len(list)-1)/2) }
+
+// medianOrZero is median, or 0 of an empty list.
+func medianOrZero(list []float64) float64 {
+	if len(list) == 0 {
+		return 0
+	}
+	return median(list)
+}

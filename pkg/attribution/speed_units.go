@@ -26,7 +26,8 @@ func (a *Analyzer) speedUnits() (all []speedUnit) {
 // samplesByCompany are the samples of one unit. Lists are empty between units, and keep their memory.
 type samplesByCompany map[company][]speedSample
 
-// measureSpeed takes the requests of a unit.
+// measureSpeed finds the counts, medians and fit of a unit, which has these requests. samples is scratch: those of all
+// units at once would take 16 bytes a request.
 func (a *Analyzer) measureSpeed(u *speedUnit, requests []*request, samples samplesByCompany) {
 	s, model := &a.stats.speeds, u.deployment.Model
 	for _, r := range requests {
@@ -41,7 +42,7 @@ func (a *Analyzer) measureSpeed(u *speedUnit, requests []*request, samples sampl
 		samples[c] = append(samples[c], speedSample{tpot, r.contention.concurrent})
 		u.fit.add(r.features(), tpot)
 	}
-	for c, list := range samples { // each goes to its own place
+	for c, list := range samples { // in any order: a company has its own entries
 		if len(list) == 0 {
 			continue
 		}
@@ -62,8 +63,8 @@ func (a *Analyzer) slowerThanPeers(units []speedUnit) (slower []float64, configu
 		if peers[model] == nil {
 			peers[model] = map[company]*fastestPeers{}
 		}
-		for c, median := range u.medians { // each goes to its own place
-			peers[model][c] = peers[model][c].with(u.group, median)
+		for c, sample := range u.medians { // in any order: a company has its own entry
+			peers[model][c] = peers[model][c].with(u.group, sample)
 		}
 	}
 	for i := range units {

@@ -126,7 +126,7 @@ func TestStatisticsEqualTheReference(t *testing.T) {
 			q := &Request{Arrival: i * 1000, TTFT: time(), E2E: time(), Queue: time(), Input: random.Int32N(5000),
 				Output: random.Int32N(4), Cached: random.Int32N(5000), Preemptions: random.Int32N(3),
 				NotIssued: int32(random.IntN(3)), State: State(1 + random.IntN(int(NumStates)-1)),
-				Admitted: random.IntN(2) == 0, Scheduled: random.IntN(2) == 0, Targets: Targets(random.IntN(3))}
+				Admitted: random.IntN(2) == 0, Scheduled: random.IntN(2) == 0, targets: targets(random.IntN(3))}
 			if q.TTFT > q.E2E {
 				q.TTFT = q.E2E
 			}

@@ -45,8 +45,8 @@ func TestThroughputIsPerSecondOfTheSample(t *testing.T) {
 // Calls that were not issued count as misses, but not in groups by model.
 func TestNotIssuedCallsAreMisses(t *testing.T) {
 	run := []*Request{
-		{Arrival: 0, TTFT: 5000, E2E: 9000, State: Completed, Targets: targetsMet},
-		{Arrival: 1, TTFT: Missing, E2E: Missing, State: Rejected, Targets: targetsMissed, NotIssued: 2},
+		{Arrival: 0, TTFT: 5000, E2E: 9000, State: Completed, targets: targetsMet},
+		{Arrival: 1, TTFT: Missing, E2E: Missing, State: Rejected, targets: targetsMissed, NotIssued: 2},
 	}
 	block := 0
 	alternate := func(n int) int { block++; return block % n }

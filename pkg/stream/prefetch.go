@@ -16,7 +16,8 @@ const maxLine = 64 << 20
 var errLineTooLong = errors.New("line too long")
 
 // batch holds complete lines. If err is set, it is the last batch, and its last
-// line may lack its line feed. digest is the SHA-256 of all lines before it.
+// line may lack its line feed. digest is the SHA-256 of all lines before it: the
+// Reader needs that up to any of its lines, the last time before the end record.
 type batch struct {
 	lines  []byte
 	err    error
@@ -90,7 +91,8 @@ func (a *prefetcher) fill(r io.Reader) {
 		if full.err != nil {
 			return
 		}
-		digest.Write(full.lines) // which the Reader only reads, and which are not overwritten before
+		// After it was sent, so that the Reader need not wait: it does not write to the lines either.
+		digest.Write(full.lines)
 	}
 }
 

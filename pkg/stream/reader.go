@@ -40,7 +40,7 @@ type Reader struct {
 	kind       string
 	header     *Header
 	end        *End
-	digest     string // that of the lines before the end record, when it is read
+	digest     string // that of the lines before the end record, once end is read
 	headerless bool
 	err        error
 	done       bool
