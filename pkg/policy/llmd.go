@@ -120,10 +120,11 @@ func (p *profile) Route(v *View) Choice {
 	clear(total)
 	for _, t := range p.terms {
 		t.score(inner, scores)
-		v.Trace.recordTerm(scores)
 		for i, s := range scores {
-			total[i] += float64(min(max(s, 0), 1) * t.weight)
+			scores[i] = min(max(s, 0), 1)
+			total[i] += float64(scores[i] * t.weight)
 		}
+		v.Trace.recordTerm(scores)
 	}
 	v.Trace.recordScorers(p.names)
 	v.Trace.recordTotals(total)

@@ -55,12 +55,10 @@ func (t *Trace) recordTotals(scores []float64) {
 	}
 }
 
-// recordTerm records all candidates' scores by one scorer.
+// recordTerm records all candidates' scores by one scorer, between 0 and 1.
 func (t *Trace) recordTerm(scores []float64) {
 	if t != nil {
-		for _, x := range scores {
-			t.Terms = append(t.Terms, min(max(x, 0), 1))
-		}
+		t.Terms = append(t.Terms, scores...)
 	}
 }
 

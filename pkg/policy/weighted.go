@@ -116,10 +116,11 @@ func (w *weighted) Route(v *View) Choice {
 	clear(total)
 	for _, t := range w.terms {
 		t.score(v, scores)
-		v.Trace.recordTerm(scores)
 		for i, s := range scores {
-			total[i] += float64(t.weight * min(max(s, 0), 1))
+			scores[i] = min(max(s, 0), 1)
+			total[i] += float64(t.weight * scores[i])
 		}
+		v.Trace.recordTerm(scores)
 	}
 	c := w.picker.pick(v, total)
 	for _, t := range w.terms {

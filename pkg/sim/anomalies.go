@@ -8,26 +8,20 @@ import (
 	"blis/pkg/stream"
 )
 
-// anomalyMonitor notifies the anomaly detectors of events, and writes and counts the anomalies they
-// find.
+// anomalyMonitor notifies the anomaly detectors of events. The anomalies that they find are written before the outcome
+// of the next request that is final, or when the run is over.
 type anomalyMonitor struct {
-	detect  anomaly.Detector
-	found   []*anomaly.Episode // not yet written
-	w       *stream.Writer     // nil if they are only counted
-	count   func(kind string)
+	records *recorder
 	blocked []bool          // by replica: whether its queue was head-of-line blocked at its last batch
 	routes  bool            // detectors see when requests are routed
 	loads   bool            // and when loads from tiers end
-	event   anomaly.Event   // of notify
 	scratch anomaly.Request // of request
 	fleet   fleetWatch
 }
 
-func newAnomalyMonitor(s *simulation, w *stream.Writer, count func(kind string)) *anomalyMonitor {
-	l := &anomalyMonitor{w: w, count: count, blocked: make([]bool, len(s.replicas)), routes: s.backpressure != nil,
+func newAnomalyMonitor(s *simulation, records *recorder) *anomalyMonitor {
+	return &anomalyMonitor{records: records, blocked: make([]bool, len(s.replicas)), routes: s.backpressure != nil,
 		loads: s.hasTiers()}
-	l.detect = anomaly.New(func(e *anomaly.Episode) { l.found = append(l.found, e) })
-	return l
 }
 
 // request returns what detectors see of a request, valid until the next call. A router that ignores
@@ -47,8 +41,8 @@ func (l *anomalyMonitor) request(s *simulation, slot int32) *anomaly.Request {
 
 // notify passes an event at the present instant to the detectors.
 func (l *anomalyMonitor) notify(s *simulation, e anomaly.Event) {
-	l.event, l.event.At = e, s.now
-	l.detect(&l.event)
+	e.At = s.now
+	l.records.event(s, e)
 }
 
 func (l *anomalyMonitor) hooks() []hook {
@@ -90,7 +84,7 @@ func (l *anomalyMonitor) observe(s *simulation, h hook, i int32) error {
 			l.slowed(s, int32(k))
 		}
 		l.notify(s, anomaly.Event{Kind: anomaly.Closed})
-		return l.flush(s)
+		return l.records.add(anomaliesEntry)
 	}
 	return nil
 }
@@ -149,33 +143,5 @@ func (l *anomalyMonitor) finished(s *simulation, slot int32) error {
 	if !unfinished || metrics.MissedByNow(&r.out, r.class.Targets, stream.Micros(s.now)) {
 		l.notify(s, anomaly.Event{Kind: anomaly.Finished, Replica: r.replica, Tag: slot, Request: l.request(s, slot)})
 	}
-	return l.flush(s)
-}
-
-// flush writes the anomalies found since the last call.
-func (l *anomalyMonitor) flush(s *simulation) error {
-	for _, e := range l.found {
-		l.count(e.Type)
-		if l.w == nil {
-			continue
-		}
-		a := stream.Anomaly{Kind: stream.KindAnomaly, Type: e.Type, StartUS: stream.Micros(e.Start),
-			EndUS: stream.Micros(e.End), Severity: e.Severity, Count: e.Count, RequestIDs: e.Requests,
-			Replica: stream.NoIndex, SLOClass: e.Class, Text: e.Text}
-		if a.RequestIDs == nil {
-			a.RequestIDs = []string{}
-		}
-		if e.OfDeployment {
-			a.Deployment = s.deployments[e.Deployment].id
-		}
-		if e.Replica != anomaly.NoReplica {
-			at := &s.replicas[e.Replica]
-			a.Deployment, a.Replica = s.deployments[at.deployment].id, at.index
-		}
-		if err := l.w.Any(&a); err != nil {
-			return err
-		}
-	}
-	l.found = l.found[:0]
-	return nil
+	return l.records.add(anomaliesEntry)
 }

@@ -298,8 +298,8 @@ func (o *traceWriter) scaling(s *simulation) error {
 	l := &s.fleet.last
 	d := &s.deployments[l.deployment]
 	f := &d.elastic.seen
-	return o.w.Any(&stream.Scaling{Kind: stream.KindScaling, ID: decisionID(l.number), Stage: stream.StageAutoscale,
-		AtUS: stream.Micros(s.now), Deployment: s.fleetName(d), Current: int64(l.current),
+	return o.records.Any(&stream.Scaling{Kind: stream.KindScaling, ID: decisionID(l.number),
+		Stage: stream.StageAutoscale, AtUS: stream.Micros(s.now), Deployment: s.fleetName(d), Current: int64(l.current),
 		Ready: int64(len(f.Replicas)), Loading: int64(f.Loading),
 		Provisioning: int64(f.Provisioning), Draining: int64(f.Draining),
 		FlowWaiting: int64(f.Waiting), Recommended: int64(l.recommendation.Replicas), Desired: int64(d.elastic.desired),
@@ -309,7 +309,7 @@ func (o *traceWriter) scaling(s *simulation) error {
 // replicaState records the phase that a replica has from now on.
 func (o *traceWriter) replicaState(s *simulation, i int32) error {
 	r := &s.replicas[i]
-	return o.w.Any(&stream.ReplicaState{Kind: stream.KindReplicaState, AtUS: stream.Micros(s.now),
+	return o.records.Any(&stream.ReplicaState{Kind: stream.KindReplicaState, AtUS: stream.Micros(s.now),
 		Deployment: s.deployments[r.deployment].id, Replica: r.index,
 		State: stream.ReplicaStates[s.fleet.members[i].phase], Inflight: int64(s.telemetry.states[i].Inflight)})
 }

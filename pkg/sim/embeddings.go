@@ -101,7 +101,7 @@ func (t *embeddingTransfer) bytes(s *simulation) int64 {
 // embeddings records a transfer of embeddings that has ended.
 func (o *traceWriter) embeddings(s *simulation, t *embeddingTransfer) error {
 	pool := &s.encoding.pools[s.encoding.replicas[t.from].pool]
-	return o.w.Any(&stream.Transfer{Kind: stream.KindTransfer, ID: fmt.Sprintf("embeddings-%06d", t.number),
+	return o.records.Any(&stream.Transfer{Kind: stream.KindTransfer, ID: fmt.Sprintf("embeddings-%06d", t.number),
 		Type: stream.TransferEncoded, From: stream.MemoryGPU, To: stream.MemoryCPU,
 		Deployment: s.deployments[s.replicas[t.replica].deployment].id, Replica: s.replicas[t.replica].index,
 		PrefillReplica: stream.NoIndex, EncodeReplica: stream.Index(int(t.from) - pool.first), Request: t.request,

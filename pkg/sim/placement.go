@@ -125,5 +125,5 @@ func (o *traceWriter) placement(s *simulation, lead int32) error {
 		}
 		x.Considered = append(x.Considered, y)
 	}
-	return o.w.Any(&x)
+	return o.records.Any(&x)
 }

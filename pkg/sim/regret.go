@@ -96,8 +96,10 @@ const maxAlternatives = 3
 type regretRecorder struct {
 	Counterfactual
 	oracle *oracle
-	w      *stream.Writer
-	totals *metrics.Accumulator
+	// records takes the estimates; w is for what is re-simulated after the run.
+	records *recorder
+	w       *stream.Writer
+	totals  *metrics.Accumulator
 	// decisions are the named decisions or, without names, the routing decisions of both stages in order. rejections
 	// are the admission decisions that left a request unserved.
 	decisions, rejections []pastDecision
@@ -109,9 +111,9 @@ type regretRecorder struct {
 }
 
 // plugIn makes s record what the evaluation of alternatives needs, if there is any.
-func (c *Counterfactual) plugIn(s *simulation, w *stream.Writer, totals *metrics.Accumulator) *regretRecorder {
-	g := &regretRecorder{Counterfactual: *c, oracle: newOracle(len(s.replicas)), w: w, totals: totals,
-		admissions: map[int64]admissionDecision{}}
+func (c *Counterfactual) plugIn(s *simulation, records *recorder, totals *metrics.Accumulator) *regretRecorder {
+	g := &regretRecorder{Counterfactual: *c, oracle: newOracle(len(s.replicas)), records: records,
+		w: records.w, totals: totals, admissions: map[int64]admissionDecision{}}
 	if c.enabled() {
 		s.observers.add(g)
 	}
@@ -211,7 +213,7 @@ func (g *regretRecorder) write(s *simulation, r *request, d *decision, all []est
 			Replica: at.index, Chosen: e.candidate == chosen, TTFTMS: ms(e.ttft), E2EMS: ms(e.e2e),
 			ViewMS: ms(e.viewedE2E)})
 	}
-	return g.w.Regret(&x)
+	return g.records.Regret(&x)
 }
 
 // recordAdmission records an admission decision.

@@ -282,6 +282,7 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a source,
 	}
 	p := plugIn(s, header, w, &o)
 	defer p.metrics.Close()
+	defer p.records.close()
 	// Read the first request before writing: an error record from upstream then replaces the run.
 	if err := s.readNext(); err != nil {
 		return nil, err
@@ -296,6 +297,12 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a source,
 	}
 	if err := s.close(); err != nil {
 		return nil, err
+	}
+	if err := p.records.close(); err != nil {
+		return nil, err
+	}
+	for _, kind := range p.records.anomalies.types {
+		p.metrics.AddAnomaly(kind)
 	}
 	if p.regrets.exact() {
 		base, err := newSimulation(c, header.SLOClasses, specs, &o)
@@ -345,6 +352,7 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a source,
 // plugins are the observers of a run that play needs after it.
 type plugins struct {
 	metrics *metricsSink
+	records *recorder
 	used    coverages
 	regrets *regretRecorder
 	scaling *scalingRegret // nil if no change of the number of replicas is re-simulated
@@ -355,7 +363,7 @@ type plugins struct {
 
 // plugIn adds the observers that the options ask for, in the order of their records at one hook.
 func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) *plugins {
-	p := &plugins{metrics: &metricsSink{Accumulator: metrics.New(header.SLOClasses)},
+	p := &plugins{metrics: &metricsSink{Accumulator: metrics.New(header.SLOClasses)}, records: newRecorder(s, w),
 		used: make(coverages, len(s.deployments))}
 	p.metrics.Spill(cmp.Or(o.memoryRows, spill.Run))
 	if s.dividesCost {
@@ -372,10 +380,10 @@ func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) 
 		p.recovery = &recovery{}
 		s.observers.add(p.recovery)
 	}
-	if s.series = newSeries(s, w, o); s.series != nil {
+	if s.series = newSeries(s, p.records, o); s.series != nil {
 		s.observers.add(s.series)
 	}
-	p.regrets = o.Counterfactual.plugIn(s, w, p.metrics.Accumulator)
+	p.regrets = o.Counterfactual.plugIn(s, p.records, p.metrics.Accumulator)
 	p.scaling = newScalingRegret(&o.Counterfactual, s, w)
 	if o.Check {
 		s.observers.add(checker{})
@@ -387,9 +395,9 @@ func plugIn(s *simulation, header *stream.Header, w *stream.Writer, o *Options) 
 	if level > 0 {
 		p.metrics.TrackAnomalies(anomaly.Names(s.scales(), s.failures != nil, s.backpressure != nil, s.hasTiers()))
 		s.observers.add(&waitMonitor{replicas: make([]limitTimes, len(s.replicas))})
-		s.observers.add(newAnomalyMonitor(s, w, p.metrics.AddAnomaly))
+		s.observers.add(newAnomalyMonitor(s, p.records))
 		if w != nil {
-			s.observers.add(&traceWriter{w: w, full: level > 1})
+			s.observers.add(&traceWriter{records: p.records, full: level > 1})
 		}
 	}
 	if s.router.needs.all&policy.NeedsPrefix != 0 {

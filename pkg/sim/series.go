@@ -10,7 +10,7 @@ import (
 // series writes the state of each deployment at the multiples of an interval, after the other events of that instant,
 // and at the end of the run.
 type series struct {
-	w       *stream.Writer
+	output  *recorder
 	every   des.Time
 	due     des.Time
 	last    des.Time // when the last records were written
@@ -20,12 +20,12 @@ type series struct {
 }
 
 // newSeries adds the series to a run; nil if the options ask for none.
-func newSeries(s *simulation, w *stream.Writer, o *Options) *series {
+func newSeries(s *simulation, output *recorder, o *Options) *series {
 	if o.Series == nil {
 		return nil
 	}
 	n := len(s.deployments)
-	return &series{w: w, every: o.Series.Time, due: o.Series.Time, records: make([]stream.Series, n),
+	return &series{output: output, every: o.Series.Time, due: o.Series.Time, records: make([]stream.Series, n),
 		prefill: make([]int64, n), decode: make([]int64, n)}
 }
 
@@ -103,7 +103,7 @@ func (x *series) write(s *simulation, at des.Time) error {
 				v.FlowWaiting = int64(s.router.flow.queues[m].Len())
 			}
 		}
-		if err := x.w.Any(v); err != nil {
+		if err := x.output.Any(v); err != nil {
 			return err
 		}
 		*v = stream.Series{}

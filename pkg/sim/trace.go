@@ -11,19 +11,16 @@ import (
 
 // traceWriter observes what the records of a trace level contain.
 type traceWriter struct {
-	w    *stream.Writer
-	full bool
+	records *recorder
+	full    bool
 	// routing is where routers record how they choose. The rest is scratch.
-	routing    policy.Trace
-	reason     []byte
-	order      []int
-	ranked     []rankedCandidate
-	considered []stream.Candidate
-	terms      []float64
-	needs      policy.Needs // of the policy that decided
+	routing policy.Trace
+	reason  []byte
+	order   []int
+	ranked  []rankedCandidate
+	needs   policy.Needs // of the policy that decided
 	// batches are those of each replica that have not ended: the one in flight and one formed ahead.
-	batches [][]batchEntries
-	spare   []batchEntries // the memory of ended ones
+	batches [][][]stream.BatchEntry
 }
 
 func (o *traceWriter) hooks() []hook {
@@ -42,9 +39,9 @@ func (o *traceWriter) observe(s *simulation, h hook, i int32) error {
 	case onDecision:
 		return o.decision(s, s.request(i), &s.decisions.last)
 	case onFinal:
-		return o.w.Outcome(&s.request(i).out)
+		return o.records.Outcome(&s.request(i).out)
 	case onSessionEnd:
-		return o.w.Any(&s.sessions.open[i].out)
+		return o.records.Any(&s.sessions.open[i].out)
 	case onStep:
 		o.batchesFormed(s, i)
 		return o.preemptions(s, &s.replicas[i])
@@ -62,7 +59,6 @@ func (o *traceWriter) observe(s *simulation, h hook, i int32) error {
 		return o.placement(s, i)
 	case onPhase:
 		if s.fleet.members[i].phase == failed && int(i) < len(o.batches) { // its steps do not end
-			o.spare = append(o.spare, o.batches[i]...)
 			o.batches[i] = nil
 		}
 		return o.replicaState(s, i)
@@ -97,7 +93,7 @@ func (o *traceWriter) decision(s *simulation, r *request, d *decision) error {
 		x.Verdict, x.Reason, x.Rule, x.DelayUS = d.verdict, string(o.reason), d.given.DecidedBy, d.given.DelayUS
 		x.Candidates = int64(d.candidates)
 	}
-	return o.w.Decision(&x)
+	return o.records.Decision(&x)
 }
 
 // maxConsidered is the number of candidates in a routing decision below trace level full.
@@ -105,17 +101,17 @@ const maxConsidered = 4
 
 // consideredCandidates returns the best candidates of a routing decision as the policy saw them.
 func (o *traceWriter) consideredCandidates(s *simulation, v *policy.View, c policy.Choice) []stream.Candidate {
-	o.order, o.considered, o.terms = o.order[:0], o.considered[:0], o.terms[:0]
+	o.order = o.order[:0]
 	if o.full {
 		o.rankAll(v, c.Candidate)
 	} else {
 		o.rankBest(v, c.Candidate)
 	}
-	o.considered = slices.Grow(o.considered, len(o.order))[:len(o.order)]
+	considered := o.records.candidates(len(o.order))
 	for rank, i := range o.order {
-		o.candidate(s, v, i, &o.considered[rank])
+		o.candidate(s, v, i, &considered[rank])
 	}
-	return o.considered
+	return considered
 }
 
 // rankedCandidate is what candidates are sorted by, the best first: its group, then the higher score, then its index.
@@ -148,19 +144,22 @@ func (x rankedCandidate) compare(y rankedCandidate) int {
 	return int(x.index - y.index)
 }
 
+// score is that of candidate i, higher if it is better; NaN if it has none.
+func (o *traceWriter) score(v *policy.View, i int) float64 {
+	switch a := &o.routing; {
+	case a.Scores == nil:
+		return -float64(v.Replicas[i].Inflight)
+	case a.LowerIsBetter:
+		return -a.Scores[i]
+	default:
+		return a.Scores[i]
+	}
+}
+
 // rank returns what candidate i is sorted by.
 func (o *traceWriter) rank(v *policy.View, i, chosen int) rankedCandidate {
-	a := &o.routing
-	x := rankedCandidate{group: groupScored, index: int32(i)}
-	switch {
-	case a.Scores == nil:
-		x.score = -float64(v.Replicas[i].Inflight)
-	case a.LowerIsBetter:
-		x.score = -a.Scores[i]
-	default:
-		x.score = a.Scores[i]
-	}
-	if a.Filtered[i] {
+	x := rankedCandidate{score: o.score(v, i), group: groupScored, index: int32(i)}
+	if o.routing.Filtered[i] {
 		x.group = groupFiltered
 	}
 	if math.IsNaN(x.score) {
@@ -189,13 +188,24 @@ func (o *traceWriter) rankAll(v *policy.View, chosen int) {
 func (o *traceWriter) rankBest(v *policy.View, chosen int) {
 	var best [maxConsidered + 1]rankedCandidate
 	n := 0
-	for i := range v.Replicas {
-		x, k := o.rank(v, i, chosen), n
+	insert := func(x rankedCandidate) {
+		k := n
 		for ; k > 0 && x.compare(best[k-1]) < 0; k-- {
 			best[k] = best[k-1]
 		}
 		best[k] = x
 		n = min(n+1, maxConsidered)
+	}
+	insert(o.rank(v, chosen, chosen))
+	limit := math.NaN() // a later candidate must have a higher score, if it is a number
+	for i := range v.Replicas {
+		if i == chosen || o.score(v, i) <= limit {
+			continue
+		}
+		insert(o.rank(v, i, chosen))
+		if n == maxConsidered && best[n-1].group == groupScored {
+			limit = best[n-1].score
+		}
 	}
 	for _, x := range best[:n] {
 		o.order = append(o.order, int(x.index))
@@ -211,11 +221,10 @@ func (o *traceWriter) candidate(s *simulation, v *policy.View, i int, c *stream.
 	if a.Scores != nil {
 		c.Score = stream.Number(finite(a.Scores[i])) // NaN stays
 	}
-	from := len(o.terms)
-	for k := range a.Scorers {
-		o.terms = append(o.terms, a.Terms[k*n+i])
+	c.Terms = o.records.terms(len(a.Scorers))
+	for k := range c.Terms {
+		c.Terms[k] = a.Terms[k*n+i]
 	}
-	c.Terms = o.terms[from:len(o.terms):len(o.terms)]
 	needs := o.needs
 	fillSignals(c, r, needs)
 	if needs&policy.NeedShadow != 0 {
@@ -267,7 +276,7 @@ func fillSignals(c *stream.Candidate, r *policy.Replica, needs policy.Needs) {
 func (o *traceWriter) preemptions(s *simulation, r *replica) error {
 	for _, step := range r.engine.Formed() {
 		for _, tag := range step.Preempted {
-			err := o.w.Any(&stream.Preemption{Kind: stream.KindPreemption, AtUS: stream.Micros(s.now),
+			err := o.records.Any(&stream.Preemption{Kind: stream.KindPreemption, AtUS: stream.Micros(s.now),
 				Deployment: s.deployments[r.deployment].id, Replica: r.index, Request: s.request(tag).out.ID})
 			if err != nil {
 				return err
@@ -292,7 +301,7 @@ func (o *traceWriter) snapshot(s *simulation, read *fieldReads) {
 	x.RecentTTFTMS, x.RecentTPOTMS, x.EstWaitMS = c.RecentTTFTMS, c.RecentTPOTMS, c.EstWaitMS
 	x.KVUtilCPU, x.Loading = c.KVUtilCPU, c.Loading
 	x.Cache = needs.Has(policy.FieldCache)
-	_ = o.w.Any(&x)
+	_ = o.records.Any(&x)
 }
 
 // finite clamps x to finite numbers, since JSON has no infinity.
@@ -309,9 +318,6 @@ func decisionID(n int64) string {
 	return string(strconv.AppendInt(b, n, 10))
 }
 
-// batchEntries are the requests in a batch.
-type batchEntries []stream.BatchEntry
-
 // batchesFormed notes the requests of the batches that replica i has just formed. When their steps end,
 // some may have been aborted and forgotten.
 func (o *traceWriter) batchesFormed(s *simulation, i int32) {
@@ -322,10 +328,7 @@ func (o *traceWriter) batchesFormed(s *simulation, i int32) {
 		if len(step.Entries) == 0 { // it is no step
 			continue
 		}
-		var batch batchEntries
-		if n := len(o.spare); n > 0 {
-			batch, o.spare = o.spare[n-1][:0], o.spare[:n-1]
-		}
+		batch := o.records.list()
 		for _, x := range step.Entries {
 			batch = append(batch, stream.BatchEntry{Request: s.request(x.Tag).out.ID, Tokens: int64(x.Tokens)})
 		}
@@ -338,8 +341,8 @@ func (o *traceWriter) step(s *simulation, i int32) error {
 	r := &s.replicas[i]
 	step := r.engine.Step()
 	batch := o.batches[i][0]
-	o.batches[i], o.spare = slices.Delete(o.batches[i], 0, 1), append(o.spare, batch)
-	return o.w.Step(&stream.Step{Deployment: s.deployments[r.deployment].id, Replica: r.index,
+	o.batches[i] = slices.Delete(o.batches[i], 0, 1)
+	return o.records.Step(&stream.Step{Deployment: s.deployments[r.deployment].id, Replica: r.index,
 		StartUS: stream.Micros(step.Start), EndUS: stream.Micros(step.End), PrefillTokens: step.Prefill,
 		DecodeTokens: step.Decode, DraftTokens: step.Drafts,
 		Adapters: step.Adapters, AdapterLoadUS: step.AdapterUS,

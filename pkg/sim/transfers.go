@@ -340,5 +340,5 @@ func (o *traceWriter) transfer(s *simulation, t *transfer) error {
 	case t.Load:
 		x.Type, x.From, x.To = stream.TransferLoad, stream.MemoryCPU, stream.MemoryGPU
 	}
-	return o.w.Any(&x)
+	return o.records.Any(&x)
 }

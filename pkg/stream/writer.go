@@ -5,12 +5,10 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
-	"math"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -37,12 +35,10 @@ var errEnded = errors.New("stream: the stream has already ended")
 type Writer struct {
 	// lines is the batch being filled; full passes it to the goroutine, and free
 	// returns written batches.
-	lines []byte
-	full  chan []byte
-	free  chan batchResult
-	json  *json.Encoder
-	// numberCache belongs to the encoders.
-	numberCache numberCache
+	lines   []byte
+	full    chan []byte
+	free    chan batchResult
+	encoder *Encoder
 	// records counts the lines; all further calls return err.
 	records int64
 	err     error
@@ -66,11 +62,12 @@ type batchResult struct {
 // no bytes, compressed or not.
 func NewWriter(w io.Writer, plain bool) *Writer {
 	wr := &Writer{
-		lines:  make([]byte, 0, batchCapacity),
-		full:   make(chan []byte, batches),
-		free:   make(chan batchResult, batches),
-		out:    w,
-		digest: sha256.New(),
+		lines:   make([]byte, 0, batchCapacity),
+		full:    make(chan []byte, batches),
+		free:    make(chan batchResult, batches),
+		out:     w,
+		encoder: NewEncoder(),
+		digest:  sha256.New(),
 	}
 	for range batches - 1 {
 		wr.free <- batchResult{}
@@ -80,8 +77,6 @@ func NewWriter(w io.Writer, plain bool) *Writer {
 		enc.Reset(w)
 		wr.zstd, wr.out = enc, enc
 	}
-	wr.json = json.NewEncoder((*appender)(&wr.lines))
-	wr.json.SetEscapeHTML(false)
 	go wr.writeLoop()
 	return wr
 }
@@ -94,14 +89,6 @@ var encoders = sync.Pool{New: func() any {
 	}
 	return enc
 }}
-
-// appender is an io.Writer that appends to a slice.
-type appender []byte
-
-func (a *appender) Write(p []byte) (int, error) {
-	*a = append(*a, p...)
-	return len(p), nil
-}
 
 // Header writes h with its Kind and StreamVersion filled in. It must be the first record.
 // It is written at once: a reader then knows that a stream has begun, and that it
@@ -116,56 +103,32 @@ func (w *Writer) Header(h *Header) error {
 }
 
 // Request writes r.
-func (w *Writer) Request(r *Request) error { return w.line(appendRequest(w.lines, r, &w.numberCache)) }
+func (w *Writer) Request(r *Request) error { return w.line(w.encoder.Request(w.lines, r), nil) }
 
 // Session writes s.
-func (w *Writer) Session(s *Session) error { return w.line(appendSession(w.lines, s, &w.numberCache)) }
+func (w *Writer) Session(s *Session) error { return w.line(w.encoder.Session(w.lines, s), nil) }
 
 // Outcome writes o. A number that is not finite is an error.
-func (w *Writer) Outcome(o *Outcome) error {
-	if !finite(o.Priority) {
-		return fmt.Errorf("outcome %q: priority is %v, which JSON cannot represent", o.ID, o.Priority)
-	}
-	return w.line(appendOutcome(w.lines, o, &w.numberCache))
-}
+func (w *Writer) Outcome(o *Outcome) error { return w.line(w.encoder.Outcome(w.lines, o)) }
 
 // Decision writes d. A score that is not finite is an error.
-func (w *Writer) Decision(d *Decision) error {
-	if !finite(d.Score) {
-		return fmt.Errorf("decision %q: score is %v, which JSON cannot represent", d.ID, d.Score)
-	}
-	return w.line(appendDecision(w.lines, d, &w.numberCache))
-}
+func (w *Writer) Decision(d *Decision) error { return w.line(w.encoder.Decision(w.lines, d)) }
 
 // Regret writes g. A number that is not finite is an error.
-func (w *Writer) Regret(g *Regret) error {
-	if !g.finite() {
-		return fmt.Errorf("regret of decision %q: a number is not finite, which JSON cannot represent", g.Decision)
-	}
-	return w.line(appendRegret(w.lines, g, &w.numberCache))
-}
+func (w *Writer) Regret(g *Regret) error { return w.line(w.encoder.Regret(w.lines, g)) }
 
 // Step writes s.
-func (w *Writer) Step(s *Step) error { return w.line(appendStep(w.lines, s, &w.numberCache)) }
+func (w *Writer) Step(s *Step) error { return w.line(w.encoder.Step(w.lines, s), nil) }
 
 // Any writes v, a record with its kind set, with encoding/json.
-func (w *Writer) Any(v any) error {
-	if w.err != nil {
-		return w.err
-	}
-	if err := w.json.Encode(v); err != nil {
-		return fmt.Errorf("writing a record: %w", err)
-	}
-	w.records++
-	return w.flushIfFull()
-}
+func (w *Writer) Any(v any) error { return w.line(w.encoder.Any(w.lines, v)) }
 
 // Raw writes one record given as its line, without line feed.
 func (w *Writer) Raw(line []byte) error {
 	if len(line) == 0 || bytes.IndexByte(line, '\n') >= 0 {
 		return fmt.Errorf("stream: %.40q is not one line", line)
 	}
-	return w.line(append(w.lines, line...))
+	return w.line(append(w.lines, line...), nil)
 }
 
 // End ends the stream with e, with its Kind, Records and Digest filled in. Only
@@ -176,10 +139,11 @@ func (w *Writer) End(e *End) error {
 	}
 	c := *e
 	c.Kind, c.Records, c.Digest = KindEnd, w.records, hex.EncodeToString(w.digest.Sum(nil))
-	if err := w.json.Encode(&c); err != nil {
-		return fmt.Errorf("writing the end record: %w", err)
+	line, err := w.encoder.Any(w.lines, &c)
+	if err != nil {
+		return err
 	}
-	if _, w.err = w.out.Write(w.lines); w.err == nil {
+	if _, w.err = w.out.Write(append(line, '\n')); w.err == nil {
 		w.ended, w.err = true, errEnded
 		return nil
 	}
@@ -208,10 +172,10 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// line accepts lines: w.lines extended by one record without its line feed.
-func (w *Writer) line(lines []byte) error {
-	if w.err != nil {
-		return w.err
+// line accepts lines: w.lines extended by one record without its line feed, unless err says why it is not.
+func (w *Writer) line(lines []byte, err error) error {
+	if err := cmp.Or(w.err, err); err != nil {
+		return err
 	}
 	w.lines = append(lines, '\n')
 	w.records++
@@ -272,5 +236,3 @@ func (w *Writer) writeLoop() {
 		w.free <- batchResult{lines, err}
 	}
 }
-
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
