@@ -637,75 +637,75 @@ func appendDecision(b []byte, v *Decision, cache *numberCache) []byte {
 func (v *Decision) decode(s *scanner) {
 	*v = Decision{Kind: "decision", Replica: NoIndex, Scorers: v.Scorers[:0], Considered: v.Considered[:0]}
 	it := fieldIterator{object: objectDecision}
-	if s.atKey(`{"kind":`) {
+	if s.atWords(`{"kind":`, 0x3a22646e696b227b, 0x3a22646e696b227b) {
 		f := it.begin(0)
 		s.kind(f)
-		if s.atKey(`,"id":`) {
+		if s.atWord(`,"id":`, 0x3a226469222c) {
 			f := it.begin(1)
 			v.ID = s.uniqueString(f)
 			if v.ID == "" {
 				s.failf("id is empty")
 			}
 		}
-		if s.atKey(`,"stage":`) {
+		if s.atWords(`,"stage":`, 0x226567617473222c, 0x3a22656761747322) {
 			f := it.begin(2)
 			v.Stage = s.choice(f)
 		}
-		if s.atKey(`,"at_us":`) {
+		if s.atWords(`,"at_us":`, 0x2273755f7461222c, 0x3a2273755f746122) {
 			f := it.begin(3)
 			v.AtUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"request":`) {
+		if s.atWords(`,"request":`, 0x736575716572222c, 0x3a22747365757165) {
 			f := it.begin(4)
 			v.Request = s.uniqueString(f)
 		}
-		if s.atKey(`,"verdict":`) {
+		if s.atWords(`,"verdict":`, 0x636964726576222c, 0x3a22746369647265) {
 			f := it.begin(5)
 			v.Verdict = s.internedString(f)
 		}
-		if s.atKey(`,"delay_us":`) {
+		if s.atWords(`,"delay_us":`, 0x5f79616c6564222c, 0x3a2273755f79616c) {
 			f := it.begin(6)
 			v.DelayUS = s.integer(f)
 		}
-		if s.atKey(`,"deployment":`) {
+		if s.atWords(`,"deployment":`, 0x796f6c706564222c, 0x3a22746e656d796f) {
 			f := it.begin(7)
 			v.Deployment = s.internedString(f)
 		}
-		if s.atKey(`,"replica":`) {
+		if s.atWords(`,"replica":`, 0x63696c706572222c, 0x3a226163696c7065) {
 			f := it.begin(8)
 			v.Replica = Index(s.integer(f))
 		}
-		if s.atKey(`,"score":`) {
+		if s.atWords(`,"score":`, 0x2265726f6373222c, 0x3a2265726f637322) {
 			f := it.begin(9)
 			v.Score = s.float(f)
 		}
-		if s.atKey(`,"candidates":`) {
+		if s.atWords(`,"candidates":`, 0x6469646e6163222c, 0x3a22736574616469) {
 			f := it.begin(10)
 			v.Candidates = s.integer(f)
 		}
-		if s.atKey(`,"tied":`) {
+		if s.atWords(`,"tied":`, 0x3a2264656974222c, 0x3a2264656974222c) {
 			f := it.begin(11)
 			v.Tied = s.integer(f)
 		}
-		if s.atKey(`,"reason":`) {
+		if s.atWords(`,"reason":`, 0x6e6f73616572222c, 0x3a226e6f73616572) {
 			f := it.begin(12)
 			v.Reason = s.internedString(f)
 		}
-		if s.atKey(`,"rule":`) {
+		if s.atWords(`,"rule":`, 0x3a22656c7572222c, 0x3a22656c7572222c) {
 			f := it.begin(13)
 			v.Rule = s.internedString(f)
 		}
-		if s.atKey(`,"expected_cached_tokens":`) {
+		if s.atKey(`,"expected_cached_tokens":`, 0x746365707865222c) {
 			f := it.begin(14)
 			v.ExpectedCachedTokens = s.integer(f)
 		}
-		if s.atKey(`,"scorers":`) {
+		if s.atWords(`,"scorers":`, 0x7265726f6373222c, 0x3a22737265726f63) {
 			f := it.begin(15)
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Scorers = append(v.Scorers, s.internedString(f))
 			}
 		}
-		if s.atKey(`,"considered":`) {
+		if s.atWords(`,"considered":`, 0x6469736e6f63222c, 0x3a22646572656469) {
 			f := it.begin(16)
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Considered = slices.Grow(v.Considered, 1)[:n+1]
@@ -924,222 +924,222 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 func (v *Outcome) decode(s *scanner) {
 	*v = Outcome{Kind: "outcome", AdmittedUS: Never, RoutedUS: Never, PrefillReplica: NoIndex, PrefillEnqueuedUS: Never, PrefillScheduledUS: Never, PrefilledUS: Never, TransferStartedUS: Never, TransferredUS: Never, EncodedUS: Never, EnqueuedUS: Never, EmbeddingsUS: Never, ScheduledUS: Never, FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, Replica: NoIndex, ITLUS: v.ITLUS[:0], ITLMaxUS: Never}
 	it := fieldIterator{object: objectOutcome}
-	if s.atKey(`{"kind":`) {
+	if s.atWords(`{"kind":`, 0x3a22646e696b227b, 0x3a22646e696b227b) {
 		f := it.begin(0)
 		s.kind(f)
-		if s.atKey(`,"id":`) {
+		if s.atWord(`,"id":`, 0x3a226469222c) {
 			f := it.begin(1)
 			v.ID = s.uniqueString(f)
 			if v.ID == "" {
 				s.failf("id is empty")
 			}
 		}
-		if s.atKey(`,"state":`) {
+		if s.atWords(`,"state":`, 0x226574617473222c, 0x3a22657461747322) {
 			f := it.begin(2)
 			v.State = s.choice(f)
 		}
-		if s.atKey(`,"reason":`) {
+		if s.atWords(`,"reason":`, 0x6e6f73616572222c, 0x3a226e6f73616572) {
 			f := it.begin(3)
 			v.Reason = s.internedString(f)
 		}
-		if s.atKey(`,"arrival_us":`) {
+		if s.atWords(`,"arrival_us":`, 0x617669727261222c, 0x3a2273755f6c6176) {
 			f := it.begin(4)
 			v.ArrivalUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"admitted_us":`) {
+		if s.atWords(`,"admitted_us":`, 0x7474696d6461222c, 0x3a2273755f646574) {
 			f := it.begin(5)
 			v.AdmittedUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"routed_us":`) {
+		if s.atWords(`,"routed_us":`, 0x646574756f72222c, 0x3a2273755f646574) {
 			f := it.begin(6)
 			v.RoutedUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"prefill_replica":`) {
+		if s.atKey(`,"prefill_replica":`, 0x6c6966657270222c) {
 			f := it.begin(7)
 			v.PrefillReplica = Index(s.integer(f))
 		}
-		if s.atKey(`,"prefill_enqueued_us":`) {
+		if s.atKey(`,"prefill_enqueued_us":`, 0x6c6966657270222c) {
 			f := it.begin(8)
 			v.PrefillEnqueuedUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"prefill_scheduled_us":`) {
+		if s.atKey(`,"prefill_scheduled_us":`, 0x6c6966657270222c) {
 			f := it.begin(9)
 			v.PrefillScheduledUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"prefilled_us":`) {
+		if s.atWords(`,"prefilled_us":`, 0x6c6966657270222c, 0x3a2273755f64656c) {
 			f := it.begin(10)
 			v.PrefilledUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"transfer_started_us":`) {
+		if s.atKey(`,"transfer_started_us":`, 0x66736e617274222c) {
 			f := it.begin(11)
 			v.TransferStartedUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"transferred_us":`) {
+		if s.atKey(`,"transferred_us":`, 0x66736e617274222c) {
 			f := it.begin(12)
 			v.TransferredUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"transfer_blocks":`) {
+		if s.atKey(`,"transfer_blocks":`, 0x66736e617274222c) {
 			f := it.begin(13)
 			v.TransferBlocks = s.integer(f)
 		}
-		if s.atKey(`,"encoded_us":`) {
+		if s.atWords(`,"encoded_us":`, 0x65646f636e65222c, 0x3a2273755f646564) {
 			f := it.begin(14)
 			v.EncodedUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"enqueued_us":`) {
+		if s.atWords(`,"enqueued_us":`, 0x756575716e65222c, 0x3a2273755f646575) {
 			f := it.begin(15)
 			v.EnqueuedUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"embeddings_us":`) {
+		if s.atKey(`,"embeddings_us":`, 0x646465626d65222c) {
 			f := it.begin(16)
 			v.EmbeddingsUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"scheduled_us":`) {
+		if s.atWords(`,"scheduled_us":`, 0x756465686373222c, 0x3a2273755f64656c) {
 			f := it.begin(17)
 			v.ScheduledUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"slot_wait_us":`) {
+		if s.atWords(`,"slot_wait_us":`, 0x775f746f6c73222c, 0x3a2273755f746961) {
 			f := it.begin(18)
 			v.SlotWaitUS = s.integer(f)
 		}
-		if s.atKey(`,"budget_wait_us":`) {
+		if s.atKey(`,"budget_wait_us":`, 0x746567647562222c) {
 			f := it.begin(19)
 			v.BudgetWaitUS = s.integer(f)
 		}
-		if s.atKey(`,"block_wait_us":`) {
+		if s.atKey(`,"block_wait_us":`, 0x5f6b636f6c62222c) {
 			f := it.begin(20)
 			v.BlockWaitUS = s.integer(f)
 		}
-		if s.atKey(`,"adapter_wait_us":`) {
+		if s.atKey(`,"adapter_wait_us":`, 0x657470616461222c) {
 			f := it.begin(21)
 			v.AdapterWaitUS = s.integer(f)
 		}
-		if s.atKey(`,"grammar_wait_us":`) {
+		if s.atKey(`,"grammar_wait_us":`, 0x616d6d617267222c) {
 			f := it.begin(22)
 			v.GrammarWaitUS = s.integer(f)
 		}
-		if s.atKey(`,"encoder_wait_us":`) {
+		if s.atKey(`,"encoder_wait_us":`, 0x65646f636e65222c) {
 			f := it.begin(23)
 			v.EncoderWaitUS = s.integer(f)
 		}
-		if s.atKey(`,"first_token_us":`) {
+		if s.atKey(`,"first_token_us":`, 0x5f7473726966222c) {
 			f := it.begin(24)
 			v.FirstTokenUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"completed_us":`) {
+		if s.atWords(`,"completed_us":`, 0x656c706d6f63222c, 0x3a2273755f646574) {
 			f := it.begin(25)
 			v.CompletedUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"ended_us":`) {
+		if s.atWords(`,"ended_us":`, 0x5f6465646e65222c, 0x3a2273755f646564) {
 			f := it.begin(26)
 			v.EndedUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"deployment":`) {
+		if s.atWords(`,"deployment":`, 0x796f6c706564222c, 0x3a22746e656d796f) {
 			f := it.begin(27)
 			v.Deployment = s.internedString(f)
 		}
-		if s.atKey(`,"replica":`) {
+		if s.atWords(`,"replica":`, 0x63696c706572222c, 0x3a226163696c7065) {
 			f := it.begin(28)
 			v.Replica = Index(s.integer(f))
 		}
-		if s.atKey(`,"tenant":`) {
+		if s.atWords(`,"tenant":`, 0x746e616e6574222c, 0x3a22746e616e6574) {
 			f := it.begin(29)
 			v.Tenant = s.internedString(f)
 		}
-		if s.atKey(`,"slo_class":`) {
+		if s.atWords(`,"slo_class":`, 0x6c635f6f6c73222c, 0x3a227373616c635f) {
 			f := it.begin(30)
 			v.SLOClass = s.internedString(f)
 		}
-		if s.atKey(`,"model":`) {
+		if s.atWords(`,"model":`, 0x226c65646f6d222c, 0x3a226c65646f6d22) {
 			f := it.begin(31)
 			v.Model = s.internedString(f)
 		}
-		if s.atKey(`,"adapter":`) {
+		if s.atWords(`,"adapter":`, 0x657470616461222c, 0x3a22726574706164) {
 			f := it.begin(32)
 			v.Adapter = s.internedString(f)
 		}
-		if s.atKey(`,"grammar":`) {
+		if s.atWords(`,"grammar":`, 0x616d6d617267222c, 0x3a2272616d6d6172) {
 			f := it.begin(33)
 			v.Grammar = s.internedString(f)
 		}
-		if s.atKey(`,"priority":`) {
+		if s.atWords(`,"priority":`, 0x69726f697270222c, 0x3a22797469726f69) {
 			f := it.begin(34)
 			v.Priority = s.float(f)
 		}
-		if s.atKey(`,"session":`) {
+		if s.atWords(`,"session":`, 0x6f6973736573222c, 0x3a226e6f69737365) {
 			f := it.begin(35)
 			v.Session = s.internedString(f)
 		}
-		if s.atKey(`,"step":`) {
+		if s.atWords(`,"step":`, 0x3a2270657473222c, 0x3a2270657473222c) {
 			f := it.begin(36)
 			v.Step = s.internedString(f)
 		}
-		if s.atKey(`,"iteration":`) {
+		if s.atWords(`,"iteration":`, 0x746172657469222c, 0x3a226e6f69746172) {
 			f := it.begin(37)
 			v.Iteration = s.integer(f)
 		}
-		if s.atKey(`,"decision":`) {
+		if s.atWords(`,"decision":`, 0x697369636564222c, 0x3a226e6f69736963) {
 			f := it.begin(38)
 			v.Decision = s.uniqueString(f)
 		}
-		if s.atKey(`,"input_tokens":`) {
+		if s.atWords(`,"input_tokens":`, 0x5f7475706e69222c, 0x3a22736e656b6f74) {
 			f := it.begin(39)
 			v.InputTokens = s.integer(f)
 		}
-		if s.atKey(`,"output_tokens":`) {
+		if s.atKey(`,"output_tokens":`, 0x74757074756f222c) {
 			f := it.begin(40)
 			v.OutputTokens = s.integer(f)
 		}
-		if s.atKey(`,"generated_tokens":`) {
+		if s.atKey(`,"generated_tokens":`, 0x6172656e6567222c) {
 			f := it.begin(41)
 			v.GeneratedTokens = s.integer(f)
 		}
-		if s.atKey(`,"cached_tokens":`) {
+		if s.atKey(`,"cached_tokens":`, 0x646568636163222c) {
 			f := it.begin(42)
 			v.CachedTokens = s.integer(f)
 		}
-		if s.atKey(`,"decode_cached_tokens":`) {
+		if s.atKey(`,"decode_cached_tokens":`, 0x65646f636564222c) {
 			f := it.begin(43)
 			v.DecodeCachedTokens = s.integer(f)
 		}
-		if s.atKey(`,"loaded_tokens":`) {
+		if s.atKey(`,"loaded_tokens":`, 0x646564616f6c222c) {
 			it.begin(44)
 			v.LoadedTokens = new(LoadedTokens)
 			v.LoadedTokens.decode(s)
 		}
-		if s.atKey(`,"expected_cached_tokens":`) {
+		if s.atKey(`,"expected_cached_tokens":`, 0x746365707865222c) {
 			f := it.begin(45)
 			v.ExpectedCachedTokens = s.integer(f)
 		}
-		if s.atKey(`,"preemptions":`) {
+		if s.atWords(`,"preemptions":`, 0x706d65657270222c, 0x3a22736e6f697470) {
 			f := it.begin(46)
 			v.Preemptions = s.integer(f)
 		}
-		if s.atKey(`,"preempted_us":`) {
+		if s.atWords(`,"preempted_us":`, 0x706d65657270222c, 0x3a2273755f646574) {
 			f := it.begin(47)
 			v.PreemptedUS = s.integer(f)
 		}
-		if s.atKey(`,"redirects":`) {
+		if s.atWords(`,"redirects":`, 0x657269646572222c, 0x3a22737463657269) {
 			f := it.begin(48)
 			v.Redirects = s.integer(f)
 		}
-		if s.atKey(`,"retry_of":`) {
+		if s.atWords(`,"retry_of":`, 0x5f7972746572222c, 0x3a22666f5f797274) {
 			f := it.begin(49)
 			v.RetryOf = s.uniqueString(f)
 		}
-		if s.atKey(`,"retry_us":`) {
+		if s.atWords(`,"retry_us":`, 0x5f7972746572222c, 0x3a2273755f797274) {
 			f := it.begin(50)
 			v.RetryUS = s.integer(f)
 		}
-		if s.atKey(`,"retried":`) {
+		if s.atWords(`,"retried":`, 0x656972746572222c, 0x3a22646569727465) {
 			f := it.begin(51)
 			v.Retried = s.boolean(f)
 		}
-		if s.atKey(`,"delays":`) {
+		if s.atWords(`,"delays":`, 0x7379616c6564222c, 0x3a227379616c6564) {
 			f := it.begin(52)
 			v.Delays = s.integer(f)
 		}
-		if s.atKey(`,"itl_us":`) {
+		if s.atWords(`,"itl_us":`, 0x73755f6c7469222c, 0x3a2273755f6c7469) {
 			f := it.begin(53)
 			for n := 0; s.nextElement(f, n); n++ {
 				v.ITLUS = append(v.ITLUS, s.pair())
@@ -1148,11 +1148,11 @@ func (v *Outcome) decode(s *scanner) {
 				}
 			}
 		}
-		if s.atKey(`,"itl_max_us":`) {
+		if s.atWords(`,"itl_max_us":`, 0x616d5f6c7469222c, 0x3a2273755f78616d) {
 			f := it.begin(54)
 			v.ITLMaxUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"slo_met":`) {
+		if s.atWords(`,"slo_met":`, 0x656d5f6f6c73222c, 0x3a2274656d5f6f6c) {
 			f := it.begin(55)
 			v.SLOMet = BoolPtr(s.boolean(f))
 		}
@@ -1345,38 +1345,38 @@ func appendRequest(b []byte, v *Request, cache *numberCache) []byte {
 func (v *Request) decode(s *scanner) {
 	*v = Request{Kind: "request", Prompt: v.Prompt[:0], DeadlineUS: Never}
 	it := fieldIterator{object: objectRequest}
-	if s.atKey(`{"kind":`) {
+	if s.atWords(`{"kind":`, 0x3a22646e696b227b, 0x3a22646e696b227b) {
 		f := it.begin(0)
 		s.kind(f)
-		if s.atKey(`,"id":`) {
+		if s.atWord(`,"id":`, 0x3a226469222c) {
 			f := it.begin(1)
 			v.ID = s.uniqueString(f)
 			if v.ID == "" {
 				s.failf("id is empty")
 			}
 		}
-		if s.atKey(`,"arrival_us":`) {
+		if s.atWords(`,"arrival_us":`, 0x617669727261222c, 0x3a2273755f6c6176) {
 			f := it.begin(2)
 			v.ArrivalUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"input_tokens":`) {
+		if s.atWords(`,"input_tokens":`, 0x5f7475706e69222c, 0x3a22736e656b6f74) {
 			f := it.begin(3)
 			v.InputTokens = s.integer(f)
 		}
-		if s.atKey(`,"output_tokens":`) {
+		if s.atKey(`,"output_tokens":`, 0x74757074756f222c) {
 			f := it.begin(4)
 			v.OutputTokens = s.integer(f)
 		}
-		if s.atKey(`,"stop":`) {
+		if s.atWords(`,"stop":`, 0x3a22706f7473222c, 0x3a22706f7473222c) {
 			f := it.begin(5)
 			v.Stop = s.choice(f)
 		}
-		if s.atKey(`,"draft_acceptance":`) {
+		if s.atKey(`,"draft_acceptance":`, 0x5f7466617264222c) {
 			f := it.begin(6)
 			x := s.float(f)
 			v.DraftAcceptance = &x
 		}
-		if s.atKey(`,"prompt":`) {
+		if s.atWords(`,"prompt":`, 0x74706d6f7270222c, 0x3a2274706d6f7270) {
 			f := it.begin(7)
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
@@ -1386,47 +1386,47 @@ func (v *Request) decode(s *scanner) {
 				}
 			}
 		}
-		if s.atKey(`,"tenant":`) {
+		if s.atWords(`,"tenant":`, 0x746e616e6574222c, 0x3a22746e616e6574) {
 			f := it.begin(8)
 			v.Tenant = s.internedString(f)
 		}
-		if s.atKey(`,"slo_class":`) {
+		if s.atWords(`,"slo_class":`, 0x6c635f6f6c73222c, 0x3a227373616c635f) {
 			f := it.begin(9)
 			v.SLOClass = s.internedString(f)
 		}
-		if s.atKey(`,"priority":`) {
+		if s.atWords(`,"priority":`, 0x69726f697270222c, 0x3a22797469726f69) {
 			f := it.begin(10)
 			v.Priority = s.integer(f)
 		}
-		if s.atKey(`,"model":`) {
+		if s.atWords(`,"model":`, 0x226c65646f6d222c, 0x3a226c65646f6d22) {
 			f := it.begin(11)
 			v.Model = s.internedString(f)
 		}
-		if s.atKey(`,"adapter":`) {
+		if s.atWords(`,"adapter":`, 0x657470616461222c, 0x3a22726574706164) {
 			f := it.begin(12)
 			v.Adapter = s.internedString(f)
 		}
-		if s.atKey(`,"grammar":`) {
+		if s.atWords(`,"grammar":`, 0x616d6d617267222c, 0x3a2272616d6d6172) {
 			f := it.begin(13)
 			v.Grammar = s.internedString(f)
 		}
-		if s.atKey(`,"session":`) {
+		if s.atWords(`,"session":`, 0x6f6973736573222c, 0x3a226e6f69737365) {
 			f := it.begin(14)
 			v.Session = s.internedString(f)
 		}
-		if s.atKey(`,"turn":`) {
+		if s.atWords(`,"turn":`, 0x3a226e727574222c, 0x3a226e727574222c) {
 			f := it.begin(15)
 			v.Turn = s.integer(f)
 		}
-		if s.atKey(`,"deadline_us":`) {
+		if s.atWords(`,"deadline_us":`, 0x696c64616564222c, 0x3a2273755f656e69) {
 			f := it.begin(16)
 			v.DeadlineUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"predicted_output_tokens":`) {
+		if s.atKey(`,"predicted_output_tokens":`, 0x636964657270222c) {
 			f := it.begin(17)
 			v.PredictedOutputTokens = s.integer(f)
 		}
-		if s.atKey(`,"retry":`) {
+		if s.atWords(`,"retry":`, 0x227972746572222c, 0x3a22797274657222) {
 			it.begin(18)
 			v.Retry = new(Retry)
 			v.Retry.decode(s)
@@ -1540,86 +1540,86 @@ func appendStep(b []byte, v *Step, cache *numberCache) []byte {
 func (v *Step) decode(s *scanner) {
 	*v = Step{Kind: "step", Batch: v.Batch[:0]}
 	it := fieldIterator{object: objectStep}
-	if s.atKey(`{"kind":`) {
+	if s.atWords(`{"kind":`, 0x3a22646e696b227b, 0x3a22646e696b227b) {
 		f := it.begin(0)
 		s.kind(f)
-		if s.atKey(`,"deployment":`) {
+		if s.atWords(`,"deployment":`, 0x796f6c706564222c, 0x3a22746e656d796f) {
 			f := it.begin(1)
 			v.Deployment = s.internedString(f)
 		}
-		if s.atKey(`,"replica":`) {
+		if s.atWords(`,"replica":`, 0x63696c706572222c, 0x3a226163696c7065) {
 			f := it.begin(2)
 			v.Replica = Index(s.integer(f))
 		}
-		if s.atKey(`,"start_us":`) {
+		if s.atWords(`,"start_us":`, 0x5f7472617473222c, 0x3a2273755f747261) {
 			f := it.begin(3)
 			v.StartUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"end_us":`) {
+		if s.atWords(`,"end_us":`, 0x73755f646e65222c, 0x3a2273755f646e65) {
 			f := it.begin(4)
 			v.EndUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"prefill_tokens":`) {
+		if s.atKey(`,"prefill_tokens":`, 0x6c6966657270222c) {
 			f := it.begin(5)
 			v.PrefillTokens = s.integer(f)
 		}
-		if s.atKey(`,"decode_tokens":`) {
+		if s.atKey(`,"decode_tokens":`, 0x65646f636564222c) {
 			f := it.begin(6)
 			v.DecodeTokens = s.integer(f)
 		}
-		if s.atKey(`,"draft_tokens":`) {
+		if s.atWords(`,"draft_tokens":`, 0x5f7466617264222c, 0x3a22736e656b6f74) {
 			f := it.begin(7)
 			v.DraftTokens = s.integer(f)
 		}
-		if s.atKey(`,"adapters":`) {
+		if s.atWords(`,"adapters":`, 0x657470616461222c, 0x3a22737265747061) {
 			f := it.begin(8)
 			v.Adapters = s.integer(f)
 		}
-		if s.atKey(`,"adapter_load_us":`) {
+		if s.atKey(`,"adapter_load_us":`, 0x657470616461222c) {
 			f := it.begin(9)
 			v.AdapterLoadUS = s.integer(f)
 		}
-		if s.atKey(`,"masks":`) {
+		if s.atWords(`,"masks":`, 0x22736b73616d222c, 0x3a22736b73616d22) {
 			f := it.begin(10)
 			v.Masks = s.integer(f)
 		}
-		if s.atKey(`,"mask_us":`) {
+		if s.atWords(`,"mask_us":`, 0x755f6b73616d222c, 0x3a2273755f6b7361) {
 			f := it.begin(11)
 			v.MaskUS = s.integer(f)
 		}
-		if s.atKey(`,"mask_wait_us":`) {
+		if s.atWords(`,"mask_wait_us":`, 0x775f6b73616d222c, 0x3a2273755f746961) {
 			f := it.begin(12)
 			v.MaskWaitUS = s.integer(f)
 		}
-		if s.atKey(`,"encoded_items":`) {
+		if s.atKey(`,"encoded_items":`, 0x65646f636e65222c) {
 			f := it.begin(13)
 			v.EncodedItems = s.integer(f)
 		}
-		if s.atKey(`,"encoded_tokens":`) {
+		if s.atKey(`,"encoded_tokens":`, 0x65646f636e65222c) {
 			f := it.begin(14)
 			v.EncodedTokens = s.integer(f)
 		}
-		if s.atKey(`,"encoder_us":`) {
+		if s.atWords(`,"encoder_us":`, 0x65646f636e65222c, 0x3a2273755f726564) {
 			f := it.begin(15)
 			v.EncoderUS = s.integer(f)
 		}
-		if s.atKey(`,"running":`) {
+		if s.atWords(`,"running":`, 0x6e696e6e7572222c, 0x3a22676e696e6e75) {
 			f := it.begin(16)
 			v.Running = s.integer(f)
 		}
-		if s.atKey(`,"waiting":`) {
+		if s.atWords(`,"waiting":`, 0x6e6974696177222c, 0x3a22676e69746961) {
 			f := it.begin(17)
 			v.Waiting = s.integer(f)
 		}
-		if s.atKey(`,"used_blocks":`) {
+		if s.atWords(`,"used_blocks":`, 0x625f64657375222c, 0x3a22736b636f6c62) {
 			f := it.begin(18)
 			v.UsedBlocks = s.integer(f)
 		}
-		if s.atKey(`,"preempted":`) {
+		if s.atWords(`,"preempted":`, 0x706d65657270222c, 0x3a22646574706d65) {
 			f := it.begin(19)
 			v.Preempted = s.integer(f)
 		}
-		if s.atKey(`,"batch":`) {
+		if s.atWords(`,"batch":`, 0x226863746162222c, 0x3a22686374616222) {
 			f := it.begin(20)
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Batch = slices.Grow(v.Batch, 1)[:n+1]
@@ -1712,36 +1712,36 @@ func appendRegret(b []byte, v *Regret, cache *numberCache) []byte {
 func (v *Regret) decode(s *scanner) {
 	*v = Regret{Kind: "regret", Alternatives: []Alternative{}}
 	it := fieldIterator{object: objectRegret}
-	if s.atKey(`{"kind":`) {
+	if s.atWords(`{"kind":`, 0x3a22646e696b227b, 0x3a22646e696b227b) {
 		f := it.begin(0)
 		s.kind(f)
-		if s.atKey(`,"decision":`) {
+		if s.atWords(`,"decision":`, 0x697369636564222c, 0x3a226e6f69736963) {
 			f := it.begin(1)
 			v.Decision = s.uniqueString(f)
 		}
-		if s.atKey(`,"request":`) {
+		if s.atWords(`,"request":`, 0x736575716572222c, 0x3a22747365757165) {
 			f := it.begin(2)
 			v.Request = s.uniqueString(f)
 		}
-		if s.atKey(`,"stage":`) {
+		if s.atWords(`,"stage":`, 0x226567617473222c, 0x3a22656761747322) {
 			f := it.begin(3)
 			v.Stage = s.choice(f)
 		}
-		if s.atKey(`,"method":`) {
+		if s.atWords(`,"method":`, 0x646f6874656d222c, 0x3a22646f6874656d) {
 			f := it.begin(4)
 			v.Method = s.choice(f)
 		}
-		if s.atKey(`,"hindsight_ms":`) {
+		if s.atWords(`,"hindsight_ms":`, 0x6973646e6968222c, 0x3a22736d5f746867) {
 			f := it.begin(5)
 			x := s.float(f)
 			v.HindsightMS = &x
 		}
-		if s.atKey(`,"avoidable_ms":`) {
+		if s.atWords(`,"avoidable_ms":`, 0x6164696f7661222c, 0x3a22736d5f656c62) {
 			f := it.begin(6)
 			x := s.float(f)
 			v.AvoidableMS = &x
 		}
-		if s.atKey(`,"alternatives":`) {
+		if s.atWords(`,"alternatives":`, 0x6e7265746c61222c, 0x3a22736576697461) {
 			f := it.begin(7)
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Alternatives = slices.Grow(v.Alternatives, 1)[:n+1]
@@ -1751,7 +1751,7 @@ func (v *Regret) decode(s *scanner) {
 				}
 			}
 		}
-		if s.atKey(`,"sensitivity":`) {
+		if s.atWords(`,"sensitivity":`, 0x7469736e6573222c, 0x3a22797469766974) {
 			it.begin(8)
 			v.Sensitivity = new(Sensitivity)
 			v.Sensitivity.decode(s)
@@ -1831,53 +1831,53 @@ func appendSession(b []byte, v *Session, cache *numberCache) []byte {
 func (v *Session) decode(s *scanner) {
 	*v = Session{Kind: "session", UntilUS: Never, Steps: v.Steps[:0]}
 	it := fieldIterator{object: objectSession}
-	if s.atKey(`{"kind":`) {
+	if s.atWords(`{"kind":`, 0x3a22646e696b227b, 0x3a22646e696b227b) {
 		f := it.begin(0)
 		s.kind(f)
-		if s.atKey(`,"id":`) {
+		if s.atWord(`,"id":`, 0x3a226469222c) {
 			f := it.begin(1)
 			v.ID = s.uniqueString(f)
 			if v.ID == "" {
 				s.failf("id is empty")
 			}
 		}
-		if s.atKey(`,"arrival_us":`) {
+		if s.atWords(`,"arrival_us":`, 0x617669727261222c, 0x3a2273755f6c6176) {
 			f := it.begin(2)
 			v.ArrivalUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"tenant":`) {
+		if s.atWords(`,"tenant":`, 0x746e616e6574222c, 0x3a22746e616e6574) {
 			f := it.begin(3)
 			v.Tenant = s.internedString(f)
 		}
-		if s.atKey(`,"slo_class":`) {
+		if s.atWords(`,"slo_class":`, 0x6c635f6f6c73222c, 0x3a227373616c635f) {
 			f := it.begin(4)
 			v.SLOClass = s.internedString(f)
 		}
-		if s.atKey(`,"priority":`) {
+		if s.atWords(`,"priority":`, 0x69726f697270222c, 0x3a22797469726f69) {
 			f := it.begin(5)
 			v.Priority = s.integer(f)
 		}
-		if s.atKey(`,"model":`) {
+		if s.atWords(`,"model":`, 0x226c65646f6d222c, 0x3a226c65646f6d22) {
 			f := it.begin(6)
 			v.Model = s.internedString(f)
 		}
-		if s.atKey(`,"adapter":`) {
+		if s.atWords(`,"adapter":`, 0x657470616461222c, 0x3a22726574706164) {
 			f := it.begin(7)
 			v.Adapter = s.internedString(f)
 		}
-		if s.atKey(`,"workflow":`) {
+		if s.atWords(`,"workflow":`, 0x6c666b726f77222c, 0x3a22776f6c666b72) {
 			f := it.begin(8)
 			v.Workflow = s.internedString(f)
 		}
-		if s.atKey(`,"until_us":`) {
+		if s.atWords(`,"until_us":`, 0x5f6c69746e75222c, 0x3a2273755f6c6974) {
 			f := it.begin(9)
 			v.UntilUS = Micros(s.integer(f))
 		}
-		if s.atKey(`,"persistent":`) {
+		if s.atWords(`,"persistent":`, 0x736973726570222c, 0x3a22746e65747369) {
 			f := it.begin(10)
 			v.Persistent = s.boolean(f)
 		}
-		if s.atKey(`,"steps":`) {
+		if s.atWords(`,"steps":`, 0x227370657473222c, 0x3a22737065747322) {
 			f := it.begin(11)
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Steps = slices.Grow(v.Steps, 1)[:n+1]
@@ -1990,76 +1990,76 @@ func appendCandidate(b []byte, v *Candidate, cache *numberCache) []byte {
 func (v *Candidate) decode(s *scanner) {
 	*v = Candidate{Score: NoNumber, Terms: v.Terms[:0], QueueDepth: NoIndex, Running: NoIndex, KVUtil: NoNumber, HitRate: NoNumber, RecentTTFTMS: NoNumber, RecentTPOTMS: NoNumber, EstWaitMS: NoNumber, KVUtilCPU: NoNumber, Loading: NoIndex, Matched: NoIndex, Cached: NoIndex}
 	it := fieldIterator{object: objectCandidate}
-	if s.atKey(`{"deployment":`) {
+	if s.atWords(`{"deployment":`, 0x796f6c706564227b, 0x3a22746e656d796f) {
 		f := it.begin(0)
 		v.Deployment = s.internedString(f)
-		if s.atKey(`,"replica":`) {
+		if s.atWords(`,"replica":`, 0x63696c706572222c, 0x3a226163696c7065) {
 			f := it.begin(1)
 			v.Replica = Index(s.integer(f))
 		}
-		if s.atKey(`,"filtered":`) {
+		if s.atWords(`,"filtered":`, 0x7265746c6966222c, 0x3a2264657265746c) {
 			f := it.begin(2)
 			v.Filtered = s.boolean(f)
 		}
-		if s.atKey(`,"score":`) {
+		if s.atWords(`,"score":`, 0x2265726f6373222c, 0x3a2265726f637322) {
 			f := it.begin(3)
 			v.Score = Number(s.float(f))
 		}
-		if s.atKey(`,"terms":`) {
+		if s.atWords(`,"terms":`, 0x22736d726574222c, 0x3a22736d72657422) {
 			f := it.begin(4)
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Terms = append(v.Terms, s.float(f))
 			}
 		}
-		if s.atKey(`,"inflight":`) {
+		if s.atWords(`,"inflight":`, 0x67696c666e69222c, 0x3a22746867696c66) {
 			f := it.begin(5)
 			v.Inflight = Index(s.integer(f))
 		}
-		if s.atKey(`,"queue_depth":`) {
+		if s.atWords(`,"queue_depth":`, 0x5f6575657571222c, 0x3a2268747065645f) {
 			f := it.begin(6)
 			v.QueueDepth = Index(s.integer(f))
 		}
-		if s.atKey(`,"running":`) {
+		if s.atWords(`,"running":`, 0x6e696e6e7572222c, 0x3a22676e696e6e75) {
 			f := it.begin(7)
 			v.Running = Index(s.integer(f))
 		}
-		if s.atKey(`,"kv_util":`) {
+		if s.atWords(`,"kv_util":`, 0x6974755f766b222c, 0x3a226c6974755f76) {
 			f := it.begin(8)
 			v.KVUtil = Number(s.float(f))
 		}
-		if s.atKey(`,"hit_rate":`) {
+		if s.atWords(`,"hit_rate":`, 0x61725f746968222c, 0x3a22657461725f74) {
 			f := it.begin(9)
 			v.HitRate = Number(s.float(f))
 		}
-		if s.atKey(`,"recent_ttft_ms":`) {
+		if s.atKey(`,"recent_ttft_ms":`, 0x746e65636572222c) {
 			f := it.begin(10)
 			v.RecentTTFTMS = Number(s.float(f))
 		}
-		if s.atKey(`,"recent_tpot_ms":`) {
+		if s.atKey(`,"recent_tpot_ms":`, 0x746e65636572222c) {
 			f := it.begin(11)
 			v.RecentTPOTMS = Number(s.float(f))
 		}
-		if s.atKey(`,"est_wait_ms":`) {
+		if s.atWords(`,"est_wait_ms":`, 0x61775f747365222c, 0x3a22736d5f746961) {
 			f := it.begin(12)
 			v.EstWaitMS = Number(s.float(f))
 		}
-		if s.atKey(`,"kv_util_cpu":`) {
+		if s.atWords(`,"kv_util_cpu":`, 0x6974755f766b222c, 0x3a227570635f6c69) {
 			f := it.begin(13)
 			v.KVUtilCPU = Number(s.float(f))
 		}
-		if s.atKey(`,"loading":`) {
+		if s.atWords(`,"loading":`, 0x6e6964616f6c222c, 0x3a22676e6964616f) {
 			f := it.begin(14)
 			v.Loading = Index(s.integer(f))
 		}
-		if s.atKey(`,"matched_blocks":`) {
+		if s.atKey(`,"matched_blocks":`, 0x65686374616d222c) {
 			f := it.begin(15)
 			v.Matched = Index(s.integer(f))
 		}
-		if s.atKey(`,"cached_blocks":`) {
+		if s.atKey(`,"cached_blocks":`, 0x646568636163222c) {
 			f := it.begin(16)
 			v.Cached = Index(s.integer(f))
 		}
-		if s.atKey(`,"age_us":`) {
+		if s.atWords(`,"age_us":`, 0x73755f656761222c, 0x3a2273755f656761) {
 			f := it.begin(17)
 			v.AgeUS = s.integer(f)
 		}
@@ -2119,10 +2119,10 @@ func appendLoadedTokens(b []byte, v *LoadedTokens, cache *numberCache) []byte {
 func (v *LoadedTokens) decode(s *scanner) {
 	*v = LoadedTokens{}
 	it := fieldIterator{object: objectLoadedTokens}
-	if s.atKey(`{"cpu":`) {
+	if s.atWord(`{"cpu":`, 0x3a22757063227b) {
 		f := it.begin(0)
 		v.CPU = s.integer(f)
-		if s.atKey(`,"storage":`) {
+		if s.atWords(`,"storage":`, 0x6761726f7473222c, 0x3a22656761726f74) {
 			f := it.begin(1)
 			v.Storage = s.integer(f)
 		}
@@ -2149,17 +2149,17 @@ func appendSegment(b []byte, v *Segment, cache *numberCache) []byte {
 func (v *Segment) decode(s *scanner) {
 	*v = Segment{}
 	it := fieldIterator{object: objectSegment}
-	if s.atKey(`{"id":`) {
+	if s.atWord(`{"id":`, 0x3a226469227b) {
 		f := it.begin(0)
 		v.ID = s.internedString(f)
 		if v.ID == "" {
 			s.failf("id is empty")
 		}
-		if s.atKey(`,"tokens":`) {
+		if s.atWords(`,"tokens":`, 0x736e656b6f74222c, 0x3a22736e656b6f74) {
 			f := it.begin(1)
 			v.Tokens = s.integer(f)
 		}
-		if s.atKey(`,"media":`) {
+		if s.atWords(`,"media":`, 0x22616964656d222c, 0x3a22616964656d22) {
 			f := it.begin(2)
 			v.Media = s.choice(f)
 		}
@@ -2188,10 +2188,10 @@ func appendBatchEntry(b []byte, v *BatchEntry, cache *numberCache) []byte {
 func (v *BatchEntry) decode(s *scanner) {
 	*v = BatchEntry{}
 	it := fieldIterator{object: objectBatchEntry}
-	if s.atKey(`{"request":`) {
+	if s.atWords(`{"request":`, 0x736575716572227b, 0x3a22747365757165) {
 		f := it.begin(0)
 		v.Request = s.internedString(f)
-		if s.atKey(`,"tokens":`) {
+		if s.atWords(`,"tokens":`, 0x736e656b6f74222c, 0x3a22736e656b6f74) {
 			f := it.begin(1)
 			v.Tokens = s.integer(f)
 		}
@@ -2220,30 +2220,30 @@ func appendSensitivity(b []byte, v *Sensitivity, cache *numberCache) []byte {
 func (v *Sensitivity) decode(s *scanner) {
 	*v = Sensitivity{}
 	it := fieldIterator{object: objectSensitivity}
-	if s.atKey(`{"controls":`) {
+	if s.atWords(`{"controls":`, 0x6f72746e6f63227b, 0x3a22736c6f72746e) {
 		f := it.begin(0)
 		v.Controls = s.integer(f)
-		if s.atKey(`,"slo":`) {
+		if s.atWord(`,"slo":`, 0x3a226f6c73222c) {
 			f := it.begin(1)
 			v.SLO = s.integer(f)
 		}
-		if s.atKey(`,"completed":`) {
+		if s.atWords(`,"completed":`, 0x656c706d6f63222c, 0x3a22646574656c70) {
 			f := it.begin(2)
 			v.Completed = s.integer(f)
 		}
-		if s.atKey(`,"ttft_ms":`) {
+		if s.atWords(`,"ttft_ms":`, 0x6d5f74667474222c, 0x3a22736d5f746674) {
 			f := it.begin(3)
 			v.TTFTMS = s.float(f)
 		}
-		if s.atKey(`,"e2e_ms":`) {
+		if s.atWords(`,"e2e_ms":`, 0x736d5f653265222c, 0x3a22736d5f653265) {
 			f := it.begin(4)
 			v.E2EMS = s.float(f)
 		}
-		if s.atKey(`,"own_ttft_ms":`) {
+		if s.atWords(`,"own_ttft_ms":`, 0x74745f6e776f222c, 0x3a22736d5f746674) {
 			f := it.begin(5)
 			v.OwnTTFTMS = s.float(f)
 		}
-		if s.atKey(`,"own_e2e_ms":`) {
+		if s.atWords(`,"own_e2e_ms":`, 0x32655f6e776f222c, 0x3a22736d5f653265) {
 			f := it.begin(6)
 			v.OwnE2EMS = s.float(f)
 		}
@@ -2310,48 +2310,48 @@ func appendAlternative(b []byte, v *Alternative, cache *numberCache) []byte {
 func (v *Alternative) decode(s *scanner) {
 	*v = Alternative{Replica: NoIndex}
 	it := fieldIterator{object: objectAlternative}
-	if s.atKey(`{"deployment":`) {
+	if s.atWords(`{"deployment":`, 0x796f6c706564227b, 0x3a22746e656d796f) {
 		f := it.begin(0)
 		v.Deployment = s.internedString(f)
 	}
-	if s.atKey(`,"replica":`) {
+	if s.atWords(`,"replica":`, 0x63696c706572222c, 0x3a226163696c7065) {
 		f := it.begin(1)
 		v.Replica = Index(s.integer(f))
 	}
-	if s.atKey(`,"verdict":`) {
+	if s.atWords(`,"verdict":`, 0x636964726576222c, 0x3a22746369647265) {
 		f := it.begin(2)
 		v.Verdict = s.internedString(f)
 	}
-	if s.atKey(`,"chosen":`) {
+	if s.atWords(`,"chosen":`, 0x6e65736f6863222c, 0x3a226e65736f6863) {
 		f := it.begin(3)
 		v.Chosen = s.boolean(f)
 	}
-	if s.atKey(`,"ttft_ms":`) {
+	if s.atWords(`,"ttft_ms":`, 0x6d5f74667474222c, 0x3a22736d5f746674) {
 		f := it.begin(4)
 		x := s.float(f)
 		v.TTFTMS = &x
 	}
-	if s.atKey(`,"e2e_ms":`) {
+	if s.atWords(`,"e2e_ms":`, 0x736d5f653265222c, 0x3a22736d5f653265) {
 		f := it.begin(5)
 		x := s.float(f)
 		v.E2EMS = &x
 	}
-	if s.atKey(`,"view_ms":`) {
+	if s.atWords(`,"view_ms":`, 0x6d5f77656976222c, 0x3a22736d5f776569) {
 		f := it.begin(6)
 		x := s.float(f)
 		v.ViewMS = &x
 	}
-	if s.atKey(`,"own":`) {
+	if s.atWord(`,"own":`, 0x3a226e776f222c) {
 		it.begin(7)
 		v.Own = new(Difference)
 		v.Own.decode(s)
 	}
-	if s.atKey(`,"all":`) {
+	if s.atWord(`,"all":`, 0x3a226c6c61222c) {
 		it.begin(8)
 		v.All = new(Difference)
 		v.All.decode(s)
 	}
-	if s.atKey(`,"insensitive":`) {
+	if s.atWords(`,"insensitive":`, 0x736e65736e69222c, 0x3a22657669746973) {
 		f := it.begin(9)
 		v.Insensitive = s.boolean(f)
 	}
@@ -2399,26 +2399,26 @@ func appendDifference(b []byte, v *Difference, cache *numberCache) []byte {
 func (v *Difference) decode(s *scanner) {
 	*v = Difference{}
 	it := fieldIterator{object: objectDifference}
-	if s.atKey(`{"slo_gained":`) {
+	if s.atWords(`{"slo_gained":`, 0x61675f6f6c73227b, 0x3a2264656e696167) {
 		f := it.begin(0)
 		v.SLOGained = s.integer(f)
-		if s.atKey(`,"slo_lost":`) {
+		if s.atWords(`,"slo_lost":`, 0x6f6c5f6f6c73222c, 0x3a2274736f6c5f6f) {
 			f := it.begin(1)
 			v.SLOLost = s.integer(f)
 		}
-		if s.atKey(`,"completed":`) {
+		if s.atWords(`,"completed":`, 0x656c706d6f63222c, 0x3a22646574656c70) {
 			f := it.begin(2)
 			v.Completed = s.integer(f)
 		}
-		if s.atKey(`,"latency_changed":`) {
+		if s.atKey(`,"latency_changed":`, 0x636e6574616c222c) {
 			f := it.begin(3)
 			v.LatencyChanged = s.integer(f)
 		}
-		if s.atKey(`,"ttft_ms":`) {
+		if s.atWords(`,"ttft_ms":`, 0x6d5f74667474222c, 0x3a22736d5f746674) {
 			f := it.begin(4)
 			v.TTFTMS = s.float(f)
 		}
-		if s.atKey(`,"e2e_ms":`) {
+		if s.atWords(`,"e2e_ms":`, 0x736d5f653265222c, 0x3a22736d5f653265) {
 			f := it.begin(5)
 			v.E2EMS = s.float(f)
 		}
@@ -2464,12 +2464,12 @@ func appendRetry(b []byte, v *Retry, cache *numberCache) []byte {
 func (v *Retry) decode(s *scanner) {
 	*v = Retry{On: v.On[:0], BackoffUS: v.BackoffUS[:0]}
 	it := fieldIterator{object: objectRetry}
-	if s.atKey(`{"on":`) {
+	if s.atWord(`{"on":`, 0x3a226e6f227b) {
 		f := it.begin(0)
 		for n := 0; s.nextElement(f, n); n++ {
 			v.On = append(v.On, s.choice(f))
 		}
-		if s.atKey(`,"backoff_us":`) {
+		if s.atWords(`,"backoff_us":`, 0x666f6b636162222c, 0x3a2273755f66666f) {
 			f := it.begin(1)
 			for n := 0; s.nextElement(f, n); n++ {
 				v.BackoffUS = append(v.BackoffUS, s.integer(f))
@@ -2573,21 +2573,21 @@ func appendSessionStep(b []byte, v *SessionStep, cache *numberCache) []byte {
 func (v *SessionStep) decode(s *scanner) {
 	*v = SessionStep{After: v.After[:0], Extends: NoIndex, Prompt: v.Prompt[:0]}
 	it := fieldIterator{object: objectSessionStep}
-	if s.atKey(`{"id":`) {
+	if s.atWord(`{"id":`, 0x3a226469227b) {
 		f := it.begin(0)
 		v.ID = s.uniqueString(f)
 		if v.ID == "" {
 			s.failf("id is empty")
 		}
-		if s.atKey(`,"step":`) {
+		if s.atWords(`,"step":`, 0x3a2270657473222c, 0x3a2270657473222c) {
 			f := it.begin(1)
 			v.Step = s.internedString(f)
 		}
-		if s.atKey(`,"iteration":`) {
+		if s.atWords(`,"iteration":`, 0x746172657469222c, 0x3a226e6f69746172) {
 			f := it.begin(2)
 			v.Iteration = s.integer(f)
 		}
-		if s.atKey(`,"after":`) {
+		if s.atWords(`,"after":`, 0x227265746661222c, 0x3a22726574666122) {
 			f := it.begin(3)
 			for n := 0; s.nextElement(f, n); n++ {
 				v.After = append(v.After, Index(s.integer(&stepIndexField)))
@@ -2596,52 +2596,52 @@ func (v *SessionStep) decode(s *scanner) {
 				}
 			}
 		}
-		if s.atKey(`,"delay_us":`) {
+		if s.atWords(`,"delay_us":`, 0x5f79616c6564222c, 0x3a2273755f79616c) {
 			f := it.begin(4)
 			v.DelayUS = s.integer(f)
 		}
-		if s.atKey(`,"tool":`) {
+		if s.atWords(`,"tool":`, 0x3a226c6f6f74222c, 0x3a226c6f6f74222c) {
 			f := it.begin(5)
 			v.Tool = s.internedString(f)
 		}
-		if s.atKey(`,"latency_us":`) {
+		if s.atWords(`,"latency_us":`, 0x636e6574616c222c, 0x3a2273755f79636e) {
 			f := it.begin(6)
 			v.LatencyUS = s.integer(f)
 		}
-		if s.atKey(`,"model":`) {
+		if s.atWords(`,"model":`, 0x226c65646f6d222c, 0x3a226c65646f6d22) {
 			f := it.begin(7)
 			v.Model = s.internedString(f)
 		}
-		if s.atKey(`,"grammar":`) {
+		if s.atWords(`,"grammar":`, 0x616d6d617267222c, 0x3a2272616d6d6172) {
 			f := it.begin(8)
 			v.Grammar = s.internedString(f)
 		}
-		if s.atKey(`,"input_tokens":`) {
+		if s.atWords(`,"input_tokens":`, 0x5f7475706e69222c, 0x3a22736e656b6f74) {
 			f := it.begin(9)
 			v.InputTokens = s.integer(f)
 		}
-		if s.atKey(`,"output_tokens":`) {
+		if s.atKey(`,"output_tokens":`, 0x74757074756f222c) {
 			f := it.begin(10)
 			v.OutputTokens = s.integer(f)
 		}
-		if s.atKey(`,"stop":`) {
+		if s.atWords(`,"stop":`, 0x3a22706f7473222c, 0x3a22706f7473222c) {
 			f := it.begin(11)
 			v.Stop = s.choice(f)
 		}
-		if s.atKey(`,"draft_acceptance":`) {
+		if s.atKey(`,"draft_acceptance":`, 0x5f7466617264222c) {
 			f := it.begin(12)
 			x := s.float(f)
 			v.DraftAcceptance = &x
 		}
-		if s.atKey(`,"extends":`) {
+		if s.atWords(`,"extends":`, 0x646e65747865222c, 0x3a2273646e657478) {
 			f := it.begin(13)
 			v.Extends = Index(s.integer(f))
 		}
-		if s.atKey(`,"keep_tokens":`) {
+		if s.atWords(`,"keep_tokens":`, 0x745f7065656b222c, 0x3a22736e656b6f74) {
 			f := it.begin(14)
 			v.KeepTokens = s.integer(f)
 		}
-		if s.atKey(`,"prompt":`) {
+		if s.atWords(`,"prompt":`, 0x74706d6f7270222c, 0x3a2274706d6f7270) {
 			f := it.begin(15)
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
@@ -2651,15 +2651,15 @@ func (v *SessionStep) decode(s *scanner) {
 				}
 			}
 		}
-		if s.atKey(`,"timeout_us":`) {
+		if s.atWords(`,"timeout_us":`, 0x756f656d6974222c, 0x3a2273755f74756f) {
 			f := it.begin(16)
 			v.TimeoutUS = s.integer(f)
 		}
-		if s.atKey(`,"predicted_output_tokens":`) {
+		if s.atKey(`,"predicted_output_tokens":`, 0x636964657270222c) {
 			f := it.begin(17)
 			v.PredictedOutputTokens = s.integer(f)
 		}
-		if s.atKey(`,"retry":`) {
+		if s.atWords(`,"retry":`, 0x227972746572222c, 0x3a22797274657222) {
 			it.begin(18)
 			v.Retry = new(Retry)
 			v.Retry.decode(s)

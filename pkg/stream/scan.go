@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -183,14 +184,36 @@ func (s *scanner) nextField(m *fieldIterator) bool {
 	return s.matchKey(m) || s.lookupKey(m)
 }
 
-// atKey moves past key, which is what a Writer writes before a value; it returns false if key is not next, or space is
-// after it.
-func (s *scanner) atKey(key string) bool {
-	end := s.i + len(key)
-	if end >= len(s.b) || string(s.b[s.i:end]) != key || isSpace(s.b[end]) {
+// atWord moves past key, which is what a Writer writes before a value; it returns false if key is not next, or space or
+// the end of the line is near. word is the key of less than eight bytes.
+func (s *scanner) atWord(key string, word uint64) bool {
+	b := s.b[s.i:]
+	if len(b) < 8 || binary.LittleEndian.Uint64(b)<<(64-8*len(key)) != word<<(64-8*len(key)) || isSpace(b[len(key)]) {
 		return false
 	}
-	s.i = end
+	s.i += len(key)
+	return true
+}
+
+// atWords is atWord for a key of eight to sixteen bytes, of which head and tail are the first and the last eight.
+func (s *scanner) atWords(key string, head, tail uint64) bool {
+	b := s.b[s.i:]
+	if len(b) <= len(key) || binary.LittleEndian.Uint64(b) != head ||
+		binary.LittleEndian.Uint64(b[len(key)-8:]) != tail || isSpace(b[len(key)]) {
+		return false
+	}
+	s.i += len(key)
+	return true
+}
+
+// atKey is atWord for a longer key, which begins with head.
+func (s *scanner) atKey(key string, head uint64) bool {
+	b := s.b[s.i:]
+	if len(b) <= len(key) || binary.LittleEndian.Uint64(b) != head || string(b[:len(key)]) != key ||
+		isSpace(b[len(key)]) {
+		return false
+	}
+	s.i += len(key)
 	return true
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 )
@@ -111,7 +112,7 @@ func (g *generator) writtenFields(o *object) {
 		if strings.Contains(read, "(f)") || strings.Contains(read, "(f,") {
 			begin = "f := " + begin
 		}
-		g.printf("if s.atKey(`%s%q:`) {\n", first, f.name)
+		g.printf("if %s {\n", atKey(fmt.Sprintf("%s%q:", first, f.name)))
 		g.printf(begin+"%s\n", i, read)
 		if first = ","; i > 0 || !f.required {
 			g.printf("}\n")
@@ -121,3 +122,18 @@ func (g *generator) writtenFields(o *object) {
 		g.printf("}\n")
 	}
 }
+
+// atKey is the call that moves past a key. Most keys are compared as two words, its first and its last eight bytes.
+func atKey(key string) string {
+	switch n := len(key); {
+	case n < 8:
+		return fmt.Sprintf("s.atWord(`%s`, %#x)", key, word(key+"\x00\x00\x00\x00\x00\x00\x00"))
+	case n <= 16:
+		return fmt.Sprintf("s.atWords(`%s`, %#x, %#x)", key, word(key), word(key[n-8:]))
+	default:
+		return fmt.Sprintf("s.atKey(`%s`, %#x)", key, word(key))
+	}
+}
+
+// word is the first eight bytes of s as a number.
+func word(s string) uint64 { return binary.LittleEndian.Uint64([]byte(s)) }
