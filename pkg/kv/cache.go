@@ -39,8 +39,10 @@ type sequence struct {
 	// A growing sequence has base + tick tokens. The newest lag of them are not known yet (see Extend). The
 	// fields above are as of the last catchUp.
 	growing bool
-	lag     int32
-	base    int64
+	// hasOutput: the prompt has output of an earlier request.
+	hasOutput bool
+	lag       int32
+	base      int64
 }
 
 // Cache is the block cache of one replica: a fixed number of blocks of a fixed number of tokens.
@@ -163,7 +165,7 @@ func (c *Cache) Open(path Path, prompt int) Seq {
 		c.seqs = append(c.seqs, sequence{})
 		s = Seq(len(c.seqs) - 1)
 	}
-	c.seqs[s] = sequence{path: path, held: c.seqs[s].held[:0]}
+	c.seqs[s] = sequence{path: path, held: c.seqs[s].held[:0], hasOutput: c.tree.haveOutput(path[:len(path)-1])}
 	if c.groups != nil {
 		c.groups.open(s, prompt)
 	}

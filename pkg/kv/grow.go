@@ -75,7 +75,7 @@ func (c *Cache) Ticks() int64 { return c.tick }
 // DependsOnWriter reports whether the prompt of s contains output that a growing sequence of this
 // cache is still producing.
 func (c *Cache) DependsOnWriter(s Seq) bool {
-	if len(c.writers) == 0 {
+	if len(c.writers) == 0 || !c.seqs[s].hasOutput {
 		return false
 	}
 	path := c.seqs[s].path

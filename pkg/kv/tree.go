@@ -1,6 +1,9 @@
 package kv
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Node is the number of a node in a Tree. A node is the tokens of a segment after a particular prefix, or
 // the tail of a sequence. Its blocks are those whose last token is in it.
@@ -93,6 +96,11 @@ func (t *Tree) Drop(path Path) {
 
 // Named reports whether later prompts can have node n.
 func (t *Tree) Named(n Node) bool { return t.nodes[n].named }
+
+// haveOutput reports whether one of some spans is the output of a request.
+func (t *Tree) haveOutput(spans Path) bool {
+	return slices.ContainsFunc(spans, func(x Span) bool { return t.nodes[x.Node].output })
+}
 
 // Unreachable reports whether no prompt can have node n any more.
 func (t *Tree) Unreachable(n Node) bool { return t.nodes[n].dropped && !t.nodes[n].named }
