@@ -31,6 +31,8 @@ func (c *simCommand) validatePlan() error {
 		return errors.New("--list, --print-config and --export have no effect with --plan")
 	case c.Replay != "":
 		return errors.New("--replay has no effect with --plan")
+	case c.Series != nil:
+		return errors.New("--series has no effect with --plan, whose runs write no records")
 	case isTable(c.Output) || isFolder(c.Output):
 		return fmt.Errorf("-o %s: a plan is a text, or a document with --format json", c.Output)
 	}

@@ -41,6 +41,8 @@ func (c *simCommand) validateSweep() error {
 			return errors.New("--keep-runs has no effect without --results, which names the folder")
 		case s.KeepRuns && s.EarlyStop:
 			return errors.New("--keep-runs keeps whole runs, and --early-stop ends some of them: give one of them")
+		case c.Series != nil && !s.KeepRuns:
+			return errors.New("--series has no effect with --sweep, unless --keep-runs keeps the runs")
 		case s.Sweep == "-" && len(c.Others) > 0:
 			return errors.New("the call names several workloads, but runs on stdin (--sweep -) name their own: " +
 				"name at most one, for those that name none")

@@ -9,8 +9,8 @@ import (
 
 // recorder writes the records of a run in their order. It leaves what takes long to a goroutine of its own: to format
 // decisions and outcomes, and to detect anomalies. The goroutine gets all that it needs in batches. It reads nothing of
-// the simulation, and the simulation learns nothing from it but that a write failed: a run does not depend on when its
-// batches are processed.
+// the simulation, and the simulation learns nothing from it but that a record could not be written: a run does not
+// depend on when its batches are processed.
 type recorder struct {
 	w       *stream.Writer // nil if nothing is written; then there is no goroutine
 	encoder *stream.Encoder

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"testing"
 
@@ -150,3 +151,36 @@ func TestRecorderErrors(t *testing.T) {
 type failingWriter struct{ err error }
 
 func (w failingWriter) Write(p []byte) (int, error) { return len(p), w.err }
+
+// TestFirstErrorWins: where records could not be written and the workload is damaged later, the error is the former,
+// although it may be known later.
+func TestFirstErrorWins(t *testing.T) {
+	full := errors.New("no space left on device")
+	written, damaged := 0, 0
+	for n := 100; n < 1500; n += 25 {
+		var workload bytes.Buffer
+		for i := range n {
+			fmt.Fprintf(&workload, `{"kind":"request","id":"r%d","arrival_us":%d,"input_tokens":100,`+
+				`"output_tokens":5}`+"\n", i, 10_000*i)
+		}
+		workload.WriteString(`{"kind":`)
+		var out bytes.Buffer
+		run := func(to io.Writer) error {
+			return Run(t.Context(), bytes.NewReader(workload.Bytes()), to, Options{Trace: "decisions", Plain: true})
+		}
+		damage := run(&out)
+		switch err := run(failingWriter{full}); {
+		case out.Len() > 520<<10: // the Writer knows after two batches of 256 KiB
+			if written++; !errors.Is(err, full) {
+				t.Errorf("%d requests, %d bytes: %v, want %v", n, out.Len(), err, full)
+			}
+		case out.Len() < 512<<10:
+			if damaged++; err == nil || damage == nil || err.Error() != damage.Error() {
+				t.Errorf("%d requests, %d bytes: %v, want %v", n, out.Len(), err, damage)
+			}
+		}
+	}
+	if written < 10 || damaged < 10 {
+		t.Errorf("%d and %d cases, which is too few", written, damaged)
+	}
+}

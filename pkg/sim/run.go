@@ -292,13 +292,12 @@ func play(ctx context.Context, c *cluster.Config, specs []replicaSpec, a source,
 			return nil, err
 		}
 	}
-	if err := s.run(func() error { progress(s, o.Progress); return ctx.Err() }); err != nil {
-		return nil, err
+	err = s.run(func() error { progress(s, o.Progress); return ctx.Err() })
+	if err == nil {
+		err = s.close()
 	}
-	if err := s.close(); err != nil {
-		return nil, err
-	}
-	if err := p.records.close(); err != nil {
+	// An error of a record came first.
+	if err := cmp.Or(p.records.close(), err); err != nil {
 		return nil, err
 	}
 	for _, kind := range p.records.anomalies.types {

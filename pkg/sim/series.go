@@ -19,9 +19,9 @@ type series struct {
 	prefill, decode []int64
 }
 
-// newSeries adds the series to a run; nil if the options ask for none.
+// newSeries adds the series to a run; nil if the options ask for none, or nothing is written.
 func newSeries(s *simulation, output *recorder, o *Options) *series {
-	if o.Series == nil {
+	if o.Series == nil || output.w == nil {
 		return nil
 	}
 	n := len(s.deployments)

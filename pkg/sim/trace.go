@@ -197,7 +197,7 @@ func (o *traceWriter) rankBest(v *policy.View, chosen int) {
 		n = min(n+1, maxConsidered)
 	}
 	insert(o.rank(v, chosen, chosen))
-	limit := math.NaN() // a later candidate must have a higher score, if it is a number
+	limit := math.NaN() // once it is a number, further candidates must have a higher score
 	for i := range v.Replicas {
 		if i == chosen || o.score(v, i) <= limit {
 			continue
