@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -102,14 +103,25 @@ func (p *alternativeRunner) start(t *trial) (finish func() error, err error) {
 		actual = p.known.clone()
 		forks = append(forks, p.base.fork(actual))
 	}
+	own, stop := int(t.of.position%retryStride), p.ctx.Err
+	if t.ownOnly {
+		stop = func() error {
+			if changed.at(own) != (result{}) {
+				return errOwnKnown
+			}
+			return p.ctx.Err()
+		}
+	}
 	return func() error {
 		for _, f := range forks {
-			if err := p.runToEnd(f); err != nil {
+			if err := p.runToEnd(f, stop); err != nil && !errors.Is(err, errOwnKnown) {
 				return err
 			}
 		}
-		own, all := int(t.of.position%retryStride), max(len(actual.byPosition), len(changed.byPosition))
-		t.change.Own, t.change.All = actual.difference(changed, own, own+1), actual.difference(changed, 0, all)
+		t.change.Own = actual.difference(changed, own, own+1)
+		if !t.ownOnly {
+			t.change.All = actual.difference(changed, 0, max(len(actual.byPosition), len(changed.byPosition)))
+		}
 		if t.replica == missing {
 			t.change.Verdict, t.change.Replica = t.override.verdict.Action.String(), stream.NoIndex
 		} else {
@@ -120,14 +132,17 @@ func (p *alternativeRunner) start(t *trial) (finish func() error, err error) {
 	}, nil
 }
 
-// runToEnd runs a fork, whose next event is the decision, to its end or to the horizon of the
-// comparison.
-func (p *alternativeRunner) runToEnd(f *simulation) error {
+// errOwnKnown ends a fork of which only the result of the request itself counts.
+var errOwnKnown = errors.New("the result of the request is known")
+
+// runToEnd runs a fork, whose next event is the decision, to its end, to the horizon of the comparison, or until stop
+// returns an error.
+func (p *alternativeRunner) runToEnd(f *simulation, stop func() error) error {
 	f.events.limit = 1<<63 - 1
 	if p.horizon != nil {
 		f.horizon = min(f.horizon, f.events.next()+p.horizon.Time)
 	}
-	if err := f.run(p.ctx.Err); err != nil {
+	if err := f.run(stop); err != nil {
 		return err
 	}
 	return f.close()
@@ -142,7 +157,9 @@ type trial struct {
 	replica  int32
 	estimate estimate // of the replica
 	control  string
-	change   stream.Alternative // of the request itself, and of all requests
+	// ownOnly: only what changes for the request itself counts.
+	ownOnly bool
+	change  stream.Alternative // of the request itself, and of all requests
 }
 
 // trials returns the alternatives of a decision.

@@ -142,6 +142,9 @@ func (g *regretRecorder) reliabilityTrials() (all []*trial) {
 		routing := d.trials()
 		all = append(all, routing[:min(reliabilityAlternatives, len(routing))]...)
 	}
+	for _, t := range all {
+		t.ownOnly = true
+	}
 	return all
 }
 

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"blis/pkg/cluster"
+	"blis/pkg/dist"
 	"blis/pkg/stream"
 )
 
@@ -115,7 +117,9 @@ func TestWithinSensitivity(t *testing.T) {
 	}
 }
 
-// The reliability covers re-simulated alternatives of decisions drawn at random, not only the worst ones.
+// The reliability covers re-simulated alternatives of decisions drawn at random, not only the worst ones. Their forks
+// end when the request itself is final: the reliability equals that of the same decisions given by name, whose forks
+// run to the end.
 func TestReliabilityIsMeasured(t *testing.T) {
 	c, err := cluster.Parse("c", []byte(`version: 1
 deployments:
@@ -126,12 +130,34 @@ policies: {routing: {type: random}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Trace: "decisions", Plain: true}
-	must(o.Counterfactual.UnmarshalText([]byte("exact:1")))
-	var out bytes.Buffer
-	must(runLoaded(context.Background(), c, strings.NewReader(perturbedWorkload(-1)), &out, o))
-	if text := out.String(); !strings.Contains(text, fmt.Sprintf(`"reliability":{"alternatives":%d,"spearman_ttft":`,
-		reliabilityDecisions*reliabilityAlternatives)) || strings.Count(text, `"method":"exact"`) != 1 {
-		t.Errorf("no reliability in %s", text[strings.LastIndex(text[:len(text)-500], "\n"):])
+	var workload strings.Builder // of many times the events after which a fork sees that it may end
+	for i := range 3000 {
+		fmt.Fprintf(&workload, `{"kind":"request","id":"r%d","arrival_us":%d,"input_tokens":%d,`+
+			`"output_tokens":%d}`+"\n", i, 9000*i, 20+i%50, 5+i%9)
+	}
+	run := func(counterfactual string) string {
+		o := Options{Trace: "decisions", Plain: true}
+		must(o.Counterfactual.UnmarshalText([]byte(counterfactual)))
+		var out bytes.Buffer
+		must(runLoaded(context.Background(), c, strings.NewReader(workload.String()), &out, o))
+		return out.String()
+	}
+	reliability := regexp.MustCompile(`"reliability":\{[^}]*\}`)
+	drawn := run("exact:1")
+	got := reliability.FindString(drawn)
+	if !strings.HasPrefix(got, fmt.Sprintf(`"reliability":{"alternatives":%d,"spearman_ttft":`,
+		reliabilityDecisions*reliabilityAlternatives)) || strings.Count(drawn, `"method":"exact"`) != 1 {
+		t.Errorf("no reliability in %s", drawn[strings.LastIndex(drawn[:len(drawn)-500], "\n"):])
+	}
+	var ids, names []string
+	for _, d := range regexp.MustCompile(`"kind":"decision","id":"([^"]*)","stage":"routing"`).FindAllStringSubmatch(
+		drawn, -1) {
+		ids = append(ids, d[1])
+	}
+	for _, i := range dist.NewStream(0, "reliability").Perm(len(ids))[:reliabilityDecisions] {
+		names = append(names, ids[i])
+	}
+	if want := reliability.FindString(run(strings.Join(names, ","))); got != want {
+		t.Errorf("%s, with forks that run to the end %s", got, want)
 	}
 }
