@@ -39,7 +39,8 @@ type sequence struct {
 	// A growing sequence has base + tick tokens. The newest lag of them are not known yet (see Extend). The
 	// fields above are as of the last catchUp.
 	growing bool
-	// hasOutput: the prompt has output of an earlier request.
+	// hasOutput: the prompt has output of an earlier request. Few have, and only these need a look at all their nodes
+	// in each step.
 	hasOutput bool
 	lag       int32
 	base      int64

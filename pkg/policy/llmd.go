@@ -118,13 +118,8 @@ func (p *profile) Route(v *View) Choice {
 	n := len(inner.Replicas)
 	scores, total := p.scores[:n], p.total[:n]
 	clear(total)
-	for _, t := range p.terms {
-		t.score(inner, scores)
-		for i, s := range scores {
-			scores[i] = min(max(s, 0), 1)
-			total[i] += float64(scores[i] * t.weight)
-		}
-		v.Trace.recordTerm(scores)
+	for i := range p.terms {
+		p.terms[i].addTo(total, inner, scores, v.Trace)
 	}
 	v.Trace.recordScorers(p.names)
 	v.Trace.recordTotals(total)

@@ -66,6 +66,17 @@ type term struct {
 	scorer
 }
 
+// addTo adds the candidates' scores, limited to 0 to 1, times the weight to total, and records them in the trace, nil
+// for none. scores is scratch.
+func (t *term) addTo(total []float64, v *View, scores []float64, trace *Trace) {
+	t.score(v, scores)
+	for i, s := range scores {
+		scores[i] = min(max(s, 0), 1)
+		total[i] += float64(t.weight * scores[i])
+	}
+	trace.recordTerm(scores)
+}
+
 // newWeighted uses the scorers that have a weight.
 func newWeighted(b *builder, s *Spec) Router {
 	v, at, err := readParams(s.Type, zeroWeights(), s.Params)
@@ -114,13 +125,8 @@ func (w *weighted) Route(v *View) Choice {
 	n := len(v.Replicas)
 	scores, total := w.scores[:n], w.total[:n]
 	clear(total)
-	for _, t := range w.terms {
-		t.score(v, scores)
-		for i, s := range scores {
-			scores[i] = min(max(s, 0), 1)
-			total[i] += float64(t.weight * scores[i])
-		}
-		v.Trace.recordTerm(scores)
+	for i := range w.terms {
+		w.terms[i].addTo(total, v, scores, v.Trace)
 	}
 	c := w.picker.pick(v, total)
 	for _, t := range w.terms {

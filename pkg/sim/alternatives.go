@@ -13,7 +13,7 @@ import (
 )
 
 // resimulate re-simulates the selected decisions of a run with their alternatives and writes the
-// differences. base is the same simulation before its start.
+// differences. base is the same simulation before its start. The recorder is closed by then.
 func (g *regretRecorder) resimulate(ctx context.Context, base *simulation, horizon *Horizon) error {
 	known := &results{}
 	base.feed = g.feed.workload.feed()
@@ -47,7 +47,7 @@ func (g *regretRecorder) resimulate(ctx context.Context, base *simulation, horiz
 			t.change.Insensitive = x.Sensitivity != nil && within(t.change.All, x.Sensitivity)
 			x.Alternatives = append(x.Alternatives, t.change)
 		}
-		if err := g.w.Regret(&x); err != nil {
+		if err := g.records.w.Regret(&x); err != nil {
 			return err
 		}
 	}
@@ -157,7 +157,7 @@ type trial struct {
 	replica  int32
 	estimate estimate // of the replica
 	control  string
-	// ownOnly: only what changes for the request itself counts.
+	// ownOnly: only what changes for the request itself counts, so the fork ends when that is known.
 	ownOnly bool
 	change  stream.Alternative // of the request itself, and of all requests
 }

@@ -95,10 +95,8 @@ const maxAlternatives = 3
 // re-simulate them.
 type regretRecorder struct {
 	Counterfactual
-	oracle *oracle
-	// records takes the estimates; w is for what is re-simulated after the run.
+	oracle  *oracle
 	records *recorder
-	w       *stream.Writer
 	totals  *metrics.Accumulator
 	// decisions are the named decisions or, without names, the routing decisions of both stages in order. rejections
 	// are the admission decisions that left a request unserved.
@@ -113,7 +111,7 @@ type regretRecorder struct {
 // plugIn makes s record what the evaluation of alternatives needs, if there is any.
 func (c *Counterfactual) plugIn(s *simulation, records *recorder, totals *metrics.Accumulator) *regretRecorder {
 	g := &regretRecorder{Counterfactual: *c, oracle: newOracle(len(s.replicas)), records: records,
-		w: records.w, totals: totals, admissions: map[int64]admissionDecision{}}
+		totals: totals, admissions: map[int64]admissionDecision{}}
 	if c.enabled() {
 		s.observers.add(g)
 	}

@@ -140,10 +140,10 @@ func (g *regretRecorder) reliabilityTrials() (all []*trial) {
 		d := g.decisions[i]
 		d.admission.number = -1
 		routing := d.trials()
-		all = append(all, routing[:min(reliabilityAlternatives, len(routing))]...)
-	}
-	for _, t := range all {
-		t.ownOnly = true
+		for _, t := range routing[:min(reliabilityAlternatives, len(routing))] {
+			t.ownOnly = true
+			all = append(all, t)
+		}
 	}
 	return all
 }

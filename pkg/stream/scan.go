@@ -184,8 +184,9 @@ func (s *scanner) nextField(m *fieldIterator) bool {
 	return s.matchKey(m) || s.lookupKey(m)
 }
 
-// atWord moves past key, which is what a Writer writes before a value; it returns false if key is not next, or space or
-// the end of the line is near. word is the key of less than eight bytes.
+// atWord moves past key, which is what a Writer writes before a value; it returns false if key is not next, if space is
+// after it, or near the end of the line. key has less than eight bytes, which are those of word: most keys that are
+// tried are not there, and to compare words is faster than to call for a comparison of strings.
 func (s *scanner) atWord(key string, word uint64) bool {
 	b := s.b[s.i:]
 	if len(b) < 8 || binary.LittleEndian.Uint64(b)<<(64-8*len(key)) != word<<(64-8*len(key)) || isSpace(b[len(key)]) {
