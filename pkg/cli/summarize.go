@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,9 +91,12 @@ func (c *summarizeCommand) rejectFlags(why string, flags ...string) error {
 	return nil
 }
 
-// largeRunPercent lets the heap grow by less than Go's default before garbage is collected, once a stream is large:
-// smaller ones need little memory anyway.
-const largeRunPercent = 20
+// largeRunPercent lets the heap grow by less than Go's default before garbage is collected, once a stream has
+// largeRunRecords. With fewer it may grow by about as many bytes, which are more percent.
+const (
+	largeRunPercent = 10
+	largeRunRecords = 1 << 21
+)
 
 func (c *summarizeCommand) run(ctx context.Context, j stdio) error {
 	o, recordings := c.Options, 0
@@ -103,9 +107,10 @@ func (c *summarizeCommand) run(ctx context.Context, j stdio) error {
 	}
 	o.Progress, o.Color, o.Width, o.Warn = j.progress, j.color, j.width, j.warn
 	usual := 0
-	o.Large = func() {
-		if usual == 0 && os.Getenv("GOGC") == "" {
-			usual = debug.SetGCPercent(largeRunPercent)
+	o.Large = func(records int) {
+		if os.Getenv("GOGC") == "" {
+			now := debug.SetGCPercent(largeRunPercent * max(1, largeRunRecords/records))
+			usual = cmp.Or(usual, now)
 		}
 	}
 	defer func() {

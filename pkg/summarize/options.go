@@ -56,8 +56,8 @@ type Options struct {
 	Warn func(string) `kong:"-"`
 	// Progress receives the progress of reading; nil is silent.
 	Progress func(string) `kong:"-"`
-	// Large is called when a stream has many records; nil is not.
-	Large func() `kong:"-"`
+	// Large is called when a stream has many records, and again each time that their number has doubled; nil is not.
+	Large func(records int) `kong:"-"`
 }
 
 func (o *Options) warn(warning string) {

@@ -61,7 +61,7 @@ type summary struct {
 	integrityText string
 }
 
-// manyRecords make a stream large. It is a multiple of 4096.
+// manyRecords make a stream large. It is a power of two, and a multiple of 4096.
 const manyRecords = 1 << 18
 
 func (s *summary) read(ctx context.Context, in io.Reader) error {
@@ -85,8 +85,8 @@ func (s *summary) read(ctx context.Context, in io.Reader) error {
 			if s.options.Progress != nil {
 				s.options.Progress(fmt.Sprintf("%d records", n))
 			}
-			if n == manyRecords && s.options.Large != nil {
-				s.options.Large()
+			if n >= manyRecords && n&(n-1) == 0 && s.options.Large != nil {
+				s.options.Large(n)
 			}
 		}
 	}

@@ -204,13 +204,14 @@ func workload(t *testing.T, n int) []byte {
 	return b.Bytes()
 }
 
-// TestLargeStreams are noticed once, when they have many records.
+// TestLargeStreams are noticed when they have many records, and twice as many.
 func TestLargeStreams(t *testing.T) {
-	for n, want := range map[int]int{2 * 4096: 0, manyRecords + 2*4096: 1} {
-		calls := 0
-		o := Options{Format: "json", Large: func() { calls++ }}
-		if _, err := summarize(workload(t, n), o); err != nil || calls != want {
-			t.Errorf("%d requests: %d calls, want %d; %v", n, calls, want, err)
+	for n, want := range map[int][]int{2 * 4096: nil, manyRecords + 2*4096: {manyRecords},
+		2 * manyRecords: {manyRecords, 2 * manyRecords}} {
+		var calls []int
+		o := Options{Format: "json", Large: func(records int) { calls = append(calls, records) }}
+		if _, err := summarize(workload(t, n), o); err != nil || !slices.Equal(calls, want) {
+			t.Errorf("%d requests: calls with %d records, want %d; %v", n, calls, want, err)
 		}
 	}
 }
