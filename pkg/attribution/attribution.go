@@ -1,7 +1,7 @@
 // Package attribution finds where a run lost time and missed SLOs, and which decisions
 // caused it.
 //
-// An Analyzer takes a run's records in their order and keeps about 250 bytes for each request, and 500 where
+// An Analyzer takes a run's records in their order and keeps about 170 bytes for each request, and 430 where
 // patterns are looked for. After the last record Find reconstructs from the outcomes what routers could not
 // know: the actual length of each queue at each decision, and the work of others that started while each
 // request waited. It divides the loss
@@ -63,7 +63,7 @@ type Analyzer struct {
 	prefixesUnweighted bool
 	names              nameTable
 	labels             map[labels]*labels
-	texts              textStore // ids, and what requests have packed
+	texts              textStore // what requests have packed
 	packing            []byte    // the buffer of pack
 	metrics            *metrics.Raw
 	episodes           []stream.Anomaly
@@ -72,9 +72,8 @@ type Analyzer struct {
 	// did not share their rows; see measure.
 	wantsAll, measuresLost bool
 
-	requests []*request
-	spare    []request        // allocated, not in requests yet
-	pending  map[string]int32 // requests without outcome, by id
+	requests requestList
+	pending  map[string]*request // requests without outcome, by id
 
 	exact          map[string]*Exact // of re-simulated decisions, by id
 	scalingRegrets []ScalingRegret
@@ -92,7 +91,7 @@ type Analyzer struct {
 // New returns an Analyzer for the run with this header.
 func New(h *stream.Header) *Analyzer {
 	a := &Analyzer{classes: map[string]stream.SLOClass{}, names: newNameTable(), labels: map[labels]*labels{},
-		timedOut: map[string]bool{}, lossBySource: map[*request][]sourceShare{}, pending: map[string]int32{},
+		timedOut: map[string]bool{}, lossBySource: map[*request][]sourceShare{}, pending: map[string]*request{},
 		exact: map[string]*Exact{}, admissions: map[string]int64{}, topology: newTopology(h)}
 	config := &proposal{Analyzer: a}
 	a.queueWeight = config.number("policies.routing.params." + queueScorer)
@@ -122,7 +121,7 @@ func (a *Analyzer) Metrics(m *metrics.Raw) { a.metrics = m }
 func (a *Analyzer) Anomaly(episode *stream.Anomaly) { a.episodes = append(a.episodes, *episode) }
 
 // Empty reports whether there was no record of any request.
-func (a *Analyzer) Empty() bool { return len(a.requests) == 0 }
+func (a *Analyzer) Empty() bool { return a.requests.len() == 0 }
 
 // Replica formats a replica as main/0; a missing one is "".
 func (a *Analyzer) Replica(n int32) string {

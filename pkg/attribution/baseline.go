@@ -5,7 +5,7 @@ import "math"
 // partMeans are those of the completed requests that lost something, and of those that did not.
 func (a *Analyzer) partMeans() (lost, met PartMeans) {
 	var lostSum, metSum partTimes
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		if !r.verdict.judged || !a.completed(r) {
 			continue
 		}
@@ -14,7 +14,7 @@ func (a *Analyzer) partMeans() (lost, met PartMeans) {
 			m, sum = &lost, &lostSum
 		}
 		m.Requests++
-		for p, us := range r.times.split() {
+		for p, us := range r.split() {
 			sum[p] += us
 		}
 	}
@@ -40,14 +40,14 @@ type baseline struct {
 // baselines returns the baseline of each class, by the number of the class, zero without one.
 func (a *Analyzer) baselines() []baseline {
 	byClass := make([]baseline, len(a.names.list))
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		if !r.verdict.judged || r.lost() || !a.completed(r) {
 			continue
 		}
 		b := &byClass[r.labels.class]
 		b.n++
 		b.tokens += float64(r.tokens.output - 1)
-		for p, us := range r.times.split() {
+		for p, us := range r.split() {
 			b.mean[p] += float64(us)
 		}
 	}
@@ -94,7 +94,7 @@ const minExcess = 0.1
 func (r *request) largestExcess(b *baseline) Part {
 	relevant, largest, most := partsOf(r.verdict.missed), PartQueue, math.Inf(-1)
 	longest, longestUS, total := PartQueue, int64(-1), int64(0)
-	for i, us := range r.times.split() {
+	for i, us := range r.split() {
 		p, excess := Part(i), float64(us)
 		if !relevant.has(p) && r.verdict.missed != 0 {
 			continue

@@ -19,7 +19,7 @@ type Component struct {
 
 var (
 	routingComponent = &Component{Name: "routing", Doc: "to which replica a request goes",
-		stages: []string{"routing"}, rule: func(r *request) int32 { return r.choice.rule }}
+		stages: []string{"routing"}, rule: func(r *request) int32 { return r.labels.rule }}
 	admissionComponent = &Component{Name: "admission", Doc: "whether and when a request is admitted",
 		stages: []string{"admission"}, rule: func(r *request) int32 { return r.admission.rule }}
 	schedulingComponent = &Component{Name: "scheduling", Doc: "which request is served first: priorities, queue order",
@@ -154,7 +154,7 @@ func (a *Analyzer) metWithout(r *request, t taken) bool {
 	if !r.lost() || missed == 0 || missed&missedCompletion != 0 {
 		return false
 	}
-	ttft, decode := float64(1000*ttftMS(r)), float64(r.times.ended-r.times.firstToken)
+	ttft, decode := float64(1000*ttftMS(r)), float64(r.ended()-r.firstToken())
 	late := missed&missedTTFT != 0 && ttft-t.before > float64(1000*target.TTFTMS)
 	slow := missed&missedTPOT != 0 && decode-t.decode > float64(1000*target.TPOTMS*float64(r.tokens.output-1))
 	long := missed&missedE2E != 0 && ttft+decode-t.before-t.decode > float64(1000*target.E2EMS)
@@ -163,7 +163,7 @@ func (a *Analyzer) metWithout(r *request, t taken) bool {
 
 // inPart is a taken that is all of a part before the first token.
 func inPart(p Part) func(*Analyzer, *request) taken {
-	return func(_ *Analyzer, r *request) taken { return taken{before: float64(r.times.split()[p])} }
+	return func(_ *Analyzer, r *request) taken { return taken{before: float64(r.split()[p])} }
 }
 
 // recomputing is the time that recomputed prompt tokens took: its own, those ahead of it, and those while it decoded.
@@ -222,9 +222,9 @@ func expectedTokens(r *request) float64     { return float64(r.tokens.expected) 
 func cachedTokens(r *request) float64       { return float64(r.tokens.cached) }
 func outputTokens(r *request) float64       { return float64(r.tokens.output) }
 func delays(r *request) float64             { return float64(r.delays) }
-func admissionMS(r *request) float64        { return float64(r.times.split()[PartAdmission]) / 1000 }
+func admissionMS(r *request) float64        { return float64(r.split()[PartAdmission]) / 1000 }
 func preemptions(r *request) float64        { return float64(r.preemptions) }
-func preemptedMS(r *request) float64        { return float64(r.times.preemptedUS) / 1000 }
+func preemptedMS(r *request) float64        { return float64(r.preemptedUS) / 1000 }
 
 // sentTo describes a pattern of requests sent to a much longer queue than the shortest.
 func sentTo(p *Pattern) string {

@@ -197,8 +197,8 @@ func (a *Analyzer) delayedBy(r *request, t repeated) bool {
 	if target == 0 {
 		target = 2 * longWaitUS
 	}
-	if until := r.times.firstTokenOrEnd(); until != never && r.times.enqueued != never &&
-		2*int64(until-r.times.enqueued) >= target {
+	if until := r.firstTokenOrEnd(); until != never && r.enqueued() != never &&
+		2*int64(until-r.enqueued()) >= target {
 		return 10*(t.own+t.ahead) >= 3*(int64(r.tokens.input-r.tokens.cached)+c.ahead.total)
 	}
 	return r.isSlowedDown() && 10*t.interfering >= 3*c.interfering
@@ -280,7 +280,7 @@ func (r *request) waitedForBatch() bool { return r.waitedLong() && !r.longerQueu
 
 // waitedLong reports whether r waited long for a batch.
 func (r *request) waitedLong() bool {
-	return r.contention.running > 0 && r.times.leftQueue()-r.times.enqueued >= longWaitUS
+	return r.contention.running > 0 && r.leftQueue()-r.enqueued() >= longWaitUS
 }
 
 // peersHaveTwice reports whether replicas of the same model have at least twice as much of something as that of r.

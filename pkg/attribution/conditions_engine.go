@@ -48,7 +48,7 @@ var slowPrefill = Condition{Name: "slow_prefill", Component: engineComponent, ra
 	holds: func(a *Analyzer, r *request) bool {
 		target, own := a.targets(r).TTFTMS, a.ownPrefillMS(r)
 		return target > 0 && r.verdict.missed&missedTTFT != 0 && own >= 0.6*target &&
-			1000*own >= float64(r.times.split()[PartQueue])
+			1000*own >= float64(r.split()[PartQueue])
 	}}
 
 // ownPrefillMS is the time to compute the prompt of r alone, in steps as large as they may be; 0 where step times are
@@ -248,13 +248,13 @@ func queueWait(name, what, hint string, us func(stopped) int64) Condition {
 		cause: func(p *Pattern) string {
 			return fmt.Sprintf("waited %s of %s ms in the queue %s (means)",
 				p.mean(func(r *request) float64 { return float64(us(r.stopped)) / 1000 }),
-				p.mean(func(r *request) float64 { return float64(r.times.leftQueue()-r.times.enqueued) / 1000 }), what)
+				p.mean(func(r *request) float64 { return float64(r.leftQueue()-r.enqueued()) / 1000 }), what)
 		},
 		Hint:       hint,
 		isAbsolute: true,
 		took:       func(_ *Analyzer, r *request) taken { return taken{before: float64(us(r.stopped))} },
 		holds: func(_ *Analyzer, r *request) bool {
-			return us(r.stopped) >= longWaitUS && 2*us(r.stopped) >= int64(r.times.leftQueue()-r.times.enqueued)
+			return us(r.stopped) >= longWaitUS && 2*us(r.stopped) >= int64(r.leftQueue()-r.enqueued())
 		}}
 }
 
@@ -281,7 +281,7 @@ func (a *Analyzer) blocksFull(r *request) bool {
 // wait.
 func (r *request) mostly(us int64) bool {
 	return us >= max(r.stopped.slots, r.stopped.budget, r.stopped.blocks) &&
-		2*us >= int64(r.times.leftQueue()-r.times.enqueued)
+		2*us >= int64(r.leftQueue()-r.enqueued())
 }
 
 // stoppedText says how long the engine had no room of a kind while the requests of p waited, or that this is an
@@ -291,7 +291,7 @@ func (p *Pattern) stoppedText(of func(stopped) int64) string {
 	if mean(p.losing, stop) == 0 {
 		return "means, estimated"
 	}
-	wait := func(r *request) float64 { return float64(r.times.leftQueue()-r.times.enqueued) / 1000 }
+	wait := func(r *request) float64 { return float64(r.leftQueue()-r.enqueued()) / 1000 }
 	return fmt.Sprintf("means; in %s of %s ms of waiting the engine had none left", p.mean(stop), p.mean(wait))
 }
 
@@ -299,5 +299,5 @@ func (p *Pattern) stoppedText(of func(stopped) int64) string {
 
 func longAhead(r *request) float64      { return r.evidence.longAhead }
 func promptsAhead(r *request) float64   { return r.evidence.promptsAhead }
-func prefillMS(r *request) float64      { return float64(r.times.split()[PartPrefill]) / 1000 }
+func prefillMS(r *request) float64      { return float64(r.split()[PartPrefill]) / 1000 }
 func uncachedTokens(r *request) float64 { return float64(r.tokens.input - r.tokens.cached) }

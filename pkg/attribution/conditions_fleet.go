@@ -58,7 +58,7 @@ var coldStart = Condition{Name: "cold_start", Component: scalingComponent, rank:
 	others:     []remedy{{"keep one replica", (*proposal).keepOne}},
 	isAbsolute: true,
 	holds: when(func(r *request) bool {
-		return r.evidence.noneServed && r.takesHalf(r.times.split()[PartFlow])
+		return r.evidence.noneServed && r.takesHalf(r.split()[PartFlow])
 	})}
 
 var scaledInEarly = Condition{Name: "scaled_in_early", Component: scalingComponent, rank: rankCapacity,

@@ -23,7 +23,7 @@ var frontEnd = Condition{Name: "front_end", Component: engineComponent, rank: ra
 	change:     (*proposal).fasterFrontEnd,
 	isAbsolute: true,
 	took:       inPart(PartFrontend),
-	holds:      when(func(r *request) bool { return r.takesHalf(r.times.split()[PartFrontend]) })}
+	holds:      when(func(r *request) bool { return r.takesHalf(r.split()[PartFrontend]) })}
 
 var controlLatency = Condition{Name: "control_latency", Component: routingComponent, rank: rankCapacity,
 	parts: anyPart,
@@ -43,7 +43,7 @@ var controlLatency = Condition{Name: "control_latency", Component: routingCompon
 
 // decisionUS is the time in which admission and routing decided.
 func (a *Analyzer) decisionUS(r *request) int64 {
-	s, c := r.times.split(), &a.topology.ControlPlane
+	s, c := r.split(), &a.topology.ControlPlane
 	return min(c.AdmissionLatencyUS, s[PartAdmission]) + min(c.RoutingLatencyUS, s[PartFlow])
 }
 
@@ -72,7 +72,7 @@ var flowControl = Condition{Name: "flow_control", Component: admissionComponent,
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
 		held := r.evidence.held.prefillUS + r.evidence.held.decodeUS
-		return !r.evidence.noneServed && 2*(a.decisionUS(r)+held) < r.times.split()[PartFlow] || a.rejectedByFlow(r)
+		return !r.evidence.noneServed && 2*(a.decisionUS(r)+held) < r.split()[PartFlow] || a.rejectedByFlow(r)
 	}}
 
 var deadlineTooShort = Condition{Name: "deadline_too_short", Component: workloadComponent, rank: rankCapacity,
@@ -97,14 +97,14 @@ var horizonReached = Condition{Name: "horizon", Component: workloadComponent, ra
 
 // takesHalf reports whether a time is at least half of that to the first token, or to the end without one, and long.
 func (r *request) takesHalf(us int64) bool {
-	until := r.times.firstTokenOrEnd()
-	return until != never && us >= longWaitUS && 2*us >= int64(until-r.times.arrival) && r.verdict.missed != missedTPOT
+	until := r.firstTokenOrEnd()
+	return until != never && us >= longWaitUS && 2*us >= int64(until-r.arrival()) && r.verdict.missed != missedTPOT
 }
 
 // servedWhenEnded holds for requests that ended in a state and had waited less than half of their time.
 func servedWhenEnded(state string) func(*Analyzer, *request) bool {
 	return func(a *Analyzer, r *request) bool {
-		return a.names.list[r.labels.state] == state && r.times.scheduled != never && 2*waitMS(r) < lifetimeMS(r)
+		return a.names.list[r.labels.state] == state && r.scheduled() != never && 2*waitMS(r) < lifetimeMS(r)
 	}
 }
 
@@ -126,14 +126,14 @@ func (p *Pattern) routed() (sent []*request) {
 
 // Quantities of which causes name the mean.
 
-func frontendMS(r *request) float64      { return float64(r.times.split()[PartFrontend]) / 1000 }
-func flowMS(r *request) float64          { return float64(r.times.split()[PartFlow]) / 1000 }
-func ttftMS(r *request) float64          { return latencyMS(r.times.arrival, r.times.firstTokenOrEnd()) }
-func lifetimeMS(r *request) float64      { return latencyMS(r.times.arrival, r.times.ended) }
+func frontendMS(r *request) float64      { return float64(r.split()[PartFrontend]) / 1000 }
+func flowMS(r *request) float64          { return float64(r.split()[PartFlow]) / 1000 }
+func ttftMS(r *request) float64          { return latencyMS(r.arrival(), r.firstTokenOrEnd()) }
+func lifetimeMS(r *request) float64      { return latencyMS(r.arrival(), r.ended()) }
 func generatedTokens(r *request) float64 { return float64(r.tokens.generated) }
 
 // waitMS is the time in which the request was not being served.
 func waitMS(r *request) float64 {
-	s := r.times.split()
+	s := r.split()
 	return float64(s[PartAdmission]+s[PartFlow]+s[PartEncode]+s[PartFrontend]+s[PartQueue]+s[PartPreempted]) / 1000
 }

@@ -34,22 +34,22 @@ const idleQueue = 1
 
 // prefillUneven reports whether the queue of the prefill replica of r was much longer than that of another one.
 func (r *request) prefillUneven() bool {
-	p := r.times.prefill
+	p := r.prefill
 	return p != nil && p.shortest <= idleQueue && p.queue >= p.shortest+longerBy
 }
 
 func prefillQueue(r *request) float64 {
-	if r.times.prefill == nil {
+	if r.prefill == nil {
 		return 0
 	}
-	return float64(r.times.prefill.queue)
+	return float64(r.prefill.queue)
 }
 
 func shortestPrefillQueue(r *request) float64 {
-	if r.times.prefill == nil {
+	if r.prefill == nil {
 		return 0
 	}
-	return float64(r.times.prefill.shortest)
+	return float64(r.prefill.shortest)
 }
 
 // choosePrefill proposes a policy that chooses prefill replicas.
@@ -66,8 +66,8 @@ func choosePrefill(name string) propose {
 // and in the shortest one of its pool. Pools with replicas that come and go are left out.
 func (a *Analyzer) countPrefillQueues() {
 	pools := map[string][]*request{}
-	for _, r := range a.requests {
-		if p := r.times.prefill; p != nil && r.times.routed != never && r.replica != missing {
+	for _, r := range a.requests.all() {
+		if p := r.prefill; p != nil && r.routed() != never && r.replica != missing {
 			id := a.topology.replicas[r.replica].deployment
 			pools[id] = append(pools[id], r)
 		}
@@ -86,20 +86,20 @@ func (a *Analyzer) countPrefillQueues() {
 // countPrefillQueues is Analyzer.countPrefillQueues for the requests of a pool of n replicas.
 func countPrefillQueues(routed []*request, n int) {
 	left := func(r *request) stream.Micros {
-		if at := r.times.orEnd(r.times.prefill.scheduled); at != never {
+		if at := r.orEnd(r.prefill.scheduled); at != never {
 			return at
 		}
 		return math.MaxInt64
 	}
-	slices.SortStableFunc(routed, func(x, y *request) int { return cmp.Compare(x.times.routed, y.times.routed) })
+	slices.SortStableFunc(routed, func(x, y *request) int { return cmp.Compare(x.routed(), y.routed()) })
 	leaving := slices.Clone(routed)
 	slices.SortStableFunc(leaving, func(x, y *request) int { return cmp.Compare(left(x), left(y)) })
 	counts := make([]int32, n)
 	for _, r := range routed {
-		for ; len(leaving) > 0 && left(leaving[0]) < r.times.routed; leaving = leaving[1:] {
-			counts[leaving[0].times.prefill.replica]--
+		for ; len(leaving) > 0 && left(leaving[0]) < r.routed(); leaving = leaving[1:] {
+			counts[leaving[0].prefill.replica]--
 		}
-		p := r.times.prefill
+		p := r.prefill
 		p.queue, p.shortest = counts[p.replica], slices.Min(counts)
 		counts[p.replica]++
 	}

@@ -213,7 +213,7 @@ func seenOf(p *Pattern) string {
 // stale reports whether r was sent to a much longer queue on old signals that were wrong.
 func (r *request) stale() bool {
 	queue, seen := r.contention.queue, &r.seen().chosen
-	cutOff := r.queuesCurrent && seen.Queue >= 0 // the router should have seen the queue as it was
+	cutOff := r.labels.queuesCurrent && seen.Queue >= 0 // the router should have seen the queue as it was
 	if !r.longerQueue() || seen.AgeUS < staleUS && !cutOff {
 		return false
 	}
@@ -226,7 +226,7 @@ func (r *request) stale() bool {
 
 // followedPrefix reports whether r was sent to a much longer queue for a prefix, and found at least half of it.
 func (r *request) followedPrefix() bool {
-	found := 2*r.tokens.cached >= r.tokens.expected || r.times.scheduled == never
+	found := 2*r.tokens.cached >= r.tokens.expected || r.scheduled() == never
 	return r.longerQueue() && !r.stale() && r.seen().chosen.Prefix > 0 && found
 }
 

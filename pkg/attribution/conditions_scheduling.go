@@ -83,13 +83,13 @@ func (a *Analyzer) decodesAmidPrompts(r *request) (slowed, tooMany bool) {
 // empty: it is served so much earlier by what it saved until r joined the queue and in the wait of r.
 func (a *Analyzer) mattersToWait(r *request, tokens int64) bool {
 	share := float64(tokens) / float64(max(1, r.contention.ahead.total))
-	wait := float64(r.times.leftQueue() - r.times.enqueued)
-	left := max(0, wait-float64(share*(wait+float64(r.times.enqueued-r.contention.busySince))))
+	wait := float64(r.leftQueue() - r.enqueued())
+	left := max(0, wait-float64(share*(wait+float64(r.enqueued()-r.contention.busySince))))
 	target := 1000 * a.classes[a.names.list[r.labels.class]].Targets.TTFTMS
-	if r.verdict.missed&missedTTFT == 0 || target == 0 || r.times.firstToken == never {
+	if r.verdict.missed&missedTTFT == 0 || target == 0 || r.firstToken() == never {
 		return 2*left <= wait
 	}
-	return float64(r.times.firstToken-r.times.arrival)-wait+left <= target
+	return float64(r.firstToken()-r.arrival())-wait+left <= target
 }
 
 // isSlowedDown reports whether its replica prefilled much while r decoded.

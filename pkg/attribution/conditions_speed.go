@@ -34,7 +34,7 @@ var slowReplica = Condition{Name: "slow_replica", Component: engineComponent, ra
 	others: []remedy{{"send nothing to replicas that were slow in the last seconds", (*proposal).avoidSlow},
 		leastLoaded, otherRouters[2], {"have replicas to spare", (*proposal).spareReplicas}},
 	holds: func(a *Analyzer, r *request) bool {
-		if r.replica == missing || r.times.scheduled == never {
+		if r.replica == missing || r.scheduled() == never {
 			return false
 		}
 		if s := &a.stats.speeds; s.slower[r.replica] >= slowFactor {
@@ -69,9 +69,9 @@ func (a *Analyzer) slowByFailure(r *request) bool {
 		if x.Type != "replica_slow" || x.Deployment != id.deployment || x.Replica != id.index {
 			continue
 		}
-		us := min(x.EndUS, r.times.ended) - max(x.StartUS, r.times.enqueued)
+		us := min(x.EndUS, r.ended()) - max(x.StartUS, r.enqueued())
 		lost := float64(float64(us) * x.Severity) // the share of the time of steps that was lost
-		if whole := float64(r.times.ended - r.times.enqueued); lost > 0 && whole >= slowFactor*(whole-lost) {
+		if whole := float64(r.ended() - r.enqueued()); lost > 0 && whole >= slowFactor*(whole-lost) {
 			e := r.evidence.except()
 			e.slowReplica, e.slower, e.slowFailure, e.slowUS = r.replica, 1/(1-x.Severity), true, int64(us)
 			return true
@@ -111,4 +111,4 @@ func (a *Analyzer) slowUnitName(value int32) string {
 // Quantities of which causes name the mean.
 
 func slowMS(r *request) float64      { return float64(r.evidence.slowUS) / 1000 }
-func atReplicaMS(r *request) float64 { return latencyMS(r.times.enqueued, r.times.ended) }
+func atReplicaMS(r *request) float64 { return latencyMS(r.enqueued(), r.ended()) }

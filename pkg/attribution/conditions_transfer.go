@@ -122,9 +122,9 @@ func (a *Analyzer) decodesInFullPool(r *request) bool {
 // deployment of a request had one to compute.
 func (a *Analyzer) prefillBusy(of *request) float64 {
 	d, us, first, last := a.deploymentFor(of), int64(0), stream.Micros(math.MaxInt64), stream.Micros(0)
-	for _, r := range a.requests {
-		first, last = min(first, r.times.arrival), max(last, r.times.arrival)
-		if p := r.times.prefill; p != nil && p.computed != never && a.deploymentFor(r) == d {
+	for _, r := range a.requests.all() {
+		first, last = min(first, r.arrival()), max(last, r.arrival())
+		if p := r.prefill; p != nil && p.computed != never && a.deploymentFor(r) == d {
 			us += int64(p.computed - p.scheduled)
 		}
 	}
@@ -147,7 +147,7 @@ var prefillPoolIdle = Condition{Name: "prefill_pool_idle", Component: engineComp
 	change:  (*proposal).disaggregate,
 	isWrong: true,
 	holds: func(a *Analyzer, r *request) bool {
-		return a.prefillIdle(r) && r.times.prefill == nil && (r.behindPrompts() || r.isSlowedDown())
+		return a.prefillIdle(r) && r.prefill == nil && (r.behindPrompts() || r.isSlowedDown())
 	}}
 
 // promptsHere are the prompt tokens of others that the replica of r computed before its first token and while it
@@ -203,18 +203,18 @@ func (a *Analyzer) measureHeldBack() {
 		return
 	}
 	inPrefill, forBlocks := map[string]int64{}, map[string]int64{}
-	for _, r := range a.requests {
-		if p := r.times.prefill; p != nil && p.enqueued != never && p.computed != never {
+	for _, r := range a.requests.all() {
+		if p := r.prefill; p != nil && p.enqueued != never && p.computed != never {
 			inPrefill[a.deploymentFor(r).ID] += int64(p.computed - p.enqueued)
 			forBlocks[a.deploymentFor(r).ID] += r.stopped.blocks
 		}
 	}
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		d := a.deploymentFor(r)
 		if d.Backpressure == nil {
 			continue
 		}
-		flow := r.times.split()[PartFlow]
+		flow := r.split()[PartFlow]
 		us := flow - min(flow, a.topology.ControlPlane.RoutingLatencyUS)
 		switch {
 		case us == 0:
@@ -245,9 +245,9 @@ func (a *Analyzer) measureTransfers() {
 	a.stats.transferHeldUS = make([]int64, len(a.topology.replicas))
 	a.measureLinks()
 	a.stats.prefillBusy = map[string]float64{}
-	for _, r := range a.requests {
-		if r.replica != missing && r.times.prefill != nil && r.times.firstToken != never && r.times.ended != never {
-			a.stats.transferHeldUS[r.replica] += r.movedUS() - int64(r.times.ended-r.times.firstToken)
+	for _, r := range a.requests.all() {
+		if r.replica != missing && r.prefill != nil && r.firstToken() != never && r.ended() != never {
+			a.stats.transferHeldUS[r.replica] += r.movedUS() - int64(r.ended()-r.firstToken())
 		}
 	}
 }
@@ -267,8 +267,8 @@ func (a *Analyzer) measureLinks() {
 		first, last stream.Micros
 	}
 	all := map[string]moved{}
-	for _, r := range a.requests {
-		p := r.times.prefill
+	for _, r := range a.requests.all() {
+		p := r.prefill
 		if p == nil || r.replica == missing || p.transferred == never || p.blocks == 0 {
 			continue
 		}
@@ -334,20 +334,20 @@ var tierTooSmall = Condition{Name: "tier_too_small", Component: cacheComponent, 
 	holds:  func(a *Analyzer, r *request) bool { return a.lostPrefixes(r) && a.hasTiers(r) }}
 
 // orEnd is the time at, or the end of the request if that did not come.
-func (t *times) orEnd(at stream.Micros) stream.Micros {
+func (r *request) orEnd(at stream.Micros) stream.Micros {
 	if at == never {
-		return t.ended
+		return r.ended()
 	}
 	return at
 }
 
 // prefillWaitUS is the time in the queue of a prefill replica.
 func (r *request) prefillWaitUS() int64 {
-	p := r.times.prefill
+	p := r.prefill
 	if p == nil || p.enqueued == never {
 		return 0
 	}
-	until := r.times.orEnd(p.scheduled)
+	until := r.orEnd(p.scheduled)
 	if until == never {
 		return 0
 	}
@@ -356,24 +356,24 @@ func (r *request) prefillWaitUS() int64 {
 
 // transferUS is the time from the queue of the replica that decodes until the KV blocks had come.
 func (r *request) transferUS() int64 {
-	p := r.times.prefill
-	if p == nil || r.times.enqueued == never {
+	p := r.prefill
+	if p == nil || r.enqueued() == never {
 		return 0
 	}
-	until := r.times.orEnd(p.transferred)
+	until := r.orEnd(p.transferred)
 	if until == never {
 		return 0
 	}
-	return max(0, int64(until-r.times.enqueued))
+	return max(0, int64(until-r.enqueued()))
 }
 
 // handoffUS is the time from the end of the prompt until the request entered the queue of the replica that decodes.
 func (r *request) handoffUS() int64 {
-	p := r.times.prefill
+	p := r.prefill
 	if p == nil || p.computed == never {
 		return 0
 	}
-	until := r.times.orEnd(r.times.enqueued)
+	until := r.orEnd(r.enqueued())
 	if until == never {
 		return 0
 	}
@@ -383,8 +383,8 @@ func (r *request) handoffUS() int64 {
 // movedUS is the part of transferUS in which blocks were moved. In a recording without the start of the transfer it is
 // the part in which no limit stopped the queue.
 func (r *request) movedUS() int64 {
-	if p := r.times.prefill; p != nil && p.started != never {
-		if until := r.times.orEnd(p.transferred); until != never {
+	if p := r.prefill; p != nil && p.started != never {
+		if until := r.orEnd(p.transferred); until != never {
 			return min(r.transferUS(), int64(until-p.started))
 		}
 	}
@@ -393,10 +393,10 @@ func (r *request) movedUS() int64 {
 
 // decodeQueueUS is the time in the queue of the replica that decodes.
 func (r *request) decodeQueueUS() int64 {
-	if r.times.prefill == nil || r.times.enqueued == never || r.times.leftQueue() == never {
+	if r.prefill == nil || r.enqueued() == never || r.leftQueue() == never {
 		return 0
 	}
-	return int64(r.times.leftQueue() - r.times.enqueued)
+	return int64(r.leftQueue() - r.enqueued())
 }
 
 // decodeWaitUS is the part of decodeQueueUS in which a limit stopped the queue, and all after the transfer.
@@ -422,11 +422,11 @@ func (a *Analyzer) measureLoads(n int32, started []*request) {
 				total += load.LatencyUS + float64(float64(tokens)*bytes/(1e3*max(1e-9, load.GBPerS)))
 			}
 		}
-		entered.at, entered.tokens = append(entered.at, r.times.scheduled), append(entered.tokens, total)
+		entered.at, entered.tokens = append(entered.at, r.scheduled()), append(entered.tokens, total)
 	}
 	for _, r := range started {
-		wait := float64(r.times.scheduled - r.times.enqueued)
-		us := int64(min(wait, entered.last(r.times.scheduled)-entered.last(r.times.enqueued)))
+		wait := float64(r.scheduled() - r.enqueued())
+		us := int64(min(wait, entered.last(r.scheduled())-entered.last(r.enqueued())))
 		if us != 0 {
 			r.evidence.except().tierUS = us
 		}

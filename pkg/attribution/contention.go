@@ -48,76 +48,119 @@ func (r *request) work() int64 {
 // countQueues reconstructs the length of each queue at each routing decision, and how many
 // requests each replica had in total.
 func (a *Analyzer) countQueues() {
-	routed := make([]*request, 0, len(a.requests))
-	for _, r := range a.requests {
+	routed := make([]*request, 0, a.requests.len())
+	for _, r := range a.requests.all() {
 		c := &r.contention
 		c.queue, c.shortest, c.shortestAt, c.resident, c.fewestResident = -1, -1, missing, -1, -1
-		if r.times.routed != never && r.replica != missing {
+		if r.routed() != never && r.replica != missing {
 			routed = append(routed, r)
 		}
 	}
-	slices.SortStableFunc(routed, func(x, y *request) int { return cmp.Compare(x.times.routed, y.times.routed) })
+	slices.SortStableFunc(routed, func(x, y *request) int { return cmp.Compare(x.routed(), y.routed()) })
 	busySince := make([]stream.Micros, len(a.topology.replicas))
-	var b replicaBuffers
-	a.countAt(routed, &b, (*times).leftQueue, func(r *request, own, fewest, at int32) {
+	q := newQueueCounts(a, routed)
+	q.begin((*request).leftQueue)
+	a.countAt(q, func(r *request, own int32) {
 		c := &r.contention
-		c.queue, c.shortest, c.shortestAt = own, fewest, at
-		if own == 0 {
-			busySince[r.replica] = r.times.routed
+		if c.queue, c.shortest, c.shortestAt = own, own, r.replica; own == 0 {
+			busySince[r.replica] = r.routed()
 		}
 		c.busySince = busySince[r.replica]
-	})
-	arrived := func(t *times) stream.Micros { return min(t.enqueued, t.ended) }
-	a.countOwn(routed, &b, arrived, func(r *request, counts []int32) { r.contention.underway = counts[r.replica] })
-	a.countAt(routed, &b, func(t *times) stream.Micros { return t.ended }, func(r *request, own, fewest, _ int32) {
-		c := &r.contention
-		c.resident, c.fewestResident = own, fewest
-		if r.times.prefill != nil { // it is in another queue first
-			c.queue, c.shortest, c.shortestAt = -1, -1, missing
-		}
-	})
+	}, func(r *request, fewest, at int32) { r.contention.shortest, r.contention.shortestAt = fewest, at })
+	q.begin(func(r *request) stream.Micros { return min(r.enqueued(), r.ended()) })
+	for _, r := range routed {
+		r.contention.underway = q.add(r)
+	}
+	q.begin((*request).ended)
+	a.countAt(q, func(r *request, own int32) { r.contention.resident = own },
+		func(r *request, fewest, _ int32) {
+			c := &r.contention
+			c.fewestResident = fewest
+			if r.prefill != nil { // it is in another queue first
+				c.queue, c.shortest, c.shortestAt = -1, -1, missing
+			}
+		})
 }
 
-// countAt counts for each routed request how many of those sent to its replica before it had not
-// left, finds the smallest such count over the replicas that could serve it, and passes both to
-// store. A request that leaves at the instant of a decision has left before it.
-func (a *Analyzer) countAt(routed []*request, b *replicaBuffers, left func(*times) stream.Micros,
-	store func(r *request, own, fewest, at int32)) {
+// countAt passes to store how many of those sent to its replica before each routed request had not left, and to
+// storeFewest the smallest such count over the replicas that could serve it. Requests that share their row have no
+// such count. A request that leaves at the instant of a decision has left before it.
+func (a *Analyzer) countAt(q *queueCounts, store func(r *request, own int32),
+	storeFewest func(r *request, fewest, at int32)) {
 	a.startFleet()
-	a.countOwn(routed, b, left, func(r *request, counts []int32) {
-		a.fleet.until(r.times.routed)
-		own := counts[r.replica]
+	for _, r := range q.routed {
+		own := q.add(r)
+		store(r, own)
+		if r.shared {
+			continue
+		}
+		a.fleet.until(r.routed())
 		fewest, at := own, r.replica
 		for _, n := range a.topology.candidates(a.names.list[r.labels.model], r.replica) {
-			if counts[n] < fewest && a.fleet.serves(n) {
-				fewest, at = counts[n], n
+			if n != r.replica && q.count(n, r.routed()) < fewest && a.fleet.serves(n) {
+				fewest, at = q.counts[n], n
 			}
 		}
-		store(r, own, fewest, at)
-	})
+		storeFewest(r, fewest, at)
+	}
 }
 
-// countOwn passes to store, for each routed request, how many of those sent to each replica before it had not left.
-func (a *Analyzer) countOwn(routed []*request, b *replicaBuffers, left func(*times) stream.Micros,
-	store func(r *request, counts []int32)) {
-	departures, scratch := b.keyed(len(routed)) // of replicas, by time
+// queueCounts counts the requests that were sent to each replica and have not left, at times in order.
+type queueCounts struct {
+	routed []*request // in the order of the decisions
+	leaves func(*request) stream.Micros
+	counts []int32
+	// all has the times at which those sent to each replica leave, in order, and left those of them that have not come.
+	all, left [][]stream.Micros
+}
+
+func newQueueCounts(a *Analyzer, routed []*request) *queueCounts {
+	n := len(a.topology.replicas)
+	q := &queueCounts{routed: routed, counts: make([]int32, n), all: make([][]stream.Micros, n),
+		left: make([][]stream.Micros, n)}
 	for _, r := range routed {
-		if at := left(&r.times); at != never && at != r.times.routed {
-			departures = append(departures, stat.Keyed{Key: uint64(at), Tag: uint32(r.replica)})
+		q.counts[r.replica]++
+	}
+	for n, count := range q.counts {
+		q.all[n] = make([]stream.Micros, 0, count)
+	}
+	return q
+}
+
+// begin starts from the first decision. leaves is when a request leaves, which may be never.
+func (q *queueCounts) begin(leaves func(*request) stream.Micros) {
+	q.leaves = leaves
+	clear(q.counts)
+	for n := range q.all {
+		q.all[n] = q.all[n][:0]
+	}
+	for _, r := range q.routed {
+		if at := leaves(r); at != never && at != r.routed() {
+			q.all[r.replica] = append(q.all[r.replica], at)
 		}
 	}
-	departures = stat.SortKeyed(departures, scratch[:len(departures)])
-	counts := make([]int32, len(a.topology.replicas))
-	for _, r := range routed {
-		for len(departures) > 0 && departures[0].Key <= uint64(r.times.routed) {
-			counts[departures[0].Tag]--
-			departures = departures[1:]
-		}
-		store(r, counts)
-		if left(&r.times) != r.times.routed {
-			counts[r.replica]++
-		}
+	for n := range q.all {
+		slices.Sort(q.all[n])
+		q.left[n] = q.all[n]
 	}
+}
+
+// count is how many requests are at replica n at a time.
+func (q *queueCounts) count(n int32, at stream.Micros) int32 {
+	for len(q.left[n]) > 0 && q.left[n][0] <= at {
+		q.left[n] = q.left[n][1:]
+		q.counts[n]--
+	}
+	return q.counts[n]
+}
+
+// add counts a routed request. It returns how many are at its replica without it.
+func (q *queueCounts) add(r *request) int32 {
+	n := q.count(r.replica, r.routed())
+	if q.leaves(r) != r.routed() {
+		q.counts[r.replica]++
+	}
+	return n
 }
 
 // priority returns the priority of the request's class, whatever the priority policy assigned.
@@ -154,16 +197,16 @@ func (a *Analyzer) measureReplicas() {
 		n := int32(i)
 		b.queued, b.started = b.queued[:0], b.started[:0]
 		// Else they are nearly side by side.
-		apart := 4*len(requests) <= len(a.requests) || a.measuresLost
+		apart := 4*len(requests) <= a.requests.len() || a.measuresLost
 		own := requests
 		if apart {
 			own = b.copies.of(requests)
 		}
 		for _, r := range own {
-			if r.times.enqueued != never {
+			if r.enqueued() != never {
 				b.queued = append(b.queued, r)
 			}
-			if r.times.scheduled != never {
+			if r.scheduled() != never {
 				b.started = append(b.started, r)
 			}
 		}
@@ -212,14 +255,16 @@ func (s *sideBySide) of(requests []*request) []*request {
 // giveBack stores what was found about the copies of requests.
 func (s *sideBySide) giveBack(requests []*request) {
 	for i, r := range requests {
-		r.times.outputUS, *r.derived = s.requests[i].times.outputUS, s.derived[i]
+		if r.outputUS = s.requests[i].outputUS; !r.shared {
+			*r.derived = s.derived[i]
+		}
 	}
 }
 
 // countByReplica returns how many requests were sent to each replica.
 func (a *Analyzer) countByReplica() []int {
 	counts := make([]int, len(a.topology.replicas))
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		if r.replica != missing {
 			counts[r.replica]++
 		}
@@ -234,7 +279,7 @@ func (a *Analyzer) byReplica() [][]*request {
 	for n, count := range counts {
 		all[n] = make([]*request, 0, count)
 	}
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		if r.replica != missing {
 			all[r.replica] = append(all[r.replica], r)
 		}
@@ -254,7 +299,7 @@ func (a *Analyzer) measureAhead(b *replicaBuffers) {
 // priorityRanks finds runStats.ranks.
 func (a *Analyzer) priorityRanks() map[int32]int {
 	priorities := map[int32]float64{}
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		if _, known := priorities[r.labels.class]; !known {
 			priorities[r.labels.class] = a.priority(r)
 		}
@@ -281,7 +326,7 @@ type startedWork struct {
 
 // sortByEntry sorts requests by when they entered a batch.
 func sortByEntry(all []*request) {
-	slices.SortFunc(all, func(x, y *request) int { return cmp.Compare(x.times.scheduled, y.times.scheduled) })
+	slices.SortFunc(all, func(x, y *request) int { return cmp.Compare(x.scheduled(), y.scheduled()) })
 }
 
 // of makes w the sums over other requests.
@@ -294,7 +339,7 @@ func (w *startedWork) of(started []*request, ranks map[int32]int, heavyTenant in
 		w.lower[rank] = append(slices.Grow(lower[:0], n), 0)[:n]
 	}
 	for k, r := range started {
-		w.at = append(w.at, r.times.scheduled)
+		w.at = append(w.at, r.scheduled())
 		sum, own := w.work[k], w.own(r)
 		w.work = append(w.work, tokensAhead{total: sum.total + own.total,
 			heavyTenant: sum.heavyTenant + own.heavyTenant, recomputed: sum.recomputed + own.recomputed})
@@ -319,21 +364,21 @@ func (w *startedWork) own(r *request) tokensAhead {
 
 // measure finds what started while r waited and what interfered with its decoding.
 func (w *startedWork) measure(r *request) {
-	until := r.times.firstTokenOrEnd()
+	until := r.firstTokenOrEnd()
 	if until == never {
 		return
 	}
 	// How many requests had entered a batch before r joined the queue, and before it got its first token or ended.
-	from, to := w.joined.find(w.at, r.times.enqueued), w.begun.find(w.at, until)
-	if r.times.firstToken != never && r.times.ended != never {
-		end := w.ended.find(w.at, r.times.ended)
+	from, to := w.joined.find(w.at, r.enqueued()), w.begun.find(w.at, until)
+	if r.firstToken() != never && r.ended() != never {
+		end := w.ended.find(w.at, r.ended())
 		r.contention.interfering = w.prompts[end] - w.prompts[to]
 		r.contention.interferingRecomputed = w.work[end].recomputed - w.work[to].recomputed
 	}
 	begin, end, lower := &w.work[from], &w.work[to], w.lower[w.ranks[r.labels.class]]
 	ahead := tokensAhead{total: end.total - begin.total, lowerPriority: lower[to] - lower[from],
 		heavyTenant: end.heavyTenant - begin.heavyTenant, recomputed: end.recomputed - begin.recomputed}
-	if s := r.times.scheduled; s >= r.times.enqueued && s != never && s < until { // r itself is in the sums
+	if s := r.scheduled(); s >= r.enqueued() && s != never && s < until { // r itself is in the sums
 		own := w.own(r)
 		ahead.total -= own.total
 		ahead.recomputed -= own.recomputed

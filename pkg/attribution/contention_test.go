@@ -71,37 +71,47 @@ func drawRun(t *rapid.T) *Analyzer {
 // The parts of a request's time add up to it, and none is negative.
 func TestPartsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		for _, r := range drawRun(t).requests {
+		for _, r := range drawRun(t).requests.all() {
 			sum := int64(0)
-			for p, us := range r.times.split() {
+			for p, us := range r.split() {
 				if us < 0 {
 					t.Fatalf("%s is %d", Part(p), us)
 				}
 				sum += us
 			}
-			if sum != int64(r.times.ended-r.times.arrival) {
-				t.Fatalf("%+v: parts are %v, together %d, not %d", r.times, r.times.split(), sum,
-					r.times.ended-r.times.arrival)
+			if sum != int64(r.ended()-r.arrival()) {
+				t.Fatalf("%+v: parts are %v, together %d, not %d", r.times, r.split(), sum,
+					r.ended()-r.arrival())
 			}
 		}
 	})
 }
 
+// timed returns a request with these times, which may be never.
+func timed(arrival, admitted, routed, enqueued, scheduled, firstToken, ended stream.Micros) *request {
+	r := &request{incidents: &noIncidents}
+	r.setTimes(&stream.Outcome{ArrivalUS: arrival, AdmittedUS: admitted, RoutedUS: routed, EnqueuedUS: enqueued,
+		ScheduledUS: scheduled, FirstTokenUS: firstToken, EndedUS: ended, CompletedUS: never})
+	return r
+}
+
 // Time that a recording does not divide counts in the next part whose end it has.
 func TestPartsOfARecording(t *testing.T) {
+	preempted := timed(100, 100, 100, 110, 200, 300, 900)
+	preempted.setIncidents(incidents{preemptedUS: 650})
 	for _, c := range []struct {
-		of   times
+		of   *request
 		want partTimes
 	}{
-		{times{100, never, never, never, never, 400, 900, 0, &noDetours}, partTimes{PartPrefill: 300, PartDecode: 500}},
-		{times{100, never, never, never, 250, 400, 900, 0, &noDetours},
+		{timed(100, never, never, never, never, 400, 900), partTimes{PartPrefill: 300, PartDecode: 500}},
+		{timed(100, never, never, never, 250, 400, 900),
 			partTimes{PartQueue: 150, PartPrefill: 150, PartDecode: 500}},
-		{times{100, 120, 120, 130, never, never, 900, 0, &noDetours},
+		{timed(100, 120, 120, 130, never, never, 900),
 			partTimes{PartAdmission: 20, PartFrontend: 10, PartQueue: 770}},
-		{times{100, never, never, never, never, never, 900, 0, &noDetours}, partTimes{PartAdmission: 800}},
-		{times{100, 100, 100, 110, 200, 300, 900, 0, &detours{preemptedUS: 650}},
+		{timed(100, never, never, never, never, never, 900), partTimes{PartAdmission: 800}},
+		{preempted,
 			partTimes{PartFrontend: 10, PartQueue: 90, PartPrefill: 50, PartPreempted: 650}},
-		{times{100, 100, 100, 110, 200, 300, never, 0, &noDetours}, partTimes{}},
+		{timed(100, 100, 100, 110, 200, 300, never), partTimes{}},
 	} {
 		if got := c.of.split(); got != c.want {
 			t.Errorf("%v: %v, want %v", c.of, got, c.want)
@@ -127,8 +137,9 @@ func TestPartsOfATransfer(t *testing.T) {
 		{450, never, never, 70, 450, 0, PartTransfer},
 		{450, 600, never, 370, 150, 0, PartTransferWait},
 	} {
-		x := times{100, 110, 120, 400, c.scheduled, never, 900, 0, &detours{prefill: &prefillTimes{enqueued: 130,
-			scheduled: 200, computed: 380, started: c.started, transferred: c.transferred}}}
+		x := timed(100, 110, 120, 400, c.scheduled, never, 900)
+		x.setIncidents(incidents{prefill: &prefillTimes{enqueued: 130, scheduled: 200, computed: 380,
+			started: c.started, transferred: c.transferred}})
 		want := partTimes{PartAdmission: 10, PartFlow: 10, PartFrontend: 10, PartQueue: 70, PartPrefill: 180,
 			PartTransferWait: c.wait, PartTransfer: c.transfer, PartDecode: c.decode}
 		if got := x.split(); got != want || x.endedIn() != c.endedIn {
@@ -145,22 +156,22 @@ func TestQueuesEqualPlainCount(t *testing.T) {
 		a := drawRun(t)
 		a.derive()
 		a.countQueues()
-		for i, r := range a.requests {
+		for i, r := range a.requests.all() {
 			c := &r.contention
-			if r.times.routed == never {
+			if r.routed() == never {
 				if c.queue != -1 || c.shortest != -1 {
 					t.Fatalf("request %d was not routed and has a queue of %d", i, c.queue)
 				}
 				continue
 			}
 			var waiting [3]int32
-			for k, o := range a.requests {
-				left := o.times.scheduled
+			for k, o := range a.requests.all() {
+				left := o.scheduled()
 				if left == never {
-					left = o.times.ended
+					left = o.ended()
 				}
-				before := o.times.routed < r.times.routed || o.times.routed == r.times.routed && k < i
-				if o.times.routed != never && before && left > r.times.routed {
+				before := o.routed() < r.routed() || o.routed() == r.routed() && k < i
+				if o.routed() != never && before && left > r.routed() {
 					waiting[o.replica]++
 				}
 			}
@@ -184,21 +195,21 @@ func TestWorkAheadEqualsPlainSum(t *testing.T) {
 		a.computeStats()
 		a.measureRecomputed()
 		a.measureReplicas()
-		for i, r := range a.requests {
+		for i, r := range a.requests.all() {
 			var want tokensAhead
-			interfering, until := int64(0), r.times.firstToken
+			interfering, until := int64(0), r.firstToken()
 			if until == never {
-				until = r.times.ended
+				until = r.ended()
 			}
-			for k, o := range a.requests {
-				at := o.times.scheduled
-				if o.replica != r.replica || at == never || r.times.enqueued == never {
+			for k, o := range a.requests.all() {
+				at := o.scheduled()
+				if o.replica != r.replica || at == never || r.enqueued() == never {
 					continue
 				}
-				if r.times.firstToken != never && at >= r.times.firstToken && at < r.times.ended {
+				if r.firstToken() != never && at >= r.firstToken() && at < r.ended() {
 					interfering += int64(o.tokens.input - o.tokens.cached)
 				}
-				if k == i || at < r.times.enqueued || at >= until {
+				if k == i || at < r.enqueued() || at >= until {
 					continue
 				}
 				want.total += o.work()
@@ -230,7 +241,7 @@ func TestBursts(t *testing.T) {
 	}
 	a.derive()
 	a.markBursts()
-	for i, r := range a.requests {
+	for i, r := range a.requests.all() {
 		// The last second holds 1 to 12 of them, the last minute another 77, those after the first.
 		// The one before them came at 46.2 s: the last second holds the twelve alone.
 		if want := i >= 78+9; r.contention.inBurst != want {

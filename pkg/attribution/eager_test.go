@@ -20,7 +20,7 @@ func TestEagerSteps(t *testing.T) {
 		a := New(h)
 		o := served("r", 0, 0, 0)
 		a.Outcome(&o, false)
-		r := a.requests[0]
+		r := a.requests.at(0)
 		a.derive()
 		r.verdict.missed = c.missed
 		if got := eagerSteps.holds(a, r); got != c.want {

@@ -130,7 +130,7 @@ func (p *progress) until(at stream.Micros, place *nearby) float64 {
 
 // prefillSpan is when r prefilled, and its tokens per µs; nothing if it did not.
 func (r *request) prefillSpan() (from, to stream.Micros, rate float64) {
-	from, to = r.times.scheduled, r.times.firstTokenOrEnd()
+	from, to = r.scheduled(), r.firstTokenOrEnd()
 	if from == never || to == never || to <= from {
 		return 0, 0, 0
 	}
@@ -150,7 +150,7 @@ func (a *Analyzer) measurePrompts(requests []*request, b *replicaBuffers) {
 	ofLong.of(b.long, b)
 	var joined, ended, longJoined, longEnded nearby
 	for _, r := range requests {
-		until := r.times.firstTokenOrEnd()
+		until := r.firstTokenOrEnd()
 		if until == never {
 			continue
 		}
@@ -159,8 +159,8 @@ func (a *Analyzer) measurePrompts(requests []*request, b *replicaBuffers) {
 			own = rate * float64(to-from)
 		}
 		e := &r.evidence
-		e.promptsAhead = max(0, all.until(until, &ended)-all.until(r.times.enqueued, &joined)-own)
-		e.longAhead = ofLong.until(until, &longEnded) - ofLong.until(r.times.enqueued, &longJoined)
+		e.promptsAhead = max(0, all.until(until, &ended)-all.until(r.enqueued(), &joined)-own)
+		e.longAhead = ofLong.until(until, &longEnded) - ofLong.until(r.enqueued(), &longJoined)
 		if a.isLong(r) {
 			e.longAhead = max(0, e.longAhead-own)
 		}
@@ -172,10 +172,10 @@ func (a *Analyzer) measurePrompts(requests []*request, b *replicaBuffers) {
 func (a *Analyzer) measureOvertaking(requests []*request, b *replicaBuffers) {
 	b.joined = append(b.joined[:0], requests...)
 	joined := b.joined
-	slices.SortStableFunc(joined, func(x, y *request) int { return cmp.Compare(x.times.enqueued, y.times.enqueued) })
+	slices.SortStableFunc(joined, func(x, y *request) int { return cmp.Compare(x.enqueued(), y.enqueued()) })
 	entered, scratch := b.keyed(len(joined)) // places in the order in which they joined, from 1
 	for i, r := range joined {
-		entered = append(entered, stat.Keyed{Key: uint64(r.times.leftQueue()), Tag: uint32(i + 1)})
+		entered = append(entered, stat.Keyed{Key: uint64(r.leftQueue()), Tag: uint32(i + 1)})
 	}
 	entered = stat.SortKeyed(entered, scratch)
 	sums := slices.Grow(b.sums[:0], len(a.stats.ranks))[:len(a.stats.ranks)] // by rank of the priority, over the places
@@ -191,7 +191,7 @@ func (a *Analyzer) measureOvertaking(requests []*request, b *replicaBuffers) {
 		for rank := range own + 1 {
 			r.evidence.overtaken += sums[rank].until(len(joined)) - sums[rank].until(place)
 		}
-		if r.times.scheduled != never {
+		if r.scheduled() != never {
 			sums[own].add(place, r.work())
 		}
 	}
@@ -216,21 +216,21 @@ func (s prefixSums) until(place int) (sum int64) {
 
 // measurePeaks finds how much faster than in the whole run requests arrived before each one.
 func (a *Analyzer) measurePeaks() {
-	arrivals := slices.Clone(a.requests)
-	slices.SortStableFunc(arrivals, func(x, y *request) int { return cmp.Compare(x.times.arrival, y.times.arrival) })
+	arrivals := a.requests.list()
+	slices.SortStableFunc(arrivals, func(x, y *request) int { return cmp.Compare(x.arrival(), y.arrival()) })
 	if len(arrivals) == 0 {
 		return
 	}
-	span := float64(arrivals[len(arrivals)-1].times.arrival-arrivals[0].times.arrival) + 1
+	span := float64(arrivals[len(arrivals)-1].arrival()-arrivals[0].arrival()) + 1
 	first, next, wave := 0, 0, 0
 	for _, r := range arrivals {
-		for arrivals[wave].times.arrival <= r.times.arrival-waveUS {
+		for arrivals[wave].arrival() <= r.arrival()-waveUS {
 			wave++
 		}
-		for arrivals[first].times.arrival <= r.times.arrival-peakUS {
+		for arrivals[first].arrival() <= r.arrival()-peakUS {
 			first++
 		}
-		for next < len(arrivals) && arrivals[next].times.arrival <= r.times.arrival {
+		for next < len(arrivals) && arrivals[next].arrival() <= r.arrival() {
 			next++
 		}
 		r.evidence.peak = float64(next-first) / peakUS / (float64(len(arrivals)) / span)

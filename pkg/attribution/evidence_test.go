@@ -17,23 +17,23 @@ func TestEvidenceEqualsPlainSums(t *testing.T) {
 		a.derive()
 		a.computeStats()
 		a.measureReplicas()
-		for i, r := range a.requests {
-			if r.times.enqueued == never || r.replica == missing {
+		for i, r := range a.requests.all() {
+			if r.enqueued() == never || r.replica == missing {
 				continue
 			}
 			overtaken, atMost, prompts := int64(0), int64(0), 0.0
-			for k, o := range a.requests {
-				if k == i || o.replica != r.replica || o.times.enqueued == never || o.times.scheduled == never {
+			for k, o := range a.requests.all() {
+				if k == i || o.replica != r.replica || o.enqueued() == never || o.scheduled() == never {
 					continue
 				}
-				prompts += promptsWithin(o, r.times.enqueued, r.times.firstTokenOrEnd())
+				prompts += promptsWithin(o, r.enqueued(), r.firstTokenOrEnd())
 				if a.priority(o) > a.priority(r) {
 					continue
 				}
-				if o.times.enqueued > r.times.enqueued && o.times.scheduled < r.times.leftQueue() {
+				if o.enqueued() > r.enqueued() && o.scheduled() < r.leftQueue() {
 					overtaken += o.work()
 				}
-				if o.times.enqueued >= r.times.enqueued && o.times.scheduled <= r.times.leftQueue() {
+				if o.enqueued() >= r.enqueued() && o.scheduled() <= r.leftQueue() {
 					atMost += o.work() // of the same instant, the stream decides
 				}
 			}
@@ -50,7 +50,7 @@ func TestEvidenceEqualsPlainSums(t *testing.T) {
 
 // promptsWithin are the prompt tokens of o that were computed from one instant to another.
 func promptsWithin(o *request, from, until stream.Micros) float64 {
-	begin, end := o.times.scheduled, o.times.firstTokenOrEnd()
+	begin, end := o.scheduled(), o.firstTokenOrEnd()
 	overlap := min(end, until) - max(begin, from)
 	if end <= begin || overlap <= 0 {
 		return 0
@@ -71,10 +71,10 @@ func TestPeaks(t *testing.T) {
 	}
 	a.derive()
 	a.measurePeaks()
-	if got, want := a.requests[139].evidence.peak, 30/(140/9.9); math.Abs(got-want) > 1e-3 {
+	if got, want := a.requests.at(139).evidence.peak, 30/(140/9.9); math.Abs(got-want) > 1e-3 {
 		t.Errorf("peak is %g, want %g", got, want)
 	}
-	if got, want := a.requests[50].evidence.peak, 10/(140/9.9); math.Abs(got-want) > 1e-3 {
+	if got, want := a.requests.at(50).evidence.peak, 10/(140/9.9); math.Abs(got-want) > 1e-3 {
 		t.Errorf("before it is %g, want %g", got, want)
 	}
 }

@@ -52,7 +52,7 @@ type Unexplained struct {
 
 func (a *Analyzer) unexplained() (u Unexplained) {
 	var parts [PartCount]int64
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		if r.verdict.judged && r.lost() && r.verdict.pattern < 0 {
 			u.Lost++
 			parts[r.verdict.dominant]++
@@ -145,22 +145,22 @@ func (a *Analyzer) measureRest() {
 }
 
 func (a *Analyzer) sumWaiting() (w Waiting) {
-	for _, r := range a.requests {
-		if r.verdict.excluded || !a.completed(r) || r.times.scheduled == never {
+	for _, r := range a.requests.all() {
+		if r.verdict.excluded || !a.completed(r) || r.scheduled() == never {
 			continue
 		}
-		s := r.times.split()
+		s := r.split()
 		w.WaitMS += float64(s[PartAdmission]+s[PartFlow]+s[PartEncode]+s[PartFrontend]+s[PartQueue]+
 			s[PartPreempted]) / 1000
-		w.E2EMS += latencyMS(r.times.arrival, r.times.ended)
+		w.E2EMS += latencyMS(r.arrival(), r.ended())
 	}
 	return w
 }
 
 func (a *Analyzer) sumRegret() *Regret {
 	g := &Regret{Exact: int64(len(a.exact))}
-	for _, r := range a.requests {
-		e := r.choice.estimate
+	for _, r := range a.requests.all() {
+		e := r.estimate
 		if e == nil || r.verdict.excluded {
 			continue
 		}
@@ -225,15 +225,15 @@ func (t *attainment) add(r *request) {
 func (a *Analyzer) findStrengths() (all []Strength) {
 	classes, rules := make([]attainment, len(a.names.list)), make([]attainment, len(a.names.list))
 	var total, cached, uncached attainment
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		if !r.verdict.judged {
 			continue
 		}
 		total.add(r)
 		classes[r.labels.class].add(r)
-		rules[r.choice.rule].add(r)
+		rules[r.labels.rule].add(r)
 		switch {
-		case r.times.scheduled == never:
+		case r.scheduled() == never:
 		case 2*r.tokens.cached >= r.tokens.input:
 			cached.add(r)
 		default:

@@ -68,7 +68,7 @@ func (a *Analyzer) markFitness(l *Loss, sources []LossSource) bool {
 		l.Sources = nil
 		return false
 	}
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		r.verdict.judged, r.verdict.met = false, true
 	}
 	for n, x := range parts {
@@ -104,11 +104,11 @@ func (a *Analyzer) numberLoss(source LossSource) *numberLoss {
 // runMS is the time from the first arrival to the last final state in ms.
 func (a *Analyzer) runMS() float64 {
 	first, last := never, stream.Micros(0)
-	for _, r := range a.requests {
-		if first == never || r.times.arrival < first {
-			first = r.times.arrival
+	for _, r := range a.requests.all() {
+		if first == never || r.arrival() < first {
+			first = r.arrival()
 		}
-		last = max(last, r.times.ended)
+		last = max(last, r.ended())
 	}
 	return latencyMS(first, last)
 }
@@ -122,7 +122,9 @@ type share struct {
 }
 
 // counts reports whether a request is offered in the group.
-func (x *numberLoss) counts(i int) bool { return !x.requests[i].excluded && x.group(x.requests[i]) }
+func (x *numberLoss) counts(i int) bool {
+	return !x.requests.at(i).excluded && x.group(x.requests.at(i))
+}
 
 // shares are the parts of the requests that lose by the number, nil where it does not come from single requests.
 func (x *numberLoss) shares() []share {
@@ -134,9 +136,9 @@ func (x *numberLoss) shares() []share {
 		return x.slow("e2e", "p99")
 	case "goodput":
 		return x.all(missedCompletion, func(i int) float64 {
-			if r := x.requests[i]; !r.judged || r.met {
+			if r := x.requests.at(i); !r.judged || r.met {
 				return 0
-			} else if w, ok := x.Weights[x.names.list[x.requests[i].labels.class]]; ok {
+			} else if w, ok := x.Weights[x.names.list[x.requests.at(i).labels.class]]; ok {
 				return w
 			}
 			return 1
@@ -147,14 +149,14 @@ func (x *numberLoss) shares() []share {
 		if name == "kv" && statistic != "preemptions" {
 			return nil
 		}
-		return x.all(missedTPOT, func(i int) float64 { return float64(x.requests[i].preemptions) })
+		return x.all(missedTPOT, func(i int) float64 { return float64(x.requests.at(i).preemptions) })
 	}
 	return nil
 }
 
 // all are the requests with a weight.
 func (x *numberLoss) all(missed targetSet, weight func(i int) float64) (shares []share) {
-	for i := range x.requests {
+	for i := range x.requests.all() {
 		if !x.counts(i) {
 			continue
 		}
@@ -167,7 +169,7 @@ func (x *numberLoss) all(missed targetSet, weight func(i int) float64) (shares [
 
 // unserved is 1 for a request that did not complete, with that state where the number counts one.
 func (x *numberLoss) unserved(i int, state string) float64 {
-	at := x.names.list[x.requests[i].labels.state]
+	at := x.names.list[x.requests.at(i).labels.state]
 	isOne := slices.Contains([]string{stream.StateRejected, stream.StateTimedOut, stream.StateFailed,
 		stream.StateUnfinished}, state)
 	if at == stream.StateCompleted || isOne && at != state || state == "offered" || state == "not_issued" {
@@ -186,10 +188,10 @@ func (x *numberLoss) slow(name, statistic string) (shares []share) {
 	for n, class := range x.names.list {
 		targets[n] = x.classes[class].Targets.Of(name)
 	}
-	targeted := !x.Served && slices.ContainsFunc(x.requests, func(r *request) bool {
+	targeted := !x.Served && x.requests.contains(func(r *request) bool {
 		return targets[r.labels.class] > 0 && x.group(r)
 	})
-	for i, r := range x.requests {
+	for i, r := range x.requests.all() {
 		ms, ok := of.ms(x.Analyzer, r)
 		switch {
 		case !x.counts(i) || targeted && targets[r.labels.class] == 0 || !ok && (x.Served || x.completed(r)):
@@ -243,13 +245,13 @@ var latencies = map[string]struct {
 	missed targetSet
 }{
 	"ttft": {func(_ *Analyzer, r *request) (float64, bool) {
-		return latencyMS(r.times.arrival, r.times.firstToken), r.times.firstToken != never
+		return latencyMS(r.arrival(), r.firstToken()), r.firstToken() != never
 	}, missedTTFT},
 	"queue": {func(_ *Analyzer, r *request) (float64, bool) {
-		return latencyMS(r.times.enqueued, r.times.scheduled), r.times.scheduled != never && r.times.enqueued != never
+		return latencyMS(r.enqueued(), r.scheduled()), r.scheduled() != never && r.enqueued() != never
 	}, missedTTFT},
 	"e2e": {func(a *Analyzer, r *request) (float64, bool) {
-		return latencyMS(r.times.arrival, r.times.ended), a.completed(r)
+		return latencyMS(r.arrival(), r.ended()), a.completed(r)
 	}, missedE2E},
 	"tpot": {tpotOf, missedTPOT}, "itl": {tpotOf, missedTPOT},
 }
@@ -258,12 +260,12 @@ func tpotOf(a *Analyzer, r *request) (float64, bool) {
 	if r.tokens.output <= 1 || !a.completed(r) {
 		return 0, false
 	}
-	return stream.TPOT(int64(r.times.ended-r.times.firstToken), int64(r.tokens.output)), true
+	return stream.TPOT(int64(r.ended()-r.firstToken()), int64(r.tokens.output)), true
 }
 
 // mark adds the loss of source n to the requests that lose by it.
 func (x *numberLoss) mark(n int) {
-	for i, r := range x.requests {
+	for i, r := range x.requests.all() {
 		r.verdict.judged = r.verdict.judged || x.counts(i)
 	}
 	sum := 0.0
@@ -271,7 +273,7 @@ func (x *numberLoss) mark(n int) {
 		sum += s.weight
 	}
 	for _, s := range x.found {
-		r := x.requests[s.request]
+		r := x.requests.at(s.request)
 		v := &r.verdict
 		v.met = false
 		v.loss += x.Lost * s.weight / sum

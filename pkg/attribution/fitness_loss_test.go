@@ -27,9 +27,9 @@ func TestTailOfPercentile(t *testing.T) {
 		l.Missed.TTFT != 40 {
 		t.Errorf("%+v", l)
 	}
-	for _, r := range a.requests {
-		if lost := r.id >= "r1960"; r.lost() != lost || lost && math.Abs(r.verdict.loss-0.01) > 1e-12 {
-			t.Errorf("%s lost %v", r.id, r.verdict.loss)
+	for _, r := range a.requests.all() {
+		if lost := r.id() >= "r1960"; r.lost() != lost || lost && math.Abs(r.verdict.loss-0.01) > 1e-12 {
+			t.Errorf("%s lost %v", r.id(), r.verdict.loss)
 		}
 	}
 }
@@ -77,12 +77,12 @@ func TestSharesByHand(t *testing.T) {
 		a.derive()
 		a.markFitness(l, []LossSource{c.source})
 		lost := int64(0)
-		for _, r := range a.requests {
+		for _, r := range a.requests.all() {
 			if r.verdict.loss > 0 {
 				lost++
 			}
 		}
-		v := &a.requests[len(a.requests)-1].verdict
+		v := &a.requests.at(a.requests.len() - 1).verdict
 		if lost != c.lost || math.Abs(v.loss-c.last) > 1e-12 || math.Abs(v.excessMS-c.excessMS) > 1e-9 {
 			t.Errorf("%s: %d lose, the last one %v and %v ms", c.name, lost, v.loss, v.excessMS)
 		}

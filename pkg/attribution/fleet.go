@@ -102,8 +102,8 @@ func (a *Analyzer) measureFleet() {
 	for n, id := range a.topology.replicas {
 		byDeployment[id.deployment] = append(byDeployment[id.deployment], int32(n))
 	}
-	requests := slices.Clone(a.requests)
-	sent := slices.Clone(a.requests)
+	requests := a.requests.list()
+	sent := a.requests.list()
 	slices.SortStableFunc(sent, func(x, y *request) int { return cmp.Compare(x.sent(), y.sent()) })
 	a.startFleet()
 	for _, r := range sent {
@@ -112,10 +112,10 @@ func (a *Analyzer) measureFleet() {
 		e.fleet = f.count(byDeployment[a.deploymentID(r)])
 		e.warming = r.replica != missing && f.states[r.replica] == stream.ReplicaWarming
 	}
-	slices.SortStableFunc(requests, func(x, y *request) int { return cmp.Compare(x.times.arrival, y.times.arrival) })
+	slices.SortStableFunc(requests, func(x, y *request) int { return cmp.Compare(x.arrival(), y.arrival()) })
 	a.startFleet()
 	for _, r := range requests {
-		f.until(r.times.arrival)
+		f.until(r.arrival())
 		n := f.count(byDeployment[a.deploymentID(r)])
 		r.evidence.except().noneServed = n.serving == 0 && n.down == 0 && a.deploymentFor(r).scales()
 	}
@@ -125,10 +125,10 @@ func (a *Analyzer) measureFleet() {
 
 // sent is when the request was routed, or else arrived.
 func (r *request) sent() stream.Micros {
-	if r.times.routed != never {
-		return r.times.routed
+	if r.routed() != never {
+		return r.routed()
 	}
-	return r.times.arrival
+	return r.arrival()
 }
 
 // deploymentID is the deployment of a request, of one that was not routed the first one of its model.
@@ -190,17 +190,17 @@ func (a *Analyzer) findRemoved() {
 	f := &a.fleet
 	anyFailed := slices.ContainsFunc(f.changes, func(c stateChange) bool { return c.state == stream.ReplicaFailed })
 	var lost []*request
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		reason := a.names.list[r.labels.reason]
 		if reason == stream.ReasonReplicaLost || reason == stream.ReasonNoReplica || r.redirects > 0 {
 			r.evidence.except().lostReplica = true
 			lost = append(lost, r)
 		}
 	}
-	slices.SortStableFunc(lost, func(x, y *request) int { return cmp.Compare(x.times.ended, y.times.ended) })
+	slices.SortStableFunc(lost, func(x, y *request) int { return cmp.Compare(x.ended(), y.ended()) })
 	a.startFleet()
 	for _, r := range lost {
-		f.until(r.times.ended)
+		f.until(r.ended())
 		drained := r.replica != missing && r.redirects == 0 &&
 			(f.states[r.replica] == stream.ReplicaDraining || f.states[r.replica] == stream.ReplicaGone)
 		r.evidence.except().removedReplica = drained || !anyFailed
@@ -210,17 +210,17 @@ func (a *Analyzer) findRemoved() {
 // measureRetries finds for each request the share of retries after a time-out among the requests that were sent to
 // replicas in the last retryWindowUS.
 func (a *Analyzer) measureRetries() {
-	if !slices.ContainsFunc(a.requests, func(r *request) bool { return r.afterTimeout }) {
+	if !a.requests.contains(func(r *request) bool { return r.afterTimeout }) {
 		return
 	}
-	sent := slices.DeleteFunc(slices.Clone(a.requests), func(r *request) bool { return r.times.routed == never })
-	slices.SortStableFunc(sent, func(x, y *request) int { return cmp.Compare(x.times.routed, y.times.routed) })
+	sent := slices.DeleteFunc(a.requests.list(), func(r *request) bool { return r.routed() == never })
+	slices.SortStableFunc(sent, func(x, y *request) int { return cmp.Compare(x.routed(), y.routed()) })
 	first, retries := 0, 0
 	for i, r := range sent {
 		if r.afterTimeout {
 			retries++
 		}
-		for ; sent[first].times.routed <= r.times.routed-retryWindowUS; first++ {
+		for ; sent[first].routed() <= r.routed()-retryWindowUS; first++ {
 			if sent[first].afterTimeout {
 				retries--
 			}

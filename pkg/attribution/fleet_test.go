@@ -40,8 +40,8 @@ func TestFleetAtARequest(t *testing.T) {
 	}
 	a.derive()
 	a.measureFleet()
-	for _, r := range a.requests {
-		at := int64(r.times.routed / 1000)
+	for _, r := range a.requests.all() {
+		at := int64(r.routed() / 1000)
 		if r.evidence.fleet != want[at] {
 			t.Errorf("at %d ms: %+v, want %+v", at, r.evidence.fleet, want[at])
 		}
@@ -74,7 +74,7 @@ func TestLostAndRemovedReplicas(t *testing.T) {
 	a.derive()
 	a.measureFleet()
 	for i, want := range []struct{ lost, removed bool }{{false, false}, {true, false}, {false, true}} {
-		if r := a.requests[i]; replicaLost.holds(a, r) != want.lost || scaledIn.holds(a, r) != want.removed {
+		if r := a.requests.at(i); replicaLost.holds(a, r) != want.lost || scaledIn.holds(a, r) != want.removed {
 			t.Errorf("replica %d: lost %t, removed %t", i, replicaLost.holds(a, r), scaledIn.holds(a, r))
 		}
 	}
@@ -96,7 +96,7 @@ func TestQueuesOfReplicasThatAreDownDoNotCount(t *testing.T) {
 		a.computeStats()
 		a.measureFleet()
 		a.countQueues()
-		if last := a.requests[20]; last.longerQueue() == down || last.contention.queue != 20 {
+		if last := a.requests.at(20); last.longerQueue() == down || last.contention.queue != 20 {
 			t.Errorf("down %t: queue %d, longer %t", down, last.contention.queue, last.longerQueue())
 		}
 	}
@@ -121,8 +121,8 @@ func TestRetriesAfterTimeouts(t *testing.T) {
 	a.derive()
 	a.measureRetries()
 	for i, want := range map[int]float64{11: 1, 15: 0.6, 16: 0} {
-		if got := a.requests[i].evidence.retryShare; math.Abs(got-want) > 1e-9 {
-			t.Errorf("%s: %g, want %g", a.requests[i].id, got, want)
+		if got := a.requests.at(i).evidence.retryShare; math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s: %g, want %g", a.requests.at(i).id(), got, want)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func TestSlowReplicaByAFitToItsPeers(t *testing.T) {
 		o.OutputTokens, o.CompletedUS = 101, o.FirstTokenUS+stream.Micros(math.Round(tpot*100*1000))
 		a.Outcome(&o, false)
 		a.derive()
-		a.requests[i].contention.concurrent = running
+		a.requests.at(i).contention.concurrent = running
 	}
 	a.derive()
 	a.measureSpeeds()
@@ -164,14 +164,14 @@ func TestExceptionsOfOneRequest(t *testing.T) {
 	a.Outcome(&lost, false)
 	a.MeasureAll()
 	a.Find()
-	if r := a.requests[1]; r.preemptions != 2 || r.stopped.slots != 1000 || !r.evidence.lostReplica ||
+	if r := a.requests.at(1); r.preemptions != 2 || r.stopped.slots != 1000 || !r.evidence.lostReplica ||
 		r.evidence.fleet.down != 1 {
 		t.Errorf("lost: %+v, %+v", r.incidents, r.evidence.exceptional)
 	}
-	if r := a.requests[0]; *r.incidents != (incidents{}) || r.evidence.lostReplica || r.evidence.fleet.down != 0 {
+	if r := a.requests.at(0); *r.incidents != (incidents{}) || r.evidence.lostReplica || r.evidence.fleet.down != 0 {
 		t.Errorf("calm: %+v, %+v", r.incidents, r.evidence.exceptional)
 	}
-	if noIncidents != (incidents{}) || noException != (exceptional{}) || noDetours != (detours{}) ||
+	if noIncidents != (incidents{}) || noException != (exceptional{}) ||
 		noLabels != (labels{}) {
 		t.Errorf("shared by all others: %+v, %+v", noIncidents, noException)
 	}

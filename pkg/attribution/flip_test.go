@@ -25,18 +25,18 @@ func TestFlipWeightByHand(t *testing.T) {
 			candidate(1, 0.5, 0.5), candidate(2, 0, 1), candidate(3, 0.7, 1)}}
 	d.Considered[3].Filtered = true
 	a.Decision(d)
-	r := a.requests[0]
+	r := a.requests.at(0)
 	if math.Abs(r.seen().flipWeight-3.2) > 1e-12 {
 		t.Errorf("the weight is %v", r.seen().flipWeight)
 	}
-	x := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}
+	x := &proposal{a, &Pattern{losing: a.requests.list()}, &Findings{}}
 	// A little above, with two digits.
 	if c := x.flipQueues(); len(c) != 1 || c[0].Path != "policies.routing.params.queue-depth" || c[0].To != 3.3 ||
 		c[0].From != 2.0 {
 		t.Errorf("%+v", c)
 	}
 	none := *r.seen()
-	none.flipWeight, r.routed = 0, &none
+	none.flipWeight, r.derived = 0, &derived{unpacked: &none}
 	if c := x.flipQueues(); len(c) != 2 { // as without it: queues weigh like prefixes
 		t.Errorf("%+v", c)
 	}

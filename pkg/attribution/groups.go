@@ -22,7 +22,7 @@ type GroupRow struct {
 // countGroups counts the judged requests by a label, those with the most losses first. Requests without it have none.
 func (a *Analyzer) countGroups(f *Findings, label func(*labels) int32) (rows []GroupRow) {
 	byName := make([]*GroupRow, len(a.names.list))
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		n := label(r.labels)
 		if !r.verdict.judged || a.names.list[n] == "" {
 			continue

@@ -93,7 +93,7 @@ func (a *Analyzer) hintedCauses(f *Findings) (all []*Pattern) {
 		return all
 	}
 	var lost []*request
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		if r.lost() {
 			lost = append(lost, r)
 		}

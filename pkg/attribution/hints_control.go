@@ -132,7 +132,7 @@ func (x *proposal) noHoldback() []Change {
 		return nil
 	}
 	highest, lower := math.Inf(-1), 0
-	for _, r := range x.requests {
+	for _, r := range x.requests.all() {
 		highest = max(highest, x.priority(r))
 	}
 	for _, r := range x.p.losing {
@@ -213,17 +213,17 @@ func (x *proposal) admitMore() []Change {
 // offeredRates are the requests and the prompt tokens that arrived per second.
 func (x *proposal) offeredRates() (requests, tokens float64) {
 	first, last := never, never
-	for _, r := range x.requests {
-		if first == never || r.times.arrival < first {
-			first = r.times.arrival
+	for _, r := range x.requests.all() {
+		if first == never || r.arrival() < first {
+			first = r.arrival()
 		}
-		if last == never || r.times.arrival > last {
-			last = r.times.arrival
+		if last == never || r.arrival() > last {
+			last = r.arrival()
 		}
 		tokens += float64(r.tokens.input)
 	}
 	seconds := max(1e-6, float64(last-first)/1e6)
-	return float64(len(x.requests)) / seconds, tokens / seconds
+	return float64(x.requests.len()) / seconds, tokens / seconds
 }
 
 // boundTenant proposes to serve the other classes first where the heavy tenant's is lower, else the other tenants;
@@ -239,7 +239,7 @@ func (x *proposal) boundTenant() []Change {
 		return nil
 	}
 	victims, heavy := 0.0, math.Inf(1)
-	for _, r := range x.requests {
+	for _, r := range x.requests.all() {
 		if r.labels.tenant == x.stats.heavyTenant {
 			heavy = min(heavy, x.priority(r))
 		}

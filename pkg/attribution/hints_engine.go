@@ -99,12 +99,12 @@ func (x *proposal) laterPrompts() []Change {
 	for _, r := range x.p.losing {
 		losing[r.labels.class] = true
 	}
-	for _, r := range x.requests {
+	for _, r := range x.requests.all() {
 		if !losing[r.labels.class] {
 			others++
 		}
 	}
-	if 2*others <= len(x.requests) {
+	if 2*others <= x.requests.len() {
 		return nil
 	}
 	return x.budgetForTPOT(func(int64) bool { return true })
@@ -170,14 +170,14 @@ func (x *proposal) moreReplicas() []Change {
 	d := x.deployment()
 	arrivals := x.lossArrivals()
 	arrived, completed := 0.0, 0.0
-	for _, r := range x.requests {
+	for _, r := range x.requests.all() {
 		if r.replica == missing || x.topology.replicas[r.replica].deployment != d.ID {
 			continue
 		}
-		if r.times.arrival >= arrivals.from && r.times.arrival <= arrivals.until {
+		if r.arrival() >= arrivals.from && r.arrival() <= arrivals.until {
 			arrived++
 		}
-		if x.completed(r) && r.times.ended >= arrivals.from && r.times.ended <= arrivals.until {
+		if x.completed(r) && r.ended() >= arrivals.from && r.ended() <= arrivals.until {
 			completed++
 		}
 	}

@@ -35,7 +35,7 @@ func (x *proposal) keepReplicas() []Change {
 		return nil
 	}
 	most, full := int32(1), int32(0)
-	for _, r := range x.requests {
+	for _, r := range x.requests.all() {
 		if r.replica != missing && x.topology.replicas[r.replica].deployment == d.ID {
 			n := r.evidence.fleet
 			most = max(most, n.serving+n.starting, n.later)

@@ -2,7 +2,6 @@ package attribution
 
 import (
 	"math"
-	"slices"
 	"strconv"
 
 	"blis/pkg/stream"
@@ -47,7 +46,7 @@ func (x *proposal) pool(by, key string, isIn func(*request) bool) []Change {
 			replicas += d.Replicas
 		}
 	}
-	for _, r := range x.requests {
+	for _, r := range x.requests.all() {
 		if r.replica == missing || x.topology.deploymentOf(r.replica).Model != model {
 			continue
 		}
@@ -61,7 +60,7 @@ func (x *proposal) pool(by, key string, isIn func(*request) bool) []Change {
 	n := float64(replicas)
 	own := min(n-1, max(1, math.Round(n*float64(work)/float64(all))))
 	failed := func(r *request) bool { return r.evidence.fleet.down > 0 }
-	if slices.ContainsFunc(x.requests, failed) || !x.poolsCarry(own, n, isIn) {
+	if x.requests.contains(failed) || !x.poolsCarry(own, n, isIn) {
 		return nil
 	}
 	return []Change{x.set("policies.routing", map[string]any{"type": "pools",
@@ -75,7 +74,7 @@ func (x *proposal) equalRates() []Change {
 		return nil
 	}
 	tokens, most, all := map[int32]int64{}, int64(0), int64(0)
-	for _, r := range x.requests {
+	for _, r := range x.requests.all() {
 		all += int64(r.tokens.input)
 		if n := r.labels.tenant; n != x.stats.heavyTenant {
 			tokens[n] += int64(r.tokens.input)
@@ -99,11 +98,11 @@ func (x *proposal) limitTenant() []Change {
 	}
 	var work, heavyWork, heavySent int64
 	tenants, action, last := map[int32]bool{}, "delay", stream.Micros(0)
-	for _, r := range x.requests {
+	for _, r := range x.requests.all() {
 		tenants[r.labels.tenant] = true
 		work += r.work()
-		if r.times.ended != never {
-			last = max(last, r.times.ended)
+		if r.ended() != never {
+			last = max(last, r.ended())
 		}
 		if r.labels.tenant == x.stats.heavyTenant {
 			heavyWork += r.work()
@@ -114,7 +113,7 @@ func (x *proposal) limitTenant() []Change {
 		}
 	}
 	offered, _ := x.offeredRates()
-	arrivals := float64(len(x.requests)) / offered // in s
+	arrivals := float64(x.requests.len()) / offered // in s
 	served := float64(work) / max(arrivals, float64(last)/1e6)
 	left := max(served-float64(work-heavyWork)/arrivals, served/float64(len(tenants)))
 	perSecond := left / (float64(heavyWork) / float64(heavySent))
@@ -136,7 +135,7 @@ func (x *proposal) boundShare() []Change {
 		return nil
 	}
 	tenants := map[int32]bool{}
-	for _, r := range x.requests {
+	for _, r := range x.requests.all() {
 		tenants[r.labels.tenant] = true
 	}
 	own := map[string]any{x.names.list[x.stats.heavyTenant]: math.Round(1e4/float64(len(tenants))) / 1e4}

@@ -23,7 +23,7 @@ func TestPoolsFromTheRun(t *testing.T) {
 	a.stats.heavyTenant = a.heavyTenant()
 	a.derive()
 	a.computeStats()
-	x := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}
+	x := &proposal{a, &Pattern{losing: a.requests.list()}, &Findings{}}
 	pool := func(by, key string) any {
 		return map[string]any{"type": "pools", "params": map[string]any{"by": by, "shares": map[string]any{key: 0.75}}}
 	}

@@ -21,7 +21,7 @@ func shapedRun(deployments ...map[string]any) *proposal {
 		o := served(string(rune('a'+i)), 0, 10*i, 0)
 		a.Outcome(&o, false)
 	}
-	return &proposal{a, &Pattern{Condition: &Condition{Name: "any"}, losing: a.requests}, &Findings{}}
+	return &proposal{a, &Pattern{Condition: &Condition{Name: "any"}, losing: a.requests.list()}, &Findings{}}
 }
 
 // same reports whether changes set these numbers, in their order.
@@ -39,9 +39,8 @@ func same(changes []Change, to ...float64) bool {
 func TestReplicasFromPool(t *testing.T) {
 	pool := func() *proposal {
 		x := shapedRun(map[string]any{"id": "main", "replicas": 4, "prefill": map[string]any{"replicas": 4}})
-		for _, r := range x.requests {
-			r.times.detours = &detours{
-				prefill: &prefillTimes{scheduled: r.times.arrival, computed: r.times.arrival + 9000}}
+		for _, r := range x.requests.all() {
+			r.setIncidents(incidents{prefill: &prefillTimes{scheduled: r.arrival(), computed: r.arrival() + 9000}})
 		}
 		return x
 	}
@@ -81,8 +80,9 @@ func TestReplicasFromOthers(t *testing.T) {
 // An E2E target of 2 s allows 20 ms a token, a TPOT target counts before that.
 func TestTooSlow(t *testing.T) {
 	x := shapedRun(map[string]any{"id": "main", "replicas": 1})
-	r := x.requests[0]
-	r.tokens.output, r.times.ended = 101, r.times.firstToken+2_000_000
+	r := x.requests.at(0)
+	r.tokens.output = 101
+	r.set(whenEnded, r.firstToken()+2_000_000)
 	x.stats.speeds.fastest = map[string]float64{"m": 5}
 	for _, c := range []struct {
 		targets stream.Targets

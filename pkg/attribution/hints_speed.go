@@ -99,7 +99,7 @@ func (x *proposal) avoidSlow() []Change {
 			limit = min(limit, 0.9*target)
 		}
 	}
-	for _, r := range x.requests {
+	for _, r := range x.requests.all() {
 		if r.replica == missing || slow[r.replica] || x.topology.deploymentOf(r.replica).Model != model {
 			continue
 		}

@@ -12,7 +12,7 @@ func (x *proposal) morePrefill() []Change {
 	at := "deployments." + x.deployment().ID + ".prefill.replicas"
 	now := max(1, x.number(at))
 	arrived, computed := x.duringLoss(func(r *request) bool {
-		p := r.times.prefill
+		p := r.prefill
 		return p != nil && p.computed != never
 	})
 	factor := min(4, max(2, 1.5*arrived/max(1, computed)))
@@ -59,12 +59,12 @@ func (a *Analyzer) prefillSteps(p *Pattern) string {
 // that got somewhere in that time.
 func (x *proposal) duringLoss(got func(*request) bool) (arrived, done float64) {
 	arrivals := x.lossArrivals()
-	for _, r := range x.requests {
-		if r.times.arrival < arrivals.from || r.times.arrival > arrivals.until {
+	for _, r := range x.requests.all() {
+		if r.arrival() < arrivals.from || r.arrival() > arrivals.until {
 			continue
 		}
 		arrived++
-		if got(r) && r.times.prefill.computed <= arrivals.until {
+		if got(r) && r.prefill.computed <= arrivals.until {
 			done++
 		}
 	}
@@ -74,7 +74,7 @@ func (x *proposal) duringLoss(got func(*request) bool) (arrived, done float64) {
 // lossArrivals is the time from the first to the last arrival of a losing request.
 func (x *proposal) lossArrivals() (arrivals span) {
 	for _, r := range x.p.losing {
-		arrivals.add(r.times.arrival, r.times.arrival)
+		arrivals.add(r.arrival(), r.arrival())
 	}
 	return arrivals
 }

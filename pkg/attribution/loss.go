@@ -93,17 +93,17 @@ const (
 func (a *Analyzer) findLoss(sources []LossSource) *Loss {
 	l := &Loss{}
 	hasTargets := func(r *request) bool { return r.verdict.judged }
-	hasRegret := func(r *request) bool { return r.choice.estimate != nil && !r.verdict.excluded }
+	hasRegret := func(r *request) bool { return r.estimate != nil && !r.verdict.excluded }
 	switch {
 	case a.markFitness(l, sources):
 		l.Kind = LossFitness
-	case slices.ContainsFunc(a.requests, hasTargets):
+	case a.requests.contains(hasTargets):
 		l.Kind = LossMisses
 		a.markMisses()
-	case slices.ContainsFunc(a.requests, hasRegret):
+	case a.requests.contains(hasRegret):
 		l.Kind = LossRegret
-		for _, r := range a.requests {
-			v, ms := &r.verdict, max(0, r.choice.hindsightMS())
+		for _, r := range a.requests.all() {
+			v, ms := &r.verdict, max(0, r.hindsightMS())
 			if v.judged = hasRegret(r); v.judged {
 				v.met, v.loss, v.excessMS = ms == 0, ms, ms
 			}
@@ -126,7 +126,7 @@ func latencyMS(from, to stream.Micros) float64 { return float64(to-from) / 1000 
 
 // markMisses finds the missed targets of each request.
 func (a *Analyzer) markMisses() {
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		if v := &r.verdict; v.judged && !v.met {
 			v.loss = 1
 			a.findMissed(r)
@@ -142,10 +142,10 @@ func (a *Analyzer) findMissed(r *request) {
 		return
 	}
 	t := a.classes[a.names.list[r.labels.class]].Targets
-	ttft, e2e := latencyMS(r.times.arrival, r.times.firstToken), latencyMS(r.times.arrival, r.times.ended)
+	ttft, e2e := latencyMS(r.arrival(), r.firstToken()), latencyMS(r.arrival(), r.ended())
 	tpot, tokens := 0.0, int64(r.tokens.output)
 	if tokens > 1 {
-		tpot = stream.TPOT(int64(r.times.ended-r.times.firstToken), tokens)
+		tpot = stream.TPOT(int64(r.ended()-r.firstToken()), tokens)
 	}
 	v.exceeds(missedTTFT, ttft, t.TTFTMS, 1)
 	v.exceeds(missedTPOT, tpot, t.TPOTMS, float64(tokens-1))
@@ -162,27 +162,27 @@ func (v *verdict) exceeds(target targetSet, ms, limit, factor float64) {
 
 // markLate finds the late requests and returns the median TTFT in ms.
 func (a *Analyzer) markLate() float64 {
-	median, known := a.medianTTFT()
-	for _, r := range a.requests {
+	median := a.medianTTFT()
+	for _, r := range a.requests.all() {
 		v := &r.verdict
 		if v.excluded {
 			continue
 		}
 		v.judged = true
-		switch ttft := int64(r.times.firstToken - r.times.arrival); {
+		switch ttft := int64(r.firstToken() - r.arrival()); {
 		case !a.completed(r):
 			v.loss, v.missed = 1, missedCompletion
-		case !r.isLate(median):
+		case !r.isLate(median.us):
 			v.met = true
 		default:
 			v.loss, v.missed = 1, missedTTFT
-			v.excessMS = float64(ttft)/1000 - float64(lateFactor*median)/1000
+			v.excessMS = float64(ttft)/1000 - float64(lateFactor*median.us)/1000
 		}
 	}
-	if !known {
+	if !median.known {
 		return 0
 	}
-	return float64(median) / 1000
+	return float64(median.us) / 1000
 }
 
 // divide finds the dominant part of each loss and adds up l.
@@ -194,7 +194,7 @@ func (a *Analyzer) divide(l *Loss) {
 		}
 	}
 	groups, states := map[Group]*Group{}, make([]int64, len(a.names.list))
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		if !r.verdict.judged {
 			continue
 		}
@@ -236,7 +236,7 @@ func (a *Analyzer) dominantPart(r *request, b *baseline) Part {
 	if state := a.names.list[r.labels.state]; state == stream.StateTimedOut || state == stream.StateUnfinished {
 		return r.largestExcess(b)
 	}
-	return r.times.endedIn()
+	return r.endedIn()
 }
 
 // add counts one loss.

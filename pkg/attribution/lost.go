@@ -17,7 +17,7 @@ func (a *Analyzer) deriveLost() bool {
 		return false
 	}
 	var small Loss
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		if r.excluded {
 			continue
 		}
@@ -31,7 +31,7 @@ func (a *Analyzer) deriveLost() bool {
 	}
 	var rows derivedRows
 	shared := map[verdict]*derived{}
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		v := verdict{excluded: r.excluded, judged: r.judged, met: r.met, pattern: -1}
 		switch {
 		case loses(r):
@@ -39,6 +39,7 @@ func (a *Analyzer) deriveLost() bool {
 			continue
 		case shared[v] == nil:
 			shared[v] = rows.next(v)
+			shared[v].shared = true
 		}
 		r.derived = shared[v]
 	}
@@ -48,9 +49,9 @@ func (a *Analyzer) deriveLost() bool {
 // loses returns what reports whether a request lost something; nil if the loss is regret.
 func (a *Analyzer) loses() func(*request) bool {
 	hasTargets, hasRegret := false, false
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		hasTargets = hasTargets || r.judged
-		hasRegret = hasRegret || r.choice.estimate != nil && !r.excluded
+		hasRegret = hasRegret || r.estimate != nil && !r.excluded
 	}
 	switch {
 	case hasTargets:
@@ -58,29 +59,38 @@ func (a *Analyzer) loses() func(*request) bool {
 	case hasRegret:
 		return nil
 	}
-	median, _ := a.medianTTFT()
+	median := a.medianTTFT().us
 	return func(r *request) bool {
 		return !r.excluded && (!a.completed(r) || r.isLate(median))
 	}
 }
 
-// medianTTFT is the lower median of the µs to first tokens; without any it is as large as may be multiplied.
-func (a *Analyzer) medianTTFT() (median int64, known bool) {
-	ttfts := make([]int64, 0, len(a.requests))
-	for _, r := range a.requests {
-		if r.times.firstToken != never {
-			ttfts = append(ttfts, int64(r.times.firstToken-r.times.arrival))
+// medianTime is a median in µs.
+type medianTime struct {
+	us    int64
+	known bool
+}
+
+// medianTTFT is the lower median of the times to first tokens; without any it is as large as may be multiplied.
+func (a *Analyzer) medianTTFT() medianTime {
+	if a.stats.ttft == nil {
+		ttfts := make([]int64, 0, a.requests.len())
+		for _, r := range a.requests.all() {
+			if at := r.firstToken(); at != never {
+				ttfts = append(ttfts, int64(at-r.arrival()))
+			}
+		}
+		a.stats.ttft = &medianTime{us: math.MaxInt64 / lateFactor}
+		if len(ttfts) > 0 {
+			a.stats.ttft = &medianTime{stat.Nth(ttfts, (len(ttfts)-1)/2), true}
 		}
 	}
-	if len(ttfts) == 0 {
-		return math.MaxInt64 / lateFactor, false
-	}
-	return stat.Nth(ttfts, (len(ttfts)-1)/2), true
+	return *a.stats.ttft
 }
 
 // isLate reports whether the first token came late.
 func (r *request) isLate(median int64) bool {
-	return int64(r.times.firstToken-r.times.arrival) > lateFactor*median
+	return int64(r.firstToken()-r.arrival()) > lateFactor*median
 }
 
 // measure measures what Find left out.
@@ -90,7 +100,7 @@ func (a *Analyzer) measure() {
 	}
 	a.measuresLost = false
 	var rows derivedRows
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		r.derived = rows.next(r.verdict)
 	}
 	a.measureRecomputed()

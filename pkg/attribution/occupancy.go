@@ -51,24 +51,23 @@ func (a *Analyzer) measureOccupancy(n int32, queued []*request, e *occupancyEven
 		e.byKind[kind] = e.byKind[kind][:0]
 	}
 	for i, r := range queued {
-		t := &r.times
 		add := func(at stream.Micros, kind eventKind) {
 			tag := uint32(i)<<eventBits | uint32(kind)
 			e.byKind[kind] = append(e.byKind[kind], stat.Keyed{Key: uint64(at), Tag: tag})
 		}
-		if t.leftQueue() > t.enqueued {
-			add(t.enqueued, waitBegins)
-			add(t.leftQueue(), waitEnds)
+		if r.leftQueue() > r.enqueued() {
+			add(r.enqueued(), waitBegins)
+			add(r.leftQueue(), waitEnds)
 		}
-		if t.scheduled == never {
+		if r.scheduled() == never {
 			continue
 		}
-		add(t.scheduled, batchEntered)
-		if t.firstToken != never && t.ended > t.firstToken {
-			add(t.firstToken, firstToken)
+		add(r.scheduled(), batchEntered)
+		if r.firstToken() != never && r.ended() > r.firstToken() {
+			add(r.firstToken(), firstToken)
 		}
-		if t.ended != never {
-			add(t.ended, requestEnds)
+		if r.ended() != never {
+			add(r.ended(), requestEnds)
 		}
 	}
 	e.sorted = e.sorted[:0]
@@ -101,7 +100,7 @@ func (a *Analyzer) replayOccupancy(n int32, requests []*request, events []stat.K
 		case waitBegins:
 			c.running, c.kvShare = runningTime, tokenTime
 		case waitEnds:
-			wait := float64(r.times.leftQueue() - r.times.enqueued)
+			wait := float64(r.leftQueue() - r.enqueued())
 			c.running = (runningTime - c.running) / wait
 			c.kvShare = (tokenTime - c.kvShare) / wait / float64(max(1, blocks*blockSize))
 			if blocks == 0 || blockSize == 0 {
@@ -115,10 +114,10 @@ func (a *Analyzer) replayOccupancy(n int32, requests []*request, events []stat.K
 			}
 		case firstToken:
 			growth += rate
-			r.times.outputUS = d.outputUS(running)
+			r.outputUS = d.outputUS(running)
 			c.concurrent, c.heavyTenant = runningTime, heavyTime
 		case requestEnds:
-			if decode := r.times.ended - r.times.firstToken; r.times.firstToken != never && decode > 0 {
+			if decode := r.ended() - r.firstToken(); r.firstToken() != never && decode > 0 {
 				c.concurrent = (runningTime - c.concurrent) / float64(decode)
 				c.heavyTenant = (heavyTime - c.heavyTenant) / float64(decode)
 			}
@@ -136,9 +135,9 @@ func (a *Analyzer) replayOccupancy(n int32, requests []*request, events []stat.K
 // how many per µs it adds while it decodes.
 func (r *request) cacheDemand(blockSize int64) (prompt, output, rate float64) {
 	prompt = float64(r.tokens.input-r.tokens.cached) + float64(float64(blockSize)/2)
-	if t := &r.times; t.firstToken != never && t.ended > t.firstToken && r.tokens.generated > 1 {
+	if r.firstToken() != never && r.ended() > r.firstToken() && r.tokens.generated > 1 {
 		output = float64(r.tokens.generated - 1)
-		rate = output / float64(t.ended-t.firstToken)
+		rate = output / float64(r.ended()-r.firstToken())
 	}
 	return prompt, output, rate
 }

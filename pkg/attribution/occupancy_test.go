@@ -33,11 +33,11 @@ func TestOccupancyEqualsSampling(t *testing.T) {
 		a.derive()
 		a.computeStats()
 		a.measureReplicas()
-		for i, r := range a.requests {
-			running, kvShare := sampleOccupancy(a, r, r.times.enqueued, r.times.leftQueue())
+		for i, r := range a.requests.all() {
+			running, kvShare := sampleOccupancy(a, r, r.enqueued(), r.leftQueue())
 			c := &r.contention
-			if at := &r.times; at.firstToken != never && at.ended != never {
-				want, _ := sampleOccupancy(a, r, at.firstToken, at.ended)
+			if r.firstToken() != never && r.ended() != never {
+				want, _ := sampleOccupancy(a, r, r.firstToken(), r.ended())
 				if math.Abs(want-c.concurrent) > 1e-6 {
 					t.Fatalf("request %d %+v: %v running while it decoded, sampled %v", i, r.times, c.concurrent, want)
 				}
@@ -53,23 +53,23 @@ func TestOccupancyEqualsSampling(t *testing.T) {
 // sampleOccupancy samples each µs of a time of r 64 times, in the middle of each interval: that is exact for what
 // grows evenly.
 func sampleOccupancy(a *Analyzer, r *request, from, until stream.Micros) (running, kvShare float64) {
-	if r.times.enqueued == never || until <= from {
+	if r.enqueued() == never || until <= from {
 		return 0, 0
 	}
 	const samples = 64
 	wait := int(until - from)
 	for k := range wait * samples {
 		at := float64(from) + (float64(k)+0.5)/samples
-		for _, o := range a.requests {
-			u := &o.times
-			if o.replica != r.replica || u.scheduled == never || u.ended == never || at < float64(u.scheduled) ||
-				at >= float64(u.ended) {
+		for _, o := range a.requests.all() {
+			if o.replica != r.replica || o.scheduled() == never || o.ended() == never || at < float64(o.scheduled()) ||
+				at >= float64(o.ended()) {
 				continue
 			}
 			running++
 			kvShare += float64(o.tokens.input-o.tokens.cached) + 8
-			if u.firstToken != never && at > float64(u.firstToken) && o.tokens.generated > 1 {
-				kvShare += float64(o.tokens.generated-1) * (at - float64(u.firstToken)) / float64(u.ended-u.firstToken)
+			if o.firstToken() != never && at > float64(o.firstToken()) && o.tokens.generated > 1 {
+				kvShare += float64(o.tokens.generated-1) * (at - float64(o.firstToken())) /
+					float64(o.ended()-o.firstToken())
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func TestSteadyStreamHasNoBurst(t *testing.T) {
 	}
 	a.derive()
 	a.markBursts()
-	for i, r := range a.requests {
+	for i, r := range a.requests.all() {
 		if r.contention.inBurst {
 			t.Fatalf("request %d is in a burst", i)
 		}

@@ -72,39 +72,39 @@ type partTimes [PartCount]int64
 // that it did not reach. Where a recording lacks the end of a part but has that of a later one,
 // the time counts in the later one. Time preempted is taken from decode, and from prefill where
 // decode was shorter: records do not say when it was.
-func (t *times) split() (s partTimes) {
-	if t.ended == never {
+func (r *request) split() (s partTimes) {
+	if r.ended() == never {
 		return s
 	}
-	marks := t.marks()
-	s[PartRetries] = t.retryUS
-	from, last := t.arrival+stream.Micros(t.retryUS), t.lastPart()
+	marks := r.marks()
+	s[PartRetries] = r.retryUS
+	from, last := r.arrival()+stream.Micros(r.retryUS), r.lastPart()
 	for part, to := range marks {
 		switch {
 		case Part(part) >= last:
-			to = t.ended
+			to = r.ended()
 		case to == never:
 			continue
 		}
-		if to = min(to, t.ended); to > from {
+		if to = min(to, r.ended()); to > from {
 			s[part] = int64(to - from)
 			from = to
 		}
 	}
 	withOutput := PartPrefill
-	if t.prefill != nil {
+	if r.prefill != nil {
 		withOutput = PartDecode
 	}
-	output := min(t.outputUS, s[withOutput])
+	output := min(int64(r.outputUS), s[withOutput])
 	s[withOutput] -= output
 	s[PartFrontend] += output
-	waits := min(t.batchWaitUS(), s[PartDecode])
+	waits := min(r.batchWaitUS(), s[PartDecode])
 	s[PartDecode] -= waits
 	s[PartTransferWait] += waits
-	preempted := min(t.preemptedUS, s[PartDecode])
+	preempted := min(r.preemptedUS, s[PartDecode])
 	s[PartDecode] -= preempted
 	s[PartPreempted] = preempted
-	preempted = min(t.preemptedUS-preempted, s[PartPrefill])
+	preempted = min(r.preemptedUS-preempted, s[PartPrefill])
 	s[PartPrefill] -= preempted
 	s[PartPreempted] += preempted
 	return s
@@ -112,35 +112,35 @@ func (t *times) split() (s partTimes) {
 
 // batchWaitUS is the time from the end of the transfer of a request to its first batch at the replica that decodes, or
 // to its end. marks has it in decode.
-func (t *times) batchWaitUS() int64 {
-	p := t.prefill
+func (r *request) batchWaitUS() int64 {
+	p := r.prefill
 	if p == nil || p.transferred == never {
 		return 0
 	}
-	return max(0, int64(min(t.leftQueue(), t.ended)-p.transferred))
+	return max(0, int64(min(r.leftQueue(), r.ended())-p.transferred))
 }
 
 // marks are the ends of the parts up to decode, never where a part did not end. A request whose prompt was computed by
 // a prefill replica decodes when its blocks have come. Without a transfer the replica that decodes computes the prompt
 // again, and it waits until then.
-func (t *times) marks() [PartDecode + 1]stream.Micros {
-	p := t.prefill
+func (r *request) marks() [PartDecode + 1]stream.Micros {
+	p := r.prefill
 	if p == nil {
-		return [...]stream.Micros{t.admitted, t.routed, t.encoded(), t.enqueued, t.scheduled, t.firstToken, never,
-			never, t.ended}
+		return [...]stream.Micros{r.admitted(), r.routed(), r.encoded(), r.enqueued(), r.scheduled(),
+			r.firstToken(), never, never, r.ended()}
 	}
 	started, transferred := p.started, p.transferred
-	if transferred == never && t.scheduled != never {
-		started, transferred = t.scheduled, t.scheduled
+	if transferred == never && r.scheduled() != never {
+		started, transferred = r.scheduled(), r.scheduled()
 	}
-	return [...]stream.Micros{t.admitted, t.routed, t.encoded(), p.enqueued, p.scheduled, p.computed, started,
-		transferred, t.ended}
+	return [...]stream.Micros{r.admitted(), r.routed(), r.encoded(), p.enqueued, p.scheduled, p.computed, started,
+		transferred, r.ended()}
 }
 
 // lastPart is the part in which the request was when it ended.
-func (t *times) lastPart() Part {
-	if t.prefill != nil {
-		marks := t.marks()
+func (r *request) lastPart() Part {
+	if r.prefill != nil {
+		marks := r.marks()
 		for p := PartTransfer; p >= 0; p-- {
 			if marks[p] != never {
 				return p + 1
@@ -149,40 +149,40 @@ func (t *times) lastPart() Part {
 		return PartAdmission
 	}
 	switch {
-	case t.firstToken != never:
+	case r.firstToken() != never:
 		return PartDecode
-	case t.scheduled != never:
+	case r.scheduled() != never:
 		return PartPrefill
-	case t.enqueued != never:
+	case r.enqueued() != never:
 		return PartQueue
-	case t.routed != never:
+	case r.routed() != never:
 		return PartFrontend
-	case t.admitted != never:
+	case r.admitted() != never:
 		return PartFlow
 	}
 	return PartAdmission
 }
 
 // endedIn is the part in which the request was when it ended: split does not know a batch that never came.
-func (t *times) endedIn() Part {
-	if p := t.prefill; p != nil && p.transferred != never && t.scheduled == never {
+func (r *request) endedIn() Part {
+	if p := r.prefill; p != nil && p.transferred != never && r.scheduled() == never {
 		return PartTransferWait
 	}
-	return t.lastPart()
+	return r.lastPart()
 }
 
 // leftQueue is when the request left the queue of its replica, for a batch or for good.
-func (t *times) leftQueue() stream.Micros {
-	if t.scheduled != never {
-		return t.scheduled
+func (r *request) leftQueue() stream.Micros {
+	if r.scheduled() != never {
+		return r.scheduled()
 	}
-	return t.ended
+	return r.ended()
 }
 
 // firstTokenOrEnd is when the request stopped waiting for its first token, never if neither came.
-func (t *times) firstTokenOrEnd() stream.Micros {
-	if t.firstToken != never {
-		return t.firstToken
+func (r *request) firstTokenOrEnd() stream.Micros {
+	if r.firstToken() != never {
+		return r.firstToken()
 	}
-	return t.ended
+	return r.ended()
 }

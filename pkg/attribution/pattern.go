@@ -115,7 +115,7 @@ func (a *Analyzer) findPatterns(l *Loss) (found []Pattern) {
 
 // judged are the requests that could have lost something.
 func (a *Analyzer) judged() []*request {
-	return slices.DeleteFunc(slices.Clone(a.requests), func(r *request) bool { return !r.verdict.judged })
+	return slices.DeleteFunc(a.requests.list(), func(r *request) bool { return !r.verdict.judged })
 }
 
 // bestPattern finds the cluster of that rank that explains most of the remaining loss: the one
@@ -320,5 +320,5 @@ func (a *Analyzer) explain(p *Pattern, requests []*request) (left []*request) {
 // compareLoss orders the request first that lost more: by ms above the target, then by regret.
 func compareLoss(x, y *request) int {
 	return cmp.Or(cmp.Compare(y.verdict.excessMS, x.verdict.excessMS),
-		cmp.Compare(y.choice.hindsightMS(), x.choice.hindsightMS()), cmp.Compare(x.id, y.id))
+		cmp.Compare(y.hindsightMS(), x.hindsightMS()), cmp.Compare(x.id(), y.id()))
 }

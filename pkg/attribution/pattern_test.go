@@ -166,7 +166,7 @@ func TestConditionsAreComplete(t *testing.T) {
 			t.Errorf("condition %s: %v", c.Name, err)
 		}
 		for what, text := range map[string]string{"doc": c.Doc, "hint": c.Hint,
-			"cause": c.cause(&Pattern{run: a, Condition: c, Value: "x", losing: a.requests})} {
+			"cause": c.cause(&Pattern{run: a, Condition: c, Value: "x", losing: a.requests.list()})} {
 			if !plain.MatchString(text) || strings.HasSuffix(text, ".") {
 				t.Errorf("the %s of %s is %q", what, c.Name, text)
 			}

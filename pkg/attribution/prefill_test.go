@@ -90,10 +90,10 @@ func TestPrefillImbalance(t *testing.T) {
 		a.Outcome(&o, false)
 		a.MeasureAll()
 		a.Find()
-		r := a.requests[len(a.requests)-1]
+		r := a.requests.at(a.requests.len() - 1)
 		got := [2]bool{prefillImbalance.holds(a, r), prefillPoolFull.holds(a, r)}
 		if got != [2]bool{c.uneven, c.small} {
-			t.Errorf("%+v: %v (queue %d, shortest %d)", c, got, r.times.prefill.queue, r.times.prefill.shortest)
+			t.Errorf("%+v: %v (queue %d, shortest %d)", c, got, r.prefill.queue, r.prefill.shortest)
 		}
 	}
 }

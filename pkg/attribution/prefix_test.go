@@ -29,7 +29,7 @@ func prefixRun(caching, reads bool, routing map[string]any, expected int64) (*An
 	a.Outcome(&o, false)
 	a.derive()
 	a.measureRecomputed()
-	return a, a.requests[0]
+	return a, a.requests.at(0)
 }
 
 // What was computed before delays a request without prefix caching if it is 30 % of its prompt and the work that it
@@ -117,7 +117,7 @@ func TestLostPrefixesWithTiers(t *testing.T) {
 		a.Outcome(&o, false)
 		a.derive()
 		a.measureRecomputed()
-		r := a.requests[0]
+		r := a.requests.at(0)
 		got := [2]bool{evicted.holds(a, r), tierTooSmall.holds(a, r)}
 		if want := [2]bool{c.evicted, c.tierFull}; got != want || r.contention.recomputed != c.recomputed {
 			t.Errorf("%+v: %v, %d tokens recomputed", c, got, r.contention.recomputed)

@@ -187,11 +187,11 @@ func (a *Analyzer) Detail() (*RequestDetail, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := a.requests[at]
-	q.keepOnly(r.id)
+	r := a.requests.at(at)
+	q.keepOnly(r.id())
 	d := &RequestDetail{Example: a.example(r), Decisions: q.decisions, Regrets: q.regrets,
-		Admitted: r.times.admitted, Routed: r.times.routed, Enqueued: r.times.enqueued,
-		Scheduled: r.times.scheduled, FirstToken: r.times.firstToken, Ended: r.times.ended}
+		Admitted: r.admitted(), Routed: r.routed(), Enqueued: r.enqueued(),
+		Scheduled: r.scheduled(), FirstToken: r.firstToken(), Ended: r.ended()}
 	for i := range q.preempted {
 		d.Preempted = append(d.Preempted, q.preempted[i].AtUS)
 	}
@@ -213,10 +213,10 @@ func (a *Analyzer) Detail() (*RequestDetail, error) {
 func (a *Analyzer) findQueried() (at int, err error) {
 	q, found := a.query, 0
 	at = -1
-	for i, r := range a.requests {
-		match := r.id == q.request
+	for i, r := range a.requests.all() {
+		match := r.id() == q.request
 		if q.request == "" {
-			match = matchesID(q.Request, r.id) || matchesID(q.Decision, r.decision()) ||
+			match = matchesID(q.Request, r.id()) || matchesID(q.Decision, r.decision()) ||
 				matchesID(q.Decision, r.admission.id)
 		}
 		if match {
@@ -234,7 +234,7 @@ func (a *Analyzer) findQueried() (at int, err error) {
 			a.idRange(func(r *request) string { return r.decision() }))
 	case at < 0:
 		return 0, fmt.Errorf("--explain: this run has no request %s; it has %s%s%s", q.Request,
-			a.idRange(func(r *request) string { return r.id }), a.p99Hint(), withUnits(q.Request))
+			a.idRange(func(r *request) string { return r.id() }), a.p99Hint(), withUnits(q.Request))
 	case found > 1 || q.ambiguous:
 		return 0, fmt.Errorf("--explain: %s is the beginning of several ids; give the whole id", q.text)
 	}
@@ -244,7 +244,7 @@ func (a *Analyzer) findQueried() (at int, err error) {
 // idRange is the first and the last id.
 func (a *Analyzer) idRange(id func(*request) string) string {
 	first, last := "", ""
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		first, last = cmp.Or(first, id(r)), cmp.Or(id(r), last)
 	}
 	if first == "" {
@@ -259,7 +259,7 @@ func (a *Analyzer) p99Hint() string {
 	if at < 0 {
 		return ""
 	}
-	return fmt.Sprintf(", and the p99 of TTFT (--explain p99) is that of %s", a.requests[at].id)
+	return fmt.Sprintf(", and the p99 of TTFT (--explain p99) is that of %s", a.requests.at(at).id())
 }
 
 // atPercentile is the request at this percentile of a latency, -1 if no request has the latency.
@@ -269,7 +269,7 @@ func (a *Analyzer) atPercentile(latency string, percentile float64) int {
 		ms float64
 	}
 	var rows []row
-	for i, r := range a.requests {
+	for i, r := range a.requests.all() {
 		if ms, ok := a.namedLatency(latency, r); ok && !r.verdict.excluded {
 			rows = append(rows, row{i, ms})
 		}
@@ -284,17 +284,16 @@ func (a *Analyzer) atPercentile(latency string, percentile float64) int {
 
 // namedLatency is the TTFT, TPOT or E2E of a request, in ms; ok is false if it has none.
 func (a *Analyzer) namedLatency(name string, r *request) (ms float64, ok bool) {
-	t := &r.times
 	switch {
 	case name == "ttft":
-		return latencyMS(t.arrival, t.firstToken), t.firstToken != never
+		return latencyMS(r.arrival(), r.firstToken()), r.firstToken() != never
 	case !a.completed(r):
 		return 0, false
 	case name == "e2e":
-		return latencyMS(t.arrival, t.ended), true
+		return latencyMS(r.arrival(), r.ended()), true
 	}
 	steps := r.tokens.output - 1
-	return latencyMS(t.firstToken, t.ended) / float64(steps), steps > 0 && t.firstToken != never
+	return latencyMS(r.firstToken(), r.ended()) / float64(steps), steps > 0 && r.firstToken() != never
 }
 
 // withUnits is the time window that a name without units may mean, "" if it is none.
@@ -310,10 +309,10 @@ func withUnits(name string) string {
 
 // queueAt is the actual queue of a replica when request i was routed.
 func (a *Analyzer) queueAt(replica int32, at stream.Micros, i int) (n int64) {
-	for k, o := range a.requests {
-		before := o.times.routed < at || o.times.routed == at && k < i
-		left := o.times.leftQueue()
-		if o.times.routed != never && o.replica == replica && before && (left == never || left > at) {
+	for k, o := range a.requests.all() {
+		before := o.routed() < at || o.routed() == at && k < i
+		left := o.leftQueue()
+		if o.routed() != never && o.replica == replica && before && (left == never || left > at) {
 			n++
 		}
 	}
@@ -323,21 +322,21 @@ func (a *Analyzer) queueAt(replica int32, at stream.Micros, i int) (n int64) {
 // requestsBefore finds RequestDetail.Ahead and Started of request i, and how many others were in batches of its
 // replica when it entered one.
 func (a *Analyzer) requestsBefore(i int) (ahead, started RequestGroup, running int64) {
-	r := a.requests[i]
-	entered, from, until := r.times.scheduled, r.times.enqueued, r.times.firstTokenOrEnd()
+	r := a.requests.at(i)
+	entered, from, until := r.scheduled(), r.enqueued(), r.firstTokenOrEnd()
 	aheadTenants, startedTenants := make([]int64, len(a.names.list)), make([]int64, len(a.names.list))
-	for k, o := range a.requests {
-		s := o.times.scheduled
+	for k, o := range a.requests.all() {
+		s := o.scheduled()
 		if o == r || o.replica != r.replica || o.replica == missing || s == never {
 			continue
 		}
-		if s <= entered && (o.times.ended == never || o.times.ended > entered) {
+		if s <= entered && (o.ended() == never || o.ended() > entered) {
 			running++
 		}
 		if from == never {
 			continue
 		}
-		if prefilled := o.times.firstTokenOrEnd(); (prefilled == never || prefilled > from) && o.times.prefill == nil &&
+		if prefilled := o.firstTokenOrEnd(); (prefilled == never || prefilled > from) && o.prefill == nil &&
 			entersBefore(o, r, k < i) {
 			ahead.add(o, int64(o.tokens.input-o.tokens.cached), aheadTenants)
 		}
@@ -353,12 +352,12 @@ func (a *Analyzer) requestsBefore(i int) (ahead, started RequestGroup, running i
 // entersBefore reports whether o, which entered a batch, did so before r, or before r left the queue without one. In
 // the same batch those come first that were enqueued first; isEarlier: o is before r in the stream.
 func entersBefore(o, r *request, isEarlier bool) bool {
-	entered := r.times.leftQueue()
-	if entered == never || o.times.scheduled != entered {
-		return entered == never || o.times.scheduled < entered
+	entered := r.leftQueue()
+	if entered == never || o.scheduled() != entered {
+		return entered == never || o.scheduled() < entered
 	}
-	if o.times.enqueued != r.times.enqueued {
-		return o.times.enqueued < r.times.enqueued
+	if o.enqueued() != r.enqueued() {
+		return o.enqueued() < r.enqueued()
 	}
 	return isEarlier
 }
@@ -367,7 +366,7 @@ func entersBefore(o, r *request, isEarlier bool) bool {
 func (g *RequestGroup) add(o *request, tokens int64, tenants []int64) {
 	g.Count++
 	g.Tokens += tokens
-	g.Largest = append(g.Largest, Work{o.id, tokens})
+	g.Largest = append(g.Largest, Work{o.id(), tokens})
 	tenants[o.labels.tenant] += tokens
 }
 

@@ -93,7 +93,7 @@ func (a *Analyzer) countReplicas() (replicas, deployments []ReplicaRow) {
 		}
 	}
 	sent := int64(0)
-	for _, q := range a.requests {
+	for _, q := range a.requests.all() {
 		if q.replica == missing || q.verdict.excluded {
 			continue
 		}
@@ -103,7 +103,7 @@ func (a *Analyzer) countReplicas() (replicas, deployments []ReplicaRow) {
 		if tpot := a.tpotMS(q); tpot > 0 {
 			tpots[q.replica] = append(tpots[q.replica], tpot)
 		}
-		if p := q.times.prefill; p != nil {
+		if p := q.prefill; p != nil {
 			id := a.topology.replicas[q.replica]
 			r.prefill(id.deployment, p.replica).addPrompt(q)
 			d.prefill(id.deployment, stream.NoIndex).addPrompt(q)
@@ -128,9 +128,9 @@ func (a *Analyzer) countReplicas() (replicas, deployments []ReplicaRow) {
 // add counts a request at the replica that decodes.
 func (x *ReplicaRow) add(r *request) {
 	x.count(r)
-	if r.times.scheduled != never {
+	if r.scheduled() != never {
 		cached := r.tokens.cached
-		if p := r.times.prefill; p != nil {
+		if p := r.prefill; p != nil {
 			cached = p.cached
 		}
 		x.InputTokens += int64(r.tokens.input)
@@ -139,19 +139,20 @@ func (x *ReplicaRow) add(r *request) {
 }
 
 // joined are the numbers in those of the lists that are selected.
-func joined(lists [][]float64, selects func(n int) bool) (all []float64) {
+func joined(lists [][]float64, selects func(n int) bool) []float64 {
+	var selected [][]float64
 	for n, list := range lists {
 		if selects(n) {
-			all = append(all, list...)
+			selected = append(selected, list)
 		}
 	}
-	return all
+	return slices.Concat(selected...)
 }
 
 // addPrompt counts a request at its prefill replica.
 func (x *ReplicaRow) addPrompt(r *request) {
 	x.count(r)
-	if r.times.prefill.scheduled != never {
+	if r.prefill.scheduled != never {
 		x.InputTokens += int64(r.tokens.input)
 		x.CachedTokens += int64(r.tokens.cached)
 	}
@@ -174,11 +175,11 @@ type LossWindow struct{ FromUS, UntilUS, RunUS stream.Micros }
 func (a *Analyzer) lossWindow() (w LossWindow) {
 	var lost []stream.Micros
 	first, last := stream.Micros(math.MaxInt64), stream.Micros(0)
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		if r.verdict.judged {
-			first, last = min(first, r.times.arrival), max(last, r.times.arrival)
+			first, last = min(first, r.arrival()), max(last, r.arrival())
 			if r.lost() {
-				lost = append(lost, r.times.arrival)
+				lost = append(lost, r.arrival())
 			}
 		}
 	}

@@ -8,21 +8,22 @@ import (
 	"blis/pkg/stream"
 )
 
-// request is what the Analyzer keeps of a request.
+// request is what the Analyzer keeps of a request. There are millions: each byte counts.
 type request struct {
-	id string
-	// packed has the id of its routing decision and what the router saw; see pack.
-	packed string
-	routed *routing // unpacked; nil for most requests, see seen
-	choice choice
+	from   stream.Micros // when it arrived; that of its decision while it is pending
 	times  times
 	tokens tokenCounts
-	labels *labels // those of all requests with the same ones
 	// replica is the number of the replica that it was sent to.
 	replica int32
+	// outputUS is how long a token needs to the client, at most 71 minutes.
+	outputUS uint32
+	pending  bool // its outcome did not come yet
 	// excluded, judged and met begin the verdict.
 	excluded, judged, met bool
-	queuesCurrent         bool // replicas reported their queues at once when it was routed
+	labels                *labels // those of all requests with the same ones
+	// packed has its id, that of its routing decision and what the router saw; see pack.
+	packed   string
+	estimate *Estimate // nil without an estimated regret
 	*incidents
 	*derived // nil until all records are read
 }
@@ -35,6 +36,12 @@ type incidents struct {
 	afterTimeout        bool  // it repeats an attempt that timed out
 	stopped             stopped
 	admission           admission
+	// preemptedUS is the total time in the queue after preemptions, retryUS that from arrival to that of the last
+	// attempt, encodedUS when encode replicas had encoded its items or 0.
+	preemptedUS, retryUS int64
+	encodedUS            stream.Micros
+	prefill              *prefillTimes           // nil without a prefill replica
+	farTimes             *[moments]stream.Micros // those that do not fit in times
 }
 
 var noIncidents incidents
@@ -51,6 +58,8 @@ func (r *request) setIncidents(x incidents) {
 
 // derived is what the Analyzer finds about a request after the last record.
 type derived struct {
+	unpacked   *routing // nil for most requests, see seen
+	shared     bool     // by requests that lost nothing
 	verdict    verdict
 	contention contention
 	evidence   evidence
@@ -59,7 +68,7 @@ type derived struct {
 // derive allocates what is derived of the requests that do not have it.
 func (a *Analyzer) derive() {
 	var rows derivedRows
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		if r.derived == nil {
 			r.derived = rows.next(verdict{excluded: r.excluded, judged: r.judged, met: r.met, pattern: -1})
 		}
@@ -80,31 +89,12 @@ func (x *derivedRows) next(v verdict) *derived {
 	return d
 }
 
-// times are in µs, never where they did not come. ended is when the request became final, outputUS how long a token
-// needs to the client.
-type times struct {
-	arrival, admitted, routed, enqueued, scheduled, firstToken, ended stream.Micros
-	outputUS                                                          int64
-	*detours
-}
-
-// detours are times that most requests do not have: these share noDetours. preemptedUS is the total time in the queue
-// after preemptions, retryUS that from arrival to that of the last attempt, encodedUS when encode replicas had encoded
-// its items or 0, prefill nil without a prefill replica.
-type detours struct {
-	preemptedUS, retryUS int64
-	encodedUS            stream.Micros
-	prefill              *prefillTimes
-}
-
-var noDetours detours
-
 // encoded is when the items of a request were encoded, never without encode replicas.
-func (d *detours) encoded() stream.Micros {
-	if d.encodedUS == 0 {
+func (x *incidents) encoded() stream.Micros {
+	if x.encodedUS == 0 {
 		return never
 	}
-	return d.encodedUS
+	return x.encodedUS
 }
 
 // prefillTimes are those of a request at the prefill replica of a disaggregated deployment.
@@ -119,13 +109,13 @@ type prefillTimes struct {
 
 // ignoreOverlap makes what happens before the prompt is computed elsewhere part of the prefill: pieces of it may move
 // then, and the request may be in the queue of the replica that decodes.
-func (t *times) ignoreOverlap() {
-	p := t.prefill
+func (r *request) ignoreOverlap() {
+	p := r.prefill
 	if p == nil || p.computed == never {
 		return
 	}
-	if t.enqueued != never {
-		t.enqueued = max(t.enqueued, p.computed)
+	if at := r.enqueued(); at != never {
+		r.set(whenEnqueued, max(at, p.computed))
 	}
 	if p.started != never {
 		p.started = max(p.started, p.computed)
@@ -140,8 +130,12 @@ type stopped struct{ slots, budget, blocks, grammar, adapters, encoder int64 }
 // tokens (requested and generated).
 type tokenCounts struct{ input, output, cached, expected, generated int32 }
 
-// labels are numbers in Analyzer.names; each may be that of "".
-type labels struct{ tenant, class, model, state, reason int32 }
+// labels are numbers in Analyzer.names, each of which may be that of "".
+type labels struct {
+	tenant, class, model, state, reason int32
+	rule, routingReason                 int32 // of the last routing decision
+	queuesCurrent                       bool  // replicas reported their queues at once when it was routed
+}
 
 var noLabels labels
 
@@ -156,18 +150,12 @@ func (a *Analyzer) shared(l labels) *labels {
 	return s
 }
 
-// choice is the rule of the last routing decision, and the regret.
-type choice struct {
-	rule, reason int32     // in Analyzer.names
-	estimate     *Estimate // nil where there is none
-}
-
 // hindsightMS is the estimated regret, 0 without an estimate.
-func (c *choice) hindsightMS() float64 {
-	if c.estimate == nil {
+func (r *request) hindsightMS() float64 {
+	if r.estimate == nil {
 		return 0
 	}
-	return c.estimate.HindsightMS
+	return r.estimate.HindsightMS
 }
 
 // admission is the last admission decision.
@@ -210,7 +198,11 @@ func (a *Analyzer) Decision(d *stream.Decision) {
 }
 
 func (a *Analyzer) admissionDecision(d *stream.Decision) {
-	r := a.request(d.Request)
+	r, known := a.request(d.Request)
+	if !known {
+		r.packed = a.pack(d.Request, "", &noRouting)
+		a.pending[r.id()] = r
+	}
 	rule := a.names.number(d.Rule)
 	x := *r.incidents
 	if d.Verdict == verdictAdmit && x.delays > 0 {
@@ -232,14 +224,15 @@ const (
 )
 
 func (a *Analyzer) routingDecision(d *stream.Decision) {
-	r := a.request(d.Request)
-	r.choice.rule, r.choice.reason = a.names.number(d.Rule), a.names.number(d.Reason)
-	r.times.routed = d.AtUS
+	r, known := a.request(d.Request)
+	r.labels = a.shared(labels{rule: a.names.number(d.Rule), routingReason: a.names.number(d.Reason),
+		queuesCurrent: a.queuesCurrent})
+	r.from = d.AtUS
+	r.set(whenRouted, d.AtUS)
 	r.replica = a.topology.number(d.Deployment, d.Replica)
-	r.queuesCurrent = a.queuesCurrent
 	g := noRouting
 	g.flipWeight = a.flipWeight(d)
-	if r.packed != "" {
+	if known {
 		g.cacheAgeUS = r.seen().cacheAgeUS
 	}
 	for i := range d.Considered {
@@ -253,12 +246,14 @@ func (a *Analyzer) routingDecision(d *stream.Decision) {
 			g.nextBest = v
 		}
 	}
-	r.packed = a.pack(d.ID, &g)
+	if r.packed = a.pack(d.Request, d.ID, &g); !known {
+		a.pending[r.id()] = r
+	}
 }
 
 func (a *Analyzer) view(c *stream.Candidate) ReplicaView {
 	v := ReplicaView{Replica: a.topology.number(c.Deployment, c.Replica), Inflight: int32(c.Inflight),
-		Queue: int32(c.QueueDepth), Running: int32(c.Running), Prefix: int32(max(c.Matched, c.Cached)), KV: -1,
+		Queue: int32(c.QueueDepth), Running: int32(c.Running), Prefix: int32(max(c.Matched, c.Cached)), KV: unknownKV,
 		Score: float64(c.Score), AgeUS: c.AgeUS}
 	if !c.KVUtil.IsZero() {
 		v.KV = float64(c.KVUtil)
@@ -277,24 +272,13 @@ func (a *Analyzer) cacheAgeUS(c *stream.Candidate) int64 {
 	return min(c.AgeUS, a.cacheDelayUS)
 }
 
-// requestBatch is how many requests are allocated at a time.
-const requestBatch = 1024
-
-// request returns the request with this id, a new one if no pending request has it.
-func (a *Analyzer) request(id string) *request {
-	if i, ok := a.pending[id]; ok {
-		return a.requests[i]
+// request returns the pending request with this id, or a new one. What is new is not in pending yet, and has no text.
+func (a *Analyzer) request(id string) (r *request, known bool) {
+	if r, known = a.pending[id]; known {
+		return r, true
 	}
-	if len(a.spare) == 0 {
-		a.spare = make([]request, requestBatch)
-	}
-	r := &a.spare[0]
-	a.spare = a.spare[1:]
-	*r = request{id: a.texts.keep([]byte(id)), replica: missing, incidents: &noIncidents, labels: &noLabels,
-		times: times{never, never, never, never, never, never, never, 0, &noDetours}}
-	a.pending[r.id] = int32(len(a.requests))
-	a.requests = append(a.requests, r)
-	return r
+	return a.requests.add(request{pending: true, replica: missing, incidents: &noIncidents, labels: &noLabels,
+		times: noTimes}), false
 }
 
 // Regret takes the counterfactuals of a decision.
@@ -310,8 +294,8 @@ func (a *Analyzer) Regret(g *stream.Regret) {
 		a.exact[g.Decision] = e
 		return
 	}
-	i, ok := a.pending[g.Request]
-	if !ok || g.Stage != stream.StageRouting || g.HindsightMS == nil || g.AvoidableMS == nil {
+	r := a.pending[g.Request]
+	if r == nil || g.Stage != stream.StageRouting || g.HindsightMS == nil || g.AvoidableMS == nil {
 		return
 	}
 	e := &Estimate{HindsightMS: *g.HindsightMS, AvoidableMS: *g.AvoidableMS}
@@ -324,55 +308,55 @@ func (a *Analyzer) Regret(g *stream.Regret) {
 			e.Best, e.BestMS = a.Replica(a.topology.number(x.Deployment, x.Replica)), *x.E2EMS
 		}
 	}
-	a.requests[i].choice.estimate = e
+	r.estimate = e
 }
 
 // Outcome takes the outcome of an attempt at a request. An excluded request, or an attempt that is not the last, cannot
 // lose anything, but others may have waited for it.
 func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
-	r := a.request(o.ID)
+	r, known := a.request(o.ID)
+	if !known {
+		r.packed = a.pack(o.ID, o.Decision, &noRouting)
+	} else if begin, end := r.decisionParts(); o.Decision != "" && o.Decision != begin+end {
+		r.packed = a.pack(o.ID, o.Decision, r.seen())
+	}
 	delete(a.pending, o.ID)
-	r.times = times{o.Began(), o.AdmittedUS, o.RoutedUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS, o.EndedUS,
-		0, &noDetours}
-	if o.PreemptedUS != 0 || o.RetryUS != 0 || !o.PrefillReplica.IsZero() || !o.EncodedUS.IsZero() {
-		r.times.detours = &detours{preemptedUS: int64(o.PreemptedUS), retryUS: o.RetryUS,
-			encodedUS: max(0, o.EncodedUS)}
-	}
-	if !o.PrefillReplica.IsZero() {
-		r.times.prefill = &prefillTimes{o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS,
-			o.TransferStartedUS, o.TransferredUS, o.TransferBlocks, o.PrefillReplica, int32(o.DecodeCachedTokens), 0, 0}
-	}
-	r.times.ignoreOverlap()
-	if !o.CompletedUS.IsZero() {
-		r.times.ended = o.CompletedUS
-	}
-	if o.Decision != "" && o.Decision != r.decision() {
-		r.packed = a.pack(o.Decision, r.seen())
-	}
+	r.pending = false
+	a.setIncidentsOf(r, o)
+	r.setTimes(o)
 	found := o.CachedTokens + o.LoadedTokens.Total() // what is loaded is not computed, either
 	r.tokens = tokenCounts{int32(o.InputTokens), int32(o.OutputTokens), int32(found),
 		int32(o.ExpectedCachedTokens), int32(o.GeneratedTokens)}
 	n := &a.names
 	r.labels = a.shared(labels{n.number(o.Tenant), n.number(o.SLOClass), n.number(o.Model), n.number(o.State),
-		n.number(o.Reason)})
+		n.number(o.Reason), r.labels.rule, r.labels.routingReason, r.labels.queuesCurrent})
 	r.replica = a.topology.number(o.Deployment, o.Replica)
-	r.times.outputUS = a.topology.deploymentOf(r.replica).outputUS(0)
-	x := incidents{preemptions: int32(o.Preemptions), delays: int32(o.Delays), redirects: int32(o.Redirects),
-		afterTimeout: o.RetryOf != "" && a.timedOut[o.RetryOf], admission: r.admission,
-		stopped: stopped{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS, o.GrammarWaitUS, o.AdapterWaitUS,
-			o.EncoderWaitUS}}
-	if o.Retried {
-		a.timedOut[strings.Clone(cmp.Or(o.RetryOf, o.ID))] = o.State == stream.StateTimedOut
-	}
-	if o.LoadedTokens != nil {
-		x.loaded, x.promoted = int32(o.LoadedTokens.Total()), int32(o.LoadedTokens.Storage)
-	}
-	r.setIncidents(x)
-	a.stats.hasStops = a.stats.hasStops || x.stopped != stopped{}
+	r.outputUS = a.topology.deploymentOf(r.replica).outputUS(0)
 	if !excluded {
 		a.sessionCall(o, r)
 	}
 	met := metrics.SLOMet(o, a.classes[o.SLOClass].Targets)
 	r.excluded, r.judged = excluded, met != nil && !excluded
 	r.met = r.judged && *met
+}
+
+// setIncidentsOf sets the incidents of the request with an outcome.
+func (a *Analyzer) setIncidentsOf(r *request, o *stream.Outcome) {
+	x := incidents{preemptions: int32(o.Preemptions), delays: int32(o.Delays), redirects: int32(o.Redirects),
+		afterTimeout: o.RetryOf != "" && a.timedOut[o.RetryOf], admission: r.admission,
+		stopped: stopped{o.SlotWaitUS, o.BudgetWaitUS, o.BlockWaitUS, o.GrammarWaitUS, o.AdapterWaitUS,
+			o.EncoderWaitUS},
+		preemptedUS: int64(o.PreemptedUS), retryUS: o.RetryUS, encodedUS: max(0, o.EncodedUS)}
+	if o.Retried {
+		a.timedOut[strings.Clone(cmp.Or(o.RetryOf, o.ID))] = o.State == stream.StateTimedOut
+	}
+	if o.LoadedTokens != nil {
+		x.loaded, x.promoted = int32(o.LoadedTokens.Total()), int32(o.LoadedTokens.Storage)
+	}
+	if !o.PrefillReplica.IsZero() {
+		x.prefill = &prefillTimes{o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS,
+			o.TransferStartedUS, o.TransferredUS, o.TransferBlocks, o.PrefillReplica, int32(o.DecodeCachedTokens), 0, 0}
+	}
+	r.setIncidents(x)
+	a.stats.hasStops = a.stats.hasStops || x.stopped != stopped{}
 }

@@ -20,8 +20,8 @@ var noRouting = routing{chosen: ReplicaView{Replica: missing}, nextBest: Replica
 // seen is what the router saw when it routed the request. Most requests have it packed, which takes a third of the
 // memory: withRouting is faster for many of them.
 func (r *request) seen() *routing {
-	if r.routed != nil {
-		return r.routed
+	if r.derived != nil && r.unpacked != nil {
+		return r.unpacked
 	}
 	g := r.unpack()
 	return &g
@@ -30,17 +30,17 @@ func (r *request) seen() *routing {
 // withRouting calls f for each request with what the router saw. That of requests that lost something stays unpacked.
 func (a *Analyzer) withRouting(f func(r *request)) {
 	var buffer routing
-	for _, r := range a.requests {
-		if r.routed != nil {
+	for _, r := range a.requests.all() {
+		if r.unpacked != nil {
 			f(r)
 			continue
 		}
 		buffer = r.unpack()
-		r.routed = &buffer
+		r.unpacked = &buffer
 		f(r)
-		if r.routed = nil; r.lost() {
+		if r.unpacked = nil; r.lost() {
 			own := buffer
-			r.routed = &own
+			r.unpacked = &own
 		}
 	}
 }
@@ -52,11 +52,16 @@ const (
 	hasFlipWeight
 )
 
-// pack packs the id of a decision and what the router saw.
-func (a *Analyzer) pack(decision string, g *routing) string {
+// pack packs the id of a request, that of its decision or "", and what the router saw.
+func (a *Analyzer) pack(id, decision string, g *routing) string {
 	p := packer{a.packing[:0]}
-	p.int(int64(len(decision)))
-	p.bytes = append(p.bytes, decision...)
+	p.text(id)
+	end := 0 // the length of what the ids end with
+	for end < min(len(id), len(decision)) && id[len(id)-1-end] == decision[len(decision)-1-end] {
+		end++
+	}
+	p.int(int64(end))
+	p.text(decision[:len(decision)-end])
 	parts := int64(0)
 	for part, has := range [...]bool{g.chosen.Replica != missing, g.nextBest.Replica != missing, g.flipWeight != 0} {
 		if has {
@@ -69,42 +74,49 @@ func (a *Analyzer) pack(decision string, g *routing) string {
 		p.float(g.flipWeight)
 	}
 	if parts&hasChosen != 0 {
-		p.view(&g.chosen)
+		p.view(&g.chosen, 0)
 	}
 	if parts&hasNextBest != 0 {
-		p.view(&g.nextBest)
+		p.view(&g.nextBest, g.chosen.Score)
 	}
 	a.packing = p.bytes
 	return a.texts.keep(p.bytes)
 }
 
+func (r *request) id() string {
+	u := unpacker(r.packed)
+	return u.text()
+}
+
 // decision is the id of the routing decision, "" without one.
 func (r *request) decision() string {
-	if r.packed == "" {
-		return ""
-	}
+	begin, end := r.decisionParts()
+	return begin + end
+}
+
+// decisionParts are two parts of the id of the routing decision.
+func (r *request) decisionParts() (begin, end string) {
 	u := unpacker(r.packed)
-	n := u.int()
-	return string(u[:n])
+	id, n := u.text(), u.int()
+	return u.text(), id[len(id)-int(n):]
 }
 
 func (r *request) unpack() routing {
 	g := noRouting
-	if r.packed == "" {
-		return g
-	}
 	u := unpacker(r.packed)
-	u = u[u.int():]
+	u.text()
+	u.int()
+	u.text()
 	parts := u.int()
 	g.cacheAgeUS = u.int()
 	if parts&hasFlipWeight != 0 {
 		g.flipWeight = u.float()
 	}
 	if parts&hasChosen != 0 {
-		u.view(&g.chosen)
+		u.view(&g.chosen, 0)
 	}
 	if parts&hasNextBest != 0 {
-		u.view(&g.nextBest)
+		u.view(&g.nextBest, g.chosen.Score)
 	}
 	return g
 }
@@ -114,18 +126,30 @@ type packer struct{ bytes []byte }
 
 func (p *packer) int(n int64) { p.bytes = binary.AppendVarint(p.bytes, n) }
 
-func (p *packer) float(x float64) {
-	p.bytes = binary.AppendUvarint(p.bytes, bits.ReverseBytes64(math.Float64bits(x)))
+func (p *packer) text(s string) {
+	p.int(int64(len(s)))
+	p.bytes = append(p.bytes, s...)
 }
 
-func (p *packer) view(v *ReplicaView) {
+func (p *packer) float(x float64) { p.change(0, x) }
+
+// change appends what changes a number, which is short if nothing does.
+func (p *packer) change(from, to float64) {
+	p.bytes = binary.AppendUvarint(p.bytes, bits.ReverseBytes64(math.Float64bits(from)^math.Float64bits(to)))
+}
+
+// view appends what a router saw of a replica. score is one that is often the same.
+func (p *packer) view(v *ReplicaView, score float64) {
 	for _, n := range [...]int64{int64(v.Replica), int64(v.Inflight), int64(v.Queue), int64(v.Running),
 		int64(v.Prefix), v.AgeUS} {
 		p.int(n)
 	}
-	p.float(v.KV)
-	p.float(v.Score)
+	p.change(unknownKV, v.KV)
+	p.change(score, v.Score)
 }
+
+// unknownKV is ReplicaView.KV where the router did not see it.
+const unknownKV = -1
 
 // unpacker takes numbers that a packer appended.
 type unpacker string
@@ -145,10 +169,21 @@ func (u *unpacker) int() int64 {
 	return int64(n>>1) ^ -int64(n&1)
 }
 
-func (u *unpacker) float() float64 { return math.Float64frombits(bits.ReverseBytes64(u.uint())) }
+func (u *unpacker) text() string {
+	n := u.int()
+	s := string((*u)[:n])
+	*u = (*u)[n:]
+	return s
+}
 
-func (u *unpacker) view(v *ReplicaView) {
+func (u *unpacker) float() float64 { return u.change(0) }
+
+func (u *unpacker) change(from float64) float64 {
+	return math.Float64frombits(math.Float64bits(from) ^ bits.ReverseBytes64(u.uint()))
+}
+
+func (u *unpacker) view(v *ReplicaView, score float64) {
 	v.Replica, v.Inflight, v.Queue = int32(u.int()), int32(u.int()), int32(u.int())
 	v.Running, v.Prefix, v.AgeUS = int32(u.int()), int32(u.int()), u.int()
-	v.KV, v.Score = u.float(), u.float()
+	v.KV, v.Score = u.change(unknownKV), u.change(score)
 }

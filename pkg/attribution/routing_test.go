@@ -27,12 +27,13 @@ func TestPackedRouting(t *testing.T) {
 		want := routing{chosen: view("chosen"), nextBest: view("next"), cacheAgeUS: rapid.Int64().Draw(t, "cache age"),
 			flipWeight: rapid.SampledFrom([]float64{0, 0.3, 7}).Draw(t, "weight")}
 		id := rapid.StringN(0, 300, 300).Draw(t, "id")
-		r := &request{packed: a.pack(id, &want)}
-		if got := *r.seen(); got != want || r.decision() != id {
-			t.Errorf("%q %+v, want %q %+v", r.decision(), got, id, want)
+		own := rapid.StringN(0, 300, 300).Draw(t, "own id")
+		r := &request{packed: a.pack(own, id, &want)}
+		if got := *r.seen(); got != want || r.decision() != id || r.id() != own {
+			t.Errorf("%q %q %+v, want %q %q %+v", r.id(), r.decision(), got, own, id, want)
 		}
 	})
-	if r := (&request{}); *r.seen() != noRouting || r.decision() != "" {
+	if r := (&request{packed: a.pack("", "", &noRouting)}); *r.seen() != noRouting || r.decision() != "" {
 		t.Errorf("without a decision: %q, %+v", r.decision(), r.seen())
 	}
 }
@@ -50,7 +51,7 @@ func TestRoutedAgain(t *testing.T) {
 				Running: stream.NoIndex, Matched: stream.NoIndex, Cached: 7, AgeUS: 40}}})
 	}
 	decide("dec-1", 0, 0)
-	r := a.requests[0]
+	r := a.requests.at(0)
 	if g := r.seen(); r.decision() != "dec-1" || g.chosen.Queue != 3 || g.cacheAgeUS != 40 {
 		t.Errorf("%s: %+v", r.decision(), g)
 	}

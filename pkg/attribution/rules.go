@@ -25,12 +25,11 @@ type RuleCount struct {
 func (a *Analyzer) countRules() (all []RuleCount) {
 	type ruleKey struct{ rule, reason int32 }
 	counted := map[ruleKey]*RuleCount{}
-	for _, r := range a.requests {
-		if r.decision() == "" || r.verdict.excluded {
+	for _, r := range a.requests.all() {
+		if begin, end := r.decisionParts(); begin+end == "" || r.verdict.excluded {
 			continue
 		}
-		g := &r.choice
-		k := ruleKey{g.rule, g.reason}
+		k := ruleKey{r.labels.rule, r.labels.routingReason}
 		c := counted[k]
 		if c == nil {
 			c = &RuleCount{Rule: a.names.list[k.rule], Reason: a.names.list[k.reason]}
@@ -43,12 +42,12 @@ func (a *Analyzer) countRules() (all []RuleCount) {
 		if r.lost() {
 			c.Lost++
 		}
-		if e := g.estimate; e != nil {
+		if e := r.estimate; e != nil {
 			c.Estimated++
 			c.HindsightMS += e.HindsightMS
 			c.AvoidableMS += e.AvoidableMS
 		}
-		if g.hindsightMS() > 0 {
+		if r.hindsightMS() > 0 {
 			c.Better++
 		}
 	}
@@ -124,7 +123,7 @@ func (a *Analyzer) countConditions() (all []ConditionCount) {
 func (a *Analyzer) Sample(n int) (all []Example) {
 	a.measure()
 	var decided []*request
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		if r.decision() != "" && !r.verdict.excluded {
 			decided = append(decided, r)
 		}
@@ -141,18 +140,18 @@ func (a *Analyzer) Sample(n int) (all []Example) {
 func (a *Analyzer) HighestRegrets(n int) (all []Example) {
 	a.measure()
 	var exact, estimated []*request
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		switch {
 		case r.verdict.excluded:
 		case a.exact[r.decision()] != nil:
 			exact = append(exact, r)
-		case r.choice.hindsightMS() > 0:
+		case r.hindsightMS() > 0:
 			estimated = append(estimated, r)
 		}
 	}
 	for _, requests := range [][]*request{exact, estimated} {
 		slices.SortStableFunc(requests, func(x, y *request) int {
-			return cmp.Or(cmp.Compare(y.choice.hindsightMS(), x.choice.hindsightMS()), cmp.Compare(x.id, y.id))
+			return cmp.Or(cmp.Compare(y.hindsightMS(), x.hindsightMS()), cmp.Compare(x.id(), y.id()))
 		})
 		for _, r := range requests[:min(n-len(all), len(requests))] {
 			all = append(all, a.example(r))

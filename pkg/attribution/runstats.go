@@ -10,6 +10,7 @@ import (
 // runStats is what conditions need to know about the whole run.
 type runStats struct {
 	medianInput int64
+	ttft        *medianTime // see medianTTFT
 	// ranks are those of the priorities of the classes of all requests, by the number of the class; the lowest
 	// priority has rank 0.
 	ranks       map[int32]int
@@ -40,23 +41,23 @@ func (a *Analyzer) computeStats() {
 	s := &a.stats
 	s.ranks = a.priorityRanks()
 	own, all := 0.0, 0.0
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		tokens := float64(r.tokens.input - r.tokens.cached)
 		if all += tokens; r.labels.tenant == s.heavyTenant {
 			own += tokens
 		}
 	}
 	s.heavyPrompts = own / max(1, all)
-	inputs := make([]int64, 0, len(a.requests))
+	inputs := make([]int32, 0, a.requests.len())
 	sent := make([]int64, len(a.topology.replicas))
-	for _, r := range a.requests {
-		inputs = append(inputs, int64(r.tokens.input))
+	for _, r := range a.requests.all() {
+		inputs = append(inputs, r.tokens.input)
 		if r.replica != missing {
 			sent[r.replica]++
 		}
 	}
 	if len(inputs) > 0 {
-		s.medianInput = stat.Nth(inputs, (len(inputs)-1)/2)
+		s.medianInput = int64(stat.Nth(inputs, (len(inputs)-1)/2))
 	}
 	replicas, total := map[string]int64{}, map[string]int64{} // by deployment
 	for n, id := range a.topology.replicas {
@@ -74,7 +75,7 @@ func (a *Analyzer) computeStats() {
 // tenant, or 1.4 times its share of the requests and 1.25 times an even share; else missing.
 func (a *Analyzer) heavyTenant() int32 {
 	work, sent, total := map[int32]int64{}, map[int32]int64{}, int64(0)
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		work[r.labels.tenant] += r.work()
 		sent[r.labels.tenant]++
 		total += r.work()
@@ -89,7 +90,7 @@ func (a *Analyzer) heavyTenant() int32 {
 			continue
 		}
 		share := float64(w) / float64(total)
-		each := share / (float64(sent[int32(n)]) / float64(len(a.requests)))
+		each := share / (float64(sent[int32(n)]) / float64(a.requests.len()))
 		if name != "" && share >= 0.3 && each >= 2 && each > weight {
 			heaviest, weight = int32(n), each
 		}
@@ -106,7 +107,7 @@ func (a *Analyzer) heavyTenant() int32 {
 	if heaviest != missing {
 		return heaviest
 	}
-	share, shareSent := float64(work[most])/float64(total), float64(sent[most])/float64(len(a.requests))
+	share, shareSent := float64(work[most])/float64(total), float64(sent[most])/float64(a.requests.len())
 	isUneven := share >= 1.25/float64(len(work)) && share >= 1.4*shareSent
 	if a.names.list[most] == "" || share < 0.3 || work[most] < 3*second && !isUneven {
 		return missing
@@ -117,7 +118,7 @@ func (a *Analyzer) heavyTenant() int32 {
 // othersLose finds runStats.othersLose.
 func (a *Analyzer) othersLose() bool {
 	var own, others attainment
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		switch {
 		case !r.verdict.judged:
 		case r.labels.tenant == a.stats.heavyTenant:
@@ -139,7 +140,7 @@ func (a *Analyzer) measureRecomputed() {
 	a.withRouting(func(r *request) {
 		t, c := &r.tokens, &r.contention
 		switch {
-		case r.times.scheduled == never:
+		case r.scheduled() == never:
 		case r.prefixIgnored() || a.draws != "" || a.indexSmall(r) || r.seen().cacheAgeUS >= staleUS:
 			if best == nil {
 				best = a.bestDeciles()
@@ -161,8 +162,8 @@ type bestDecile struct {
 
 func (a *Analyzer) bestDeciles() map[int32]bestDecile {
 	tokens, shares := map[int32][]int64{}, map[int32][]float64{}
-	for _, r := range a.requests {
-		if n := r.labels.tenant; r.times.scheduled != never {
+	for _, r := range a.requests.all() {
+		if n := r.labels.tenant; r.scheduled() != never {
 			tokens[n] = append(tokens[n], int64(r.tokens.cached))
 			shares[n] = append(shares[n], float64(r.tokens.cached)/float64(r.tokens.input))
 		}
@@ -181,28 +182,28 @@ func (a *Analyzer) bestDeciles() map[int32]bestDecile {
 // first three seconds there is no burst.
 func (a *Analyzer) markBursts() {
 	sizes, begin := make([]int, len(a.names.list)), never
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		sizes[r.labels.tenant]++
-		if begin == never || r.times.arrival < begin {
-			begin = r.times.arrival
+		if begin == never || r.arrival() < begin {
+			begin = r.arrival()
 		}
 	}
 	byTenant := make([][]*request, len(sizes))
 	for tenant, n := range sizes {
 		byTenant[tenant] = make([]*request, 0, n)
 	}
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		byTenant[r.labels.tenant] = append(byTenant[r.labels.tenant], r)
 	}
 	for _, sent := range byTenant {
-		slices.SortStableFunc(sent, func(x, y *request) int { return cmp.Compare(x.times.arrival, y.times.arrival) })
+		slices.SortStableFunc(sent, func(x, y *request) int { return cmp.Compare(x.arrival(), y.arrival()) })
 		second, minute := 0, 0 // the first request within each
 		for k, r := range sent {
-			at := r.times.arrival
-			for sent[second].times.arrival <= at-1e6 {
+			at := r.arrival()
+			for sent[second].arrival() <= at-1e6 {
 				second++
 			}
-			for sent[minute].times.arrival <= at-60e6 {
+			for sent[minute].arrival() <= at-60e6 {
 				minute++
 			}
 			inSecond, inMinute := int64(k+1-second), int64(k+1-minute)

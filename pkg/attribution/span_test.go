@@ -17,7 +17,7 @@ func TestReplicasForTheArrivalsMeanwhile(t *testing.T) {
 		o := served(fmt.Sprint("late", i), 0, 60_000+i, 7)
 		a.Outcome(&o, false)
 	}
-	x := &proposal{a, &Pattern{losing: a.requests[9:]}, &Findings{}}
+	x := &proposal{a, &Pattern{losing: a.requests.list()[9:]}, &Findings{}}
 	changes := x.moreReplicas()
 	if len(changes) != 1 || changes[0].To != 4.0 {
 		t.Errorf("%+v", changes)

@@ -32,10 +32,10 @@ const minOutput = 16
 
 // tpotMS is the mean time per output token after the first, 0 for a request that did not complete or has few.
 func (a *Analyzer) tpotMS(r *request) float64 {
-	if !a.completed(r) || r.tokens.output < minOutput || r.times.firstToken == never {
+	if !a.completed(r) || r.tokens.output < minOutput || r.firstToken() == never {
 		return 0
 	}
-	return latencyMS(r.times.firstToken, r.times.ended) / float64(r.tokens.output-1)
+	return latencyMS(r.firstToken(), r.ended()) / float64(r.tokens.output-1)
 }
 
 // company is how busy a replica was while a request decoded there: the ranges, each within a factor of 2, of the
@@ -44,7 +44,7 @@ func (a *Analyzer) tpotMS(r *request) float64 {
 type company struct{ running, interfering int }
 
 func (r *request) company() company {
-	ms := max(1, int64(r.times.ended-r.times.firstToken)/1000)
+	ms := max(1, int64(r.ended()-r.firstToken())/1000)
 	return company{bits.Len32(uint32(r.contention.concurrent)), bits.Len64(uint64(r.contention.interfering / ms))}
 }
 
@@ -129,11 +129,15 @@ type speedSample struct{ tpot, running float64 }
 
 // medianSample has the lower medians of samples.
 func medianSample(list []speedSample) speedSample {
-	tpots, running := make([]float64, len(list)), make([]float64, len(list))
-	for i, s := range list {
-		tpots[i], running[i] = s.tpot, s.running
+	values := make([]float64, len(list))
+	of := func(value func(speedSample) float64) float64 {
+		for i, s := range list {
+			values[i] = value(s)
+		}
+		return median(values)
 	}
-	return speedSample{median(tpots), median(running)}
+	return speedSample{of(func(s speedSample) float64 { return s.tpot }),
+		of(func(s speedSample) float64 { return s.running })}
 }
 
 // fastestPeers are the two lowest TPOTs of the units of a model in some company, of different groups; the second one is

@@ -41,12 +41,12 @@ func TestDeploymentsAreComparedWithOtherHardware(t *testing.T) {
 			o.OutputTokens, o.CompletedUS = 101, o.FirstTokenUS+stream.Micros(math.Round(tpot*100*1000))
 			a.Outcome(&o, false)
 			a.derive()
-			a.requests[i].contention.concurrent = running
+			a.requests.at(i).contention.concurrent = running
 		}
 		a.derive()
 		a.measureSpeeds()
 		want, names := []float64{1, 1, c.want[0], c.want[1]}, []string{"", "", c.first, c.last}
-		for n, r := range a.requests[:4] {
+		for n, r := range a.requests.list()[:4] {
 			name := ""
 			if slowReplica.holds(a, r) {
 				name = slowReplica.valueName(a, slowReplica.value(a, r))
@@ -90,7 +90,7 @@ func TestSlowByFailure(t *testing.T) {
 		a.Outcome(&o, false)
 		a.derive()
 		a.measureSpeeds()
-		r := a.requests[0]
+		r := a.requests.at(0)
 		got := slowReplica.holds(a, r)
 		if got != c.want || got && fmt.Sprint(r.evidence.slower, a.slowUnit(r)) != "4 0" {
 			t.Errorf("%v: %t, %g times as slow", c, got, r.evidence.slower)

@@ -11,7 +11,7 @@ type stepTimes struct{ fixed, token, sequence float64 }
 // requests of the deployment.
 func (a *Analyzer) measureSteps() {
 	fits := map[string]*stepFit{}
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		tpot := a.tpotMS(r)
 		if tpot == 0 || r.replica == missing {
 			continue
@@ -43,13 +43,13 @@ func (a *Analyzer) measureInterference(n int32, requests []*request, all *progre
 	tokens := 0.0
 	var begun, ended nearby
 	for _, r := range requests {
-		if r.times.scheduled == never {
+		if r.scheduled() == never {
 			continue
 		}
-		prefills.add(r.times.scheduled, max(r.times.scheduled, r.times.firstTokenOrEnd()))
+		prefills.add(r.scheduled(), max(r.scheduled(), r.firstTokenOrEnd()))
 		tokens += uncachedTokens(r)
-		if r.times.firstToken != never && r.times.ended != never {
-			r.evidence.promptsMeanwhile = all.until(r.times.ended, &ended) - all.until(r.times.firstToken, &begun)
+		if r.firstToken() != never && r.ended() != never {
+			r.evidence.promptsMeanwhile = all.until(r.ended(), &ended) - all.until(r.firstToken(), &begun)
 		}
 	}
 	if prefills.until > prefills.from {
@@ -70,7 +70,7 @@ func (a *Analyzer) slowedByPrompts(r *request) (slowed, tooMany bool) {
 		return true, false
 	}
 	tokens := float64(r.tokens.output - 1)
-	us := float64(r.times.ended-r.times.firstToken) / tokens
+	us := float64(r.ended()-r.firstToken()) / tokens
 	alone := us - float64(steps.token*r.evidence.promptsMeanwhile)/tokens
 	return alone <= target, steps.even(r.contention.concurrent, a.stats.prefillRates[r.replica]) > evenFactor*target
 }
@@ -96,13 +96,13 @@ func (x *proposal) carries(budget int64) bool {
 	}
 	var losing span
 	for _, r := range x.p.losing {
-		if r.replica == busiest && r.times.scheduled != never && r.times.ended != never {
-			losing.add(r.times.scheduled, r.times.ended)
+		if r.replica == busiest && r.scheduled() != never && r.ended() != never {
+			losing.add(r.scheduled(), r.ended())
 		}
 	}
 	prompts := 0.0
-	for _, r := range x.requests {
-		if t := r.times.scheduled; r.replica == busiest && t != never && t >= losing.from && t < losing.until {
+	for _, r := range x.requests.all() {
+		if t := r.scheduled(); r.replica == busiest && t != never && t >= losing.from && t < losing.until {
 			prompts += uncachedTokens(r)
 		}
 	}
@@ -124,10 +124,10 @@ func (x *proposal) carries(budget int64) bool {
 func (x *proposal) lateWith(then, now float64) (late int) {
 	for _, r := range x.p.losing {
 		target := x.classes[x.names.list[r.labels.class]].Targets.TTFTMS
-		if target == 0 || r.times.firstToken == never || r.times.ended == never {
+		if target == 0 || r.firstToken() == never || r.ended() == never {
 			continue
 		}
-		decode := latencyMS(r.times.firstToken, r.times.ended)
+		decode := latencyMS(r.firstToken(), r.ended())
 		more := max(0, r.evidence.promptsMeanwhile/then/1000-decode)
 		if ttftMS(r)*now/then+more > target {
 			late++
@@ -147,15 +147,15 @@ func (x *proposal) poolsCarry(own, n float64, isIn func(*request) bool) bool {
 	var losing span
 	target := 0.0
 	for _, r := range x.p.losing {
-		if r.times.scheduled != never && r.times.ended != never {
-			losing.add(r.times.scheduled, r.times.ended)
+		if r.scheduled() != never && r.ended() != never {
+			losing.add(r.scheduled(), r.ended())
 		}
 		target = max(target, 1000*x.classes[x.names.list[r.labels.class]].Targets.TPOTMS)
 	}
 	model := x.deployment().Model
 	work := map[bool]float64{} // µs of all steps besides their fixed part
-	for _, r := range x.requests {
-		if t := r.times.scheduled; r.replica == missing || t == never || t < losing.from || t >= losing.until ||
+	for _, r := range x.requests.all() {
+		if t := r.scheduled(); r.replica == missing || t == never || t < losing.from || t >= losing.until ||
 			x.topology.deploymentOf(r.replica).Model != model {
 			continue
 		}

@@ -34,7 +34,7 @@ func TestSlowedByPrompts(t *testing.T) {
 		a.derive()
 		a.computeStats()
 		a.measureSteps()
-		r := a.requests[0]
+		r := a.requests.at(0)
 		r.evidence.promptsMeanwhile, a.stats.prefillRates = c.meanwhile, []float64{c.perMS / 1000}
 		if slowed, tooMany := a.slowedByPrompts(r); slowed != c.slowed || tooMany != c.tooMany {
 			t.Errorf("%+v: slowed %t, too many %t", c, slowed, tooMany)
@@ -63,7 +63,7 @@ func TestBudgetThatCarriesPrompts(t *testing.T) {
 		a.derive()
 		a.computeStats()
 		a.measureSteps()
-		x := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}
+		x := &proposal{a, &Pattern{losing: a.requests.list()}, &Findings{}}
 		if got := x.carries(c.budget); got != c.want {
 			t.Errorf("%+v: %t", c, got)
 		}
@@ -88,7 +88,7 @@ func TestLaterPrompts(t *testing.T) {
 		a.derive()
 		a.computeStats()
 		a.measureSteps()
-		x := &proposal{a, &Pattern{losing: a.requests[:2]}, &Findings{}}
+		x := &proposal{a, &Pattern{losing: a.requests.list()[:2]}, &Findings{}}
 		var got any
 		if changes := x.laterPrompts(); len(changes) > 0 {
 			got = changes[0].To
@@ -112,7 +112,7 @@ func TestPoolsThatCarryTheirRequests(t *testing.T) {
 		a.derive()
 		a.computeStats()
 		a.measureSteps()
-		x := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}
+		x := &proposal{a, &Pattern{losing: a.requests.list()}, &Findings{}}
 		if got := x.poolsCarry(1, 2, func(*request) bool { return false }); got != want {
 			t.Errorf("a prompt each %d ms: %t", gapMS, got)
 		}
@@ -139,7 +139,7 @@ func TestSoonerScaling(t *testing.T) {
 		a := New(h)
 		o := served("r", 0, 0, 0)
 		a.Outcome(&o, false)
-		x, got := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}, map[string]any{}
+		x, got := &proposal{a, &Pattern{losing: a.requests.list()}, &Findings{}}, map[string]any{}
 		a.derive()
 		for _, change := range x.sooner() {
 			got[change.Path] = change.To
@@ -176,8 +176,8 @@ func TestLowerTarget(t *testing.T) {
 		o := served("r", 0, 0, 0)
 		a.Outcome(&o, false)
 		a.derive()
-		a.requests[0].evidence.fleet.serving, a.requests[0].evidence.fleet.later = c.serving, c.later
-		x, got := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}, map[string]any{}
+		a.requests.at(0).evidence.fleet.serving, a.requests.at(0).evidence.fleet.later = c.serving, c.later
+		x, got := &proposal{a, &Pattern{losing: a.requests.list()}, &Findings{}}, map[string]any{}
 		for _, change := range x.lowerTarget() {
 			got[change.Path] = change.To
 		}
@@ -199,7 +199,7 @@ func TestOthersLose(t *testing.T) {
 			a.Outcome(&o, false)
 		}
 		n := int64(0)
-		for i, r := range a.requests {
+		for i, r := range a.requests.all() {
 			a.derive()
 			r.verdict.judged, r.verdict.loss = true, 1
 			if i%4 == 0 {
@@ -237,8 +237,8 @@ func TestRequestsOnTheirWay(t *testing.T) {
 		a.derive()
 		a.computeStats()
 		a.countQueues()
-		if got := a.requests[9].stale(); got != want {
-			t.Errorf("%d ms on the way: stale %t, underway %d", delayMS, got, a.requests[9].contention.underway)
+		if got := a.requests.at(9).stale(); got != want {
+			t.Errorf("%d ms on the way: stale %t, underway %d", delayMS, got, a.requests.at(9).contention.underway)
 		}
 	}
 }
@@ -252,10 +252,10 @@ func TestRouteToWarmWhereThereIsRoom(t *testing.T) {
 		a := New(h)
 		o := served("r", 0, 0, 0)
 		a.Outcome(&o, false)
-		r := a.requests[0]
+		r := a.requests.at(0)
 		a.derive()
 		r.evidence.fleet, r.contention.resident = fleetCounts{serving: 4, warming: 3}, resident
-		x := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}
+		x := &proposal{a, &Pattern{losing: a.requests.list()}, &Findings{}}
 		if got := x.routeToWarm(); len(got) != want {
 			t.Errorf("%d requests each: %v", resident, got)
 		}
@@ -273,9 +273,9 @@ func TestRoomToDecodeInAFullBatch(t *testing.T) {
 		o := served("r", 0, 0, 0)
 		a.Outcome(&o, false)
 		a.derive()
-		a.requests[0].setIncidents(incidents{stopped: stopped{slots: 1000}})
-		a.requests[0].verdict.missed = missed
-		x := &proposal{a, &Pattern{losing: a.requests}, &Findings{}}
+		a.requests.at(0).setIncidents(incidents{stopped: stopped{slots: 1000}})
+		a.requests.at(0).verdict.missed = missed
+		x := &proposal{a, &Pattern{losing: a.requests.list()}, &Findings{}}
 		if got := x.moreRoomToDecode(); len(got) == 0 || got[0].Path != want {
 			t.Errorf("missed %b: %v, want %s", missed, got, want)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -148,8 +149,8 @@ func (d *deployment) slotLimit() string {
 // cacheTokens is the number of tokens that the KV cache holds.
 func (d *deployment) cacheTokens() int64 { return d.usableBlocks() * d.Engine.BlockSize }
 
-// outputUS is how long each token needs to the client where that number of requests runs.
-func (d *deployment) outputUS(running float64) int64 {
+// outputUS is how long each token needs to the client where that number of requests runs, at most what fits.
+func (d *deployment) outputUS(running float64) uint32 {
 	alpha := d.Latency.AlphaUS
 	if len(alpha) < 3 {
 		return 0
@@ -158,7 +159,7 @@ func (d *deployment) outputUS(running float64) int64 {
 	if len(alpha) > 3 {
 		us += float64(alpha[3] * running)
 	}
-	return int64(us)
+	return uint32(max(0, min(us, math.MaxUint32)))
 }
 
 // fixedStepShare is the share of the longest prefill step that does not depend on its tokens, 0 where the

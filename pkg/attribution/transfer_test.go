@@ -48,7 +48,7 @@ func TestWhereADisaggregatedRequestWaits(t *testing.T) {
 		a.Outcome(&o, false)
 		a.derive()
 		a.measureTransfers()
-		r := a.requests[0]
+		r := a.requests.at(0)
 		got := [3]bool{prefillPoolFull.holds(a, r), slowTransfer.holds(a, r), decodePoolFull.holds(a, r)}
 		if want := [3]bool{c.prefill, c.transfer, c.decode}; got != want || slowHandoff.holds(a, r) != (c.hopMS > 0) {
 			t.Errorf("%s: %v, want %v", c.name, got, want)
@@ -66,7 +66,7 @@ func TestLeaseTooShort(t *testing.T) {
 		o.PrefilledUS, o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS = 50_000, stream.Never, stream.Never, stream.Never
 		o.CompletedUS, o.EndedUS = stream.Never, 550_000
 		a.Outcome(&o, false)
-		r := a.requests[0]
+		r := a.requests.at(0)
 		if got := leaseTooShort.holds(a, r); got != want || r.handoffUS() != 500_000 {
 			t.Errorf("%s: %v, %d us", reason, got, r.handoffUS())
 		}
@@ -86,7 +86,7 @@ func TestServerLimit(t *testing.T) {
 		o.EnqueuedUS, o.ScheduledUS = stream.Never, stream.Never
 		o.FirstTokenUS, o.CompletedUS = stream.Never, stream.Never
 		a.Outcome(&o, false)
-		r := a.requests[0]
+		r := a.requests.at(0)
 		if got := serverLimit.holds(a, r); got != c.want {
 			t.Errorf("%s by %s: %v", c.state, c.reason, got)
 		}
@@ -136,7 +136,7 @@ func TestWhatHoldsRequestsBack(t *testing.T) {
 		a.derive()
 		a.measureTransfers()
 		a.measureHeldBack()
-		r := a.requests[0]
+		r := a.requests.at(0)
 		got := [3]bool{prefillPoolFull.holds(a, r), decodePoolFull.holds(a, r), flowControl.holds(a, r)}
 		if want := [3]bool{c.prefill, c.decode, c.held}; got != want {
 			t.Errorf("%s: %v, want %v", c.name, got, want)
@@ -167,8 +167,8 @@ func TestWaitsForLoadsFromATier(t *testing.T) {
 	a.computeStats()
 	a.measureReplicas()
 	for i, want := range []int64{1_000_000, 2_000_000, 0} {
-		if got := a.requests[i].evidence.tierUS; got != want || slowTier.holds(a, a.requests[i]) != (want > 0) {
-			t.Errorf("%s: %d µs of loads, want %d", a.requests[i].id, got, want)
+		if got := a.requests.at(i).evidence.tierUS; got != want || slowTier.holds(a, a.requests.at(i)) != (want > 0) {
+			t.Errorf("%s: %d µs of loads, want %d", a.requests.at(i).id(), got, want)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func TestBlocksTooLarge(t *testing.T) {
 		o := served("r", 0, 0, 100)
 		o.InputTokens = 2000
 		a.Outcome(&o, false)
-		r := a.requests[0]
+		r := a.requests.at(0)
 		a.derive()
 		r.evidence.promptsAhead, r.contention.ahead.total = 4000, 5000
 		if got := blocksTooLarge.holds(a, r); got != (size == 2048) {

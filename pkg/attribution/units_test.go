@@ -49,14 +49,16 @@ func TestSlowedDownFrom500TokensPerToken(t *testing.T) {
 func TestWindowOfReplicas(t *testing.T) {
 	a := &Analyzer{topology: topology{replicas: make([]replicaID, 2), names: []string{"main/0", "main/1"}}}
 	for i, routed := range []stream.Micros{9, 10, 15, 19, 20, never} {
-		r := &request{replica: int32(i % 2), times: times{routed: routed},
-			derived: &derived{contention: contention{queue: int32(i)}}}
+		r := timed(0, 0, routed, never, never, never, never)
+		r.replica, r.derived = int32(i%2), &derived{contention: contention{queue: int32(i)}}
 		if i == 3 {
 			r.verdict.loss = 1
 		}
-		a.requests = append(a.requests, r)
+		a.requests.add(*r)
 	}
-	a.requests = append(a.requests, &request{replica: missing, times: times{routed: 12}})
+	elsewhere := timed(0, 0, 12, never, never, never, never)
+	elsewhere.replica = missing
+	a.requests.add(*elsewhere)
 	all := a.windowReplicas(10, 20)
 	if len(all) != 2 || all[0].Sent != 2 || all[0].Lost != 1 || all[0].LongestQueue != 3 || all[1].Sent != 1 ||
 		all[1].Lost != 0 {
@@ -73,11 +75,12 @@ func TestPrefillBusy(t *testing.T) {
 	a := &Analyzer{topology: topology{deployed: []*deployment{d}}}
 	for i, p := range []*prefillTimes{{scheduled: 5, computed: 35}, {scheduled: 50, computed: 70},
 		{scheduled: 90, computed: never}, nil} {
-		a.requests = append(a.requests, &request{times: times{arrival: stream.Micros(1000 + 10*i),
-			detours: &detours{prefill: p}}})
+		r := &request{from: stream.Micros(1000 + 10*i), incidents: &noIncidents}
+		r.setIncidents(incidents{prefill: p})
+		a.requests.add(*r)
 	}
-	a.requests[3].times.arrival = 1100
-	if got := a.prefillBusy(a.requests[0]); got != 0.25 {
+	a.requests.at(3).from = 1100
+	if got := a.prefillBusy(a.requests.at(0)); got != 0.25 {
 		t.Errorf("%v, want 0.25", got)
 	}
 }
@@ -151,7 +154,7 @@ func TestHalfCachedCounts(t *testing.T) {
 		o.CachedTokens = 50 - i%2
 		a.Outcome(&o, false)
 		a.derive()
-		v := &a.requests[i].verdict
+		v := &a.requests.at(int(i)).verdict
 		v.judged, v.loss = true, float64(i%2)
 	}
 	want := Strength{Kind: StrengthCached, Met: 10, All: 10, OtherAll: 10}
@@ -173,10 +176,10 @@ func TestRecomputedBehindStaleCaches(t *testing.T) {
 			}
 			a.Outcome(&o, false)
 		}
-		a.requests[0].routed = &routing{cacheAgeUS: age}
 		a.derive()
+		a.requests.at(0).unpacked = &routing{cacheAgeUS: age}
 		a.measureRecomputed()
-		if got := a.requests[0].contention.recomputed; got != want {
+		if got := a.requests.at(0).contention.recomputed; got != want {
 			t.Errorf("%d µs old: %d tokens, want %d", age, got, want)
 		}
 	}

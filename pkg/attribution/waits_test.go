@@ -27,7 +27,7 @@ func TestWorkThatMattersToAWait(t *testing.T) {
 		class := a.classes["fast"]
 		class.Targets.TTFTMS = c.targetMS
 		a.classes["fast"] = class
-		r := a.requests[0]
+		r := a.requests.at(0)
 		a.derive()
 		r.contention.ahead.total, r.verdict.missed = 1000, c.missed
 		if got := a.mattersToWait(r, c.tokens); got != c.want {
@@ -59,7 +59,7 @@ func TestStalePrefixes(t *testing.T) {
 		a.derive()
 		a.computeStats()
 		a.measureRecomputed()
-		for _, r := range a.requests {
+		for _, r := range a.requests.all() {
 			if stalePrefixes.holds(a, r) {
 				match++
 			}

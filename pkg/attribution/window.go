@@ -51,8 +51,8 @@ func (a *Analyzer) Window(f *Findings, from, until stream.Micros) *Window {
 	tenants, classes := make([]WindowGroup, len(a.names.list)), make([]WindowGroup, len(a.names.list))
 	byPattern := make([]int64, len(f.Patterns))
 	first, last := never, never
-	for _, r := range a.requests {
-		at := r.times.arrival
+	for _, r := range a.requests.all() {
+		at := r.arrival()
 		if first == never || at < first {
 			first = at
 		}
@@ -100,8 +100,8 @@ func (a *Analyzer) Window(f *Findings, from, until stream.Micros) *Window {
 // those with the most losses first.
 func (a *Analyzer) windowReplicas(from, until stream.Micros) (all []WindowReplica) {
 	replicas := make([]WindowReplica, len(a.topology.replicas))
-	for _, r := range a.requests {
-		at := r.times.routed
+	for _, r := range a.requests.all() {
+		at := r.routed()
 		if at == never || at < from || at >= until || r.replica == missing {
 			continue
 		}

@@ -34,7 +34,7 @@ func TestMetWithout(t *testing.T) {
 		a.Outcome(&o, false)
 		a.derive()
 		a.findLoss(nil)
-		if got := a.metWithout(a.requests[0], taken{c.before, c.decode}); got != c.want {
+		if got := a.metWithout(a.requests.at(0), taken{c.before, c.decode}); got != c.want {
 			t.Errorf("%+v: %t without %v and %v us", c.targets, got, c.before, c.decode)
 		}
 	}
@@ -143,7 +143,7 @@ func TestLinksThatAreFull(t *testing.T) {
 		a.derive()
 		a.findLoss(nil)
 		a.measureTransfers()
-		r := a.requests[1]
+		r := a.requests.at(1)
 		if a.linksFull(r) != want || want && decodePoolFull.holds(a, r) {
 			t.Errorf("%d s: links full %t, decode pool full %t", seconds, a.linksFull(r), decodePoolFull.holds(a, r))
 		}
@@ -164,7 +164,7 @@ func TestScaledInEarly(t *testing.T) {
 		a.derive()
 		a.measureFleet()
 		var got []bool
-		for _, r := range a.requests {
+		for _, r := range a.requests.all() {
 			got = append(got, scaledInEarly.holds(a, r))
 		}
 		if !slices.Equal(got, []bool{false, want, false}) {

@@ -96,7 +96,7 @@ func (a *Analyzer) worstExamples(f *Findings) (all []Example) {
 		}
 	}
 	var byPart [PartCount]*request
-	for _, r := range a.requests {
+	for _, r := range a.requests.all() {
 		if r.lost() && r.verdict.pattern < 0 {
 			if w := &byPart[r.verdict.dominant]; *w == nil || compareLoss(r, *w) < 0 {
 				*w = r
@@ -112,30 +112,29 @@ func (a *Analyzer) worstExamples(f *Findings) (all []Example) {
 }
 
 func (a *Analyzer) example(r *request) Example {
-	n, g, seen, c := a.names.list, &r.choice, r.seen(), &r.contention
-	return Example{Decision: cmp.Or(r.decision(), r.admission.id), Request: r.id, Pattern: int(r.verdict.pattern),
-		ArrivalUS: r.times.arrival, Labels: Labels{n[r.labels.tenant], n[r.labels.class], n[g.rule], n[g.reason]},
+	n, seen, c, l := a.names.list, r.seen(), &r.contention, r.labels
+	return Example{Decision: cmp.Or(r.decision(), r.admission.id), Request: r.id(), Pattern: int(r.verdict.pattern),
+		ArrivalUS: r.arrival(), Labels: Labels{n[l.tenant], n[l.class], n[l.rule], n[l.routingReason]},
 		Replica: a.Replica(r.replica), Chosen: a.replicaView(seen.chosen), NextBest: a.replicaView(seen.nextBest),
 		Queue:   ActualQueue{int64(c.queue), int64(c.shortest), a.Replica(c.shortestAt), c.ahead.total},
-		Latency: a.latency(r), Estimate: g.estimate, Exact: a.exact[r.decision()],
-		Outcome: Outcome{n[r.labels.state], n[r.labels.reason], int64(r.preemptions), r.lost(), r.verdict.excessMS},
+		Latency: a.latency(r), Estimate: r.estimate, Exact: a.exact[r.decision()],
+		Outcome: Outcome{n[l.state], n[l.reason], int64(r.preemptions), r.lost(), r.verdict.excessMS},
 		Tokens: Tokens{int64(r.tokens.input), int64(r.tokens.output), int64(r.tokens.cached),
 			int64(r.tokens.expected)}}
 }
 
 func (a *Analyzer) latency(r *request) Latency {
-	t := &r.times
 	l := Latency{TTFTMS: -1, TPOTMS: -1, E2EMS: -1, Targets: a.classes[a.names.list[r.labels.class]].Targets}
-	for p, us := range t.split() {
+	for p, us := range r.split() {
 		l.PartsMS[p] = float64(us) / 1000
 	}
-	if t.firstToken != never {
-		l.TTFTMS = latencyMS(t.arrival, t.firstToken)
+	if r.firstToken() != never {
+		l.TTFTMS = latencyMS(r.arrival(), r.firstToken())
 	}
 	if a.completed(r) {
-		l.E2EMS = latencyMS(t.arrival, t.ended)
+		l.E2EMS = latencyMS(r.arrival(), r.ended())
 		if r.tokens.output > 1 {
-			l.TPOTMS = stream.TPOT(int64(t.ended-t.firstToken), int64(r.tokens.output))
+			l.TPOTMS = stream.TPOT(int64(r.ended()-r.firstToken()), int64(r.tokens.output))
 		}
 	}
 	return l
