@@ -123,7 +123,7 @@ func (l *cachePair) begin() {
 	if len(l.all) > 0 && l.r.IntN(2) == 0 {
 		other := &l.pick().plain
 		q.segments = slices.Clone(other.segments)
-		if n := 1 + l.r.IntN(2*l.size); isOutput(other.output) {
+		if n := 1 + l.r.IntN(2*l.size); IsOutput(other.output) {
 			q.segments = append(q.segments, Segment{other.output, n})
 		}
 		if left = l.r.IntN(2); len(q.segments) == 0 {

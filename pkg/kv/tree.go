@@ -120,7 +120,7 @@ func (t *Tree) intern(key nodeKey) Node {
 	x := t.find(&key, hash)
 	n := x.node
 	if n == noNode {
-		n = t.add(node{key: key, named: true, output: isOutput(key.id)})
+		n = t.add(node{key: key, named: true, output: IsOutput(key.id)})
 		t.named.add(x, hash, n)
 	}
 	return n
@@ -168,4 +168,5 @@ func (t *Tree) unref(n Node) {
 // outputSuffix is the end of the ID of a segment that is the output of a request.
 const outputSuffix = ".out"
 
-func isOutput(id string) bool { return strings.HasSuffix(id, outputSuffix) }
+// IsOutput reports whether the ID of a segment is that of the output of a request.
+func IsOutput(id string) bool { return strings.HasSuffix(id, outputSuffix) }

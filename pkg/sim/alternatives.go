@@ -16,6 +16,7 @@ import (
 // differences. base is the same simulation before its start. The recorder is closed by then.
 func (g *regretRecorder) resimulate(ctx context.Context, base *simulation, horizon *Horizon) error {
 	known := &results{}
+	g.feed.workload.mergeSegments()
 	base.feed = g.feed.workload.feed()
 	base.observers.add(known)
 	if err := base.readNext(); err != nil {

@@ -183,17 +183,8 @@ deployments:
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
-	reader := stream.NewReader(bytes.NewReader(workloadOf(requests)))
-	defer reader.Close()
-	a, header, err := openArrivals(reader)
-	must(err)
-	k := &recordingFeed{feed: a}
-	for {
-		if next, _, err := k.next(); next == nil || err != nil {
-			must(err)
-			return loaded, k.workload, header.SLOClasses
-		}
-	}
+	w, header := readWorkload(workloadOf(requests))
+	return loaded, w, header.SLOClasses
 }
 
 // start returns a simulation of the case, with the first arrival read, and its results.

@@ -85,6 +85,7 @@ func (g *scalingRegret) resimulate(ctx context.Context, s *simulation, fresh fun
 	if len(selected) == 0 {
 		return nil
 	}
+	g.feed.workload.mergeSegments()
 	var trials []*scalingTrial
 	for i := range selected {
 		trials = append(trials, selected[i].trials()...)
