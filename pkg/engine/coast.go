@@ -21,15 +21,15 @@ func (e *Engine) Coast(until des.Time, most int) (steps int, result *StepResult)
 		!e.offload.coasts() {
 		return 0, r
 	}
-	for ; steps < most && e.current.End < until && e.quiet(); steps++ {
+	for steps < most && e.current.End < until && e.quiet() {
+		if n := e.coastAlike(until, most-steps); n > 0 {
+			steps += n
+			continue
+		}
 		now, n := e.current.End, int64(e.current.decoding)
 		e.deliver(now)
 		e.trimLog()
-		if last := len(r.Coasted) - 1; last >= 0 && r.Coasted[last].Gap == r.DecodeGap {
-			r.Coasted[last].Tokens += n
-		} else {
-			r.Coasted = append(r.Coasted, GapRun{r.DecodeGap, n})
-		}
+		r.addCoasted(r.DecodeGap, n)
 		b := e.current
 		if e.hasNext {
 			e.current, e.next, b = e.next, e.current, e.current
@@ -54,13 +54,67 @@ func (e *Engine) Coast(until des.Time, most int) (steps int, result *StepResult)
 				e.askAll(b, max(e.current.End, b.notBefore)+b.length)
 			}
 		}
-		e.used, e.tokenlessSteps = b.UsedBlocks, 0
+		e.used, e.tokenlessSteps, b.coasted = b.UsedBlocks, 0, true
+		steps++
 	}
 	if e.cadence != nil {
 		e.cadence.formed += int64(steps)
 	}
 	r.Decoding, r.DecodeGap = 0, 0
 	return steps, r
+}
+
+// coastAlike runs those of the steps of Coast in which only contexts grow: no sequence gets its last token. All batches
+// must be alike, so it returns 0 unless Coast formed those that have not ended.
+func (e *Engine) coastAlike(until des.Time, most int) (steps int) {
+	newest, c, r := e.current, e.cache, &e.result
+	if e.hasNext {
+		newest = e.next
+	}
+	if e.features || e.offload != nil || e.window.size > 0 || !e.current.coasted || !newest.coasted {
+		return 0
+	}
+	tokens := int64(e.decoding.Len())
+	output, longest, ends := e.model.Output(tokens), e.longestBase(), e.decoding.Next()
+	for ; steps < most && e.current.End < until && c.Ticks()+1 < ends && c.TickNeed() <= c.Free(); steps++ {
+		now, last := e.current.End, e.deliveredAt
+		e.account(now)
+		e.deliveredAt = max(last+1, e.notBefore, now+output)
+		e.emittedTick = e.current.tick
+		e.log.add(e.emittedTick, e.deliveredAt-last)
+		r.addCoasted(e.deliveredAt-last, tokens)
+		b := e.current
+		if e.hasNext {
+			e.current, e.next, b = e.next, e.current, e.current
+		}
+		e.newest++
+		t := c.Ticks()
+		b.number, b.tick, b.Context, b.LongestContext = e.newest, t+1, e.context+tokens*t, longest+t
+		c.Tick()
+		c.Settle()
+		e.used = c.Total() - c.Free()
+		b.UsedBlocks = e.used
+		e.stats.PeakBlocks = max(e.stats.PeakBlocks, e.used)
+		b.length = e.model.Step(latency.Batch{Decode: tokens, Context: b.Context, LongestContext: b.LongestContext})
+		e.current.Start, e.current.End = now, now+e.current.length
+	}
+	if steps > 0 {
+		e.newestTicked, e.tokenlessSteps = e.newest, 0
+		e.stats.Steps += int64(steps)
+		e.stats.DecodeTokens += int64(steps) * tokens
+		r.DeliveredAt = e.deliveredAt
+		e.trimLog()
+	}
+	return steps
+}
+
+// addCoasted adds a number of tokens that come the same time after the ones before them.
+func (r *StepResult) addCoasted(gap des.Time, tokens int64) {
+	if last := len(r.Coasted) - 1; last >= 0 && r.Coasted[last].Gap == gap {
+		r.Coasted[last].Tokens += tokens
+	} else {
+		r.Coasted = append(r.Coasted, GapRun{gap, tokens})
+	}
 }
 
 // quiet reports whether the step in flight, the batches formed after it and the next one to form only

@@ -279,6 +279,7 @@ type batch struct {
 	ticked    bool
 	tick      int64
 	decoding  int
+	coasted   bool // Coast formed it
 	finishing []int32
 	// individual holds the other sequences that get a token.
 	individual []int32

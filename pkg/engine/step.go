@@ -198,7 +198,7 @@ func (e *Engine) begin(b *batch) {
 	b.number = e.newest
 	b.Batch = latency.Batch{}
 	b.Admitted, b.Preempted, b.Resumed = b.Admitted[:0], b.Preempted[:0], b.Resumed[:0]
-	b.Entries, b.EarlierVictims, b.ticked, b.decoding = b.Entries[:0], 0, false, 0
+	b.Entries, b.EarlierVictims, b.ticked, b.decoding, b.coasted = b.Entries[:0], 0, false, 0, false
 	b.finishing, b.individual = b.finishing[:0], b.individual[:0]
 	if e.features {
 		e.skipping.adapters, e.skipping.grammars, e.skipping.items = false, false, false
