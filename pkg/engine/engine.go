@@ -283,8 +283,8 @@ type batch struct {
 	finishing []int32
 	// individual holds the other sequences that get a token.
 	individual []int32
-	// growth, if any, and then stores begin at its end. It starts at notBefore at the earliest.
-	growth *growth
+	// At its end stores begin, those of the newest growth first if it grows. It starts at notBefore at the earliest.
+	grows  bool
 	stores []pendingStore
 	// storesLeft: stores of requests that have left are among these, or began.
 	storesLeft bool

@@ -29,21 +29,23 @@ type growing struct {
 
 // growth is the stores of one block each that began when a step ended.
 type growth struct {
-	phase int32
-	count int
-	// members are those of the phase, unless it still has the same ones.
+	phase, count int32
+	ended        int32 // stores that have ended
+	change       int32 // an index in growths.changes, or none while its phase has the same members
+	asked        bool
+	began        des.Time // the first one, if asked
+}
+
+// change is what a growth has after the members of its phase changed: those that it began with, and the blocks of
+// those that have stopped growing.
+type change struct {
 	members []grower
-	copied  bool
-	each    des.Time // how long a store takes
-	began   des.Time // the first one, if asked
-	asked   bool
-	ended   int // stores that have ended
 	known   []grown
 }
 
 // grown is a block of a growth whose sequence has stopped growing.
 type grown struct {
-	at        int // in the order of the stores
+	at        int32 // in the order of the stores
 	seq, rank int32
 	extent    tier.Extent
 }
@@ -59,8 +61,10 @@ type growingPhase struct {
 // growths are the growing sequences of a replica.
 type growths struct {
 	phases []growingPhase
-	// active are those whose stores have not ended, in order; spare ones are used again.
-	active, spare []*growth
+	// active are those whose stores have not ended, in order. Each step looks at them, and few have a change.
+	active  []growth
+	changes []change
+	spare   []int32 // changes of no growth
 }
 
 func newGrowths(blockSize int) growths { return growths{phases: make([]growingPhase, blockSize)} }
@@ -113,11 +117,12 @@ func (o *offload) settle(s int32) {
 	x, lo, hi := u.growing, u.growing.lo, u.offered
 	stored := hi
 	for i := len(g.active) - 1; i >= 0 && stored > lo; i-- {
-		f := g.active[i]
-		if f.phase != x.phase {
+		f := &g.active[i]
+		if f.phase != x.phase || f.change == none { // s left the phase before it
 			continue
 		}
-		at := f.index(s)
+		c := &g.changes[f.change]
+		at := c.index(s)
 		if at < 0 {
 			continue
 		}
@@ -125,9 +130,9 @@ func (o *offload) settle(s int32) {
 			break
 		}
 		stored--
-		f.known = append(f.known, grown{at, s, u.Rank(), tier.Extent{Node: x.node, Lo: stored, Hi: stored + 1}})
+		c.known = append(c.known, grown{at, s, u.Rank(), tier.Extent{Node: x.node, Lo: stored, Hi: stored + 1}})
 		if f.asked {
-			u.storesEnd = max(u.storesEnd, f.end(at))
+			u.storesEnd = max(u.storesEnd, o.endOf(f, at))
 		}
 	}
 	o.store.StopGrowing(&u.User, x.node, lo, stored, hi)
@@ -175,27 +180,48 @@ func (e *Engine) StopGrowth() {
 
 // copyMembers keeps the members of growths of a phase before these change.
 func (g *growths) copyMembers(phase int32) {
-	for _, f := range g.active {
-		if f.phase == phase && !f.copied {
-			f.copied, f.members = true, append(f.members, g.phases[phase].members...)
+	for i := range g.active {
+		if f := &g.active[i]; f.phase == phase && f.change == none {
+			f.change = g.newChange()
+			c := &g.changes[f.change]
+			c.members = append(c.members, g.phases[phase].members...)
 		}
 	}
 }
 
-// index returns the place of the store of s, which has left the phase, or -1.
-func (f *growth) index(s int32) int {
-	return slices.IndexFunc(f.members, func(x grower) bool { return x.seq == s })
+// newChange returns the index of an empty change.
+func (g *growths) newChange() int32 {
+	if last := len(g.spare) - 1; last >= 0 {
+		i := g.spare[last]
+		g.spare = g.spare[:last]
+		return i
+	}
+	g.changes = append(g.changes, change{})
+	return int32(len(g.changes) - 1)
 }
 
-// end returns when a store ends.
-func (f *growth) end(at int) des.Time { return f.began + f.each*des.Time(at+1) }
+// knownBlocks returns the blocks of f whose sequences have stopped growing.
+func (g *growths) knownBlocks(f *growth) []grown {
+	if f.change == none {
+		return nil
+	}
+	return g.changes[f.change].known
+}
+
+// index returns the place of the store of s, which has left the phase, or -1.
+func (c *change) index(s int32) int32 {
+	return int32(slices.IndexFunc(c.members, func(x grower) bool { return x.seq == s }))
+}
+
+// endOf returns when a store of f ends.
+func (o *offload) endOf(f *growth, at int32) des.Time { return f.began + o.blockTime*des.Time(at+1) }
 
 // offerGrowing offers the blocks that growing sequences fill in b, before the offers that are noted. Sequences that
 // were admitted after one of these, or all if their blocks do not fit, are noted instead.
 func (e *Engine) offerGrowing(b *batch) {
 	o := e.offload
 	g := &o.growths
-	phase := e.completeTick(b) % int64(o.blockSize)
+	phase := e.completePhase()
 	first := int64(math.MaxInt64)
 	for i := range o.offers {
 		first = min(first, o.offers[i].admission)
@@ -213,22 +239,21 @@ func (e *Engine) offerGrowing(b *batch) {
 	if n == 0 {
 		return
 	}
-	f := g.take()
-	f.phase, f.count = int32(phase), n
 	p.offers++
-	g.active = append(g.active, f)
-	b.growth = f
+	g.active = append(g.active, growth{phase: phase, count: int32(n), change: none})
+	b.grows = true
 	o.store.Add(int32(n))
 }
 
-// completeTick returns the tick whose tokens are known when b is formed and were not when the batch before it was: that
-// of b or, with asynchronous scheduling, the one before. Replicas with decoding sequences then form each batch while
-// the step before it is in flight, and that step gives the tokens which b computes.
-func (e *Engine) completeTick(b *batch) int64 {
+// completePhase returns the phase of the tick whose tokens are known when the batch is formed that has just ticked and
+// were not when the batch before it was: that of the batch or, with asynchronous scheduling, the one before. Replicas
+// with decoding sequences then form each batch while the step before it is in flight, and that step gives the tokens
+// which the batch computes.
+func (e *Engine) completePhase() int32 {
 	if e.cfg.AsyncScheduling {
-		return b.tick - 1
+		return e.cache.PreviousPhase()
 	}
-	return b.tick
+	return e.cache.Phase()
 }
 
 // noteTick notes the decoding s, which gets a token in b.
@@ -237,68 +262,62 @@ func (e *Engine) noteTick(b *batch, s int32) {
 	e.note(b, s, int64(q.computed)+b.tick-q.startTick)
 }
 
-// take returns an empty growth.
-func (g *growths) take() *growth {
-	last := len(g.spare) - 1
-	if last < 0 {
-		return &growth{}
-	}
-	f := g.spare[last]
-	g.spare = g.spare[:last]
-	*f = growth{members: f.members[:0], known: f.known[:0]}
-	return f
-}
-
-// askGrowth asks for the stores of f at a time.
-func (o *offload) askGrowth(f *growth, at des.Time) {
-	f.asked, f.began, f.each = true, o.stores.AskFor(at, o.blockTime, f.count), o.blockTime
-	o.growths.phases[f.phase].asked.add(at, o.recent.oldest())
-	for _, x := range f.known {
+// askGrowth asks for the stores of the newest growth at a time.
+func (o *offload) askGrowth(at des.Time) {
+	g := &o.growths
+	f := &g.active[len(g.active)-1]
+	f.asked, f.began = true, o.stores.AskFor(at, o.blockTime, int(f.count))
+	g.phases[f.phase].asked.add(at, o.recent.oldest())
+	for _, x := range g.knownBlocks(f) {
 		o.recent.add(x.extent, at)
 		u := &o.uses[x.seq]
-		u.storesEnd = max(u.storesEnd, f.end(x.at))
+		u.storesEnd = max(u.storesEnd, o.endOf(f, x.at))
 	}
 }
 
 // endGrowths ends the stores of growths that are done at now.
 func (o *offload) endGrowths(now des.Time) {
-	g := &o.growths
-	for len(g.active) > 0 && g.active[0].endsBy(now) {
-		f := g.active[0]
-		if !o.endGrowth(f, now) {
-			return
-		}
-		if last := len(g.active) - 1; last == 0 {
-			g.active = g.active[:0]
-		} else {
-			g.active = g.active[:copy(g.active, g.active[1:])]
-		}
-		g.spare = append(g.spare, f)
+	g, n := &o.growths, 0
+	for n < len(g.active) && o.endGrowth(&g.active[n], now) {
+		n++
+	}
+	if n > 0 {
+		g.active = g.active[:copy(g.active, g.active[n:])]
 	}
 }
 
-// endsBy reports whether the next store of f is done at now.
-func (f *growth) endsBy(now des.Time) bool { return f.asked && f.end(f.ended) <= now }
-
-// endGrowth ends the stores of f that are done at now and reports whether these were the last ones.
+// endGrowth ends the stores of f that are done at now and reports whether all of them are.
 func (o *offload) endGrowth(f *growth, now des.Time) bool {
+	if !f.asked || o.endOf(f, f.ended) > now {
+		return false
+	}
 	n := f.count - f.ended
-	if f.end(f.count-1) > now {
-		n = int((now-f.began)/f.each) - f.ended
+	if o.endOf(f, f.count-1) > now {
+		n = int32((now-f.began)/o.blockTime) - f.ended
 	}
 	f.ended += n
-	o.store.Added(int32(n))
+	o.store.Added(n)
 	o.stats.Stored += int64(n)
-	o.stats.StoreUS += int64(n) * f.each
-	if len(f.known) > 0 {
-		f.known = slices.DeleteFunc(f.known, func(x grown) bool {
-			if x.at < f.ended {
-				o.store.Ready(x.extent, x.rank)
-			}
-			return x.at < f.ended
-		})
+	o.stats.StoreUS += des.Time(n) * o.blockTime
+	if f.change != none {
+		o.endKnown(f)
 	}
 	return f.ended == f.count
+}
+
+// endKnown ends those stores of f whose sequences have stopped growing, and its change when all stores have ended.
+func (o *offload) endKnown(f *growth) {
+	c := &o.growths.changes[f.change]
+	c.known = slices.DeleteFunc(c.known, func(x grown) bool {
+		if x.at < f.ended {
+			o.store.Ready(x.extent, x.rank)
+		}
+		return x.at < f.ended
+	})
+	if f.ended == f.count {
+		c.members = c.members[:0]
+		o.growths.spare = append(o.growths.spare, f.change)
+	}
 }
 
 // clone returns an independent copy, without growing sequences.
@@ -307,10 +326,10 @@ func (g *growths) clone() growths {
 	for i := range g.phases {
 		d.phases[i].offers, d.phases[i].asked = g.phases[i].offers, g.phases[i].asked.clone()
 	}
-	for _, f := range g.active {
-		c := *f
-		c.members, c.known = slices.Clone(f.members), slices.Clone(f.known)
-		d.active = append(d.active, &c)
+	d.active, d.changes, d.spare = slices.Clone(g.active), slices.Clone(g.changes), slices.Clone(g.spare)
+	for i := range d.changes {
+		c := &d.changes[i]
+		c.members, c.known = slices.Clone(c.members), slices.Clone(c.known)
 	}
 	return d
 }

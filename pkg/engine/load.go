@@ -254,8 +254,8 @@ func (e *Engine) NextStore() (des.Time, bool) {
 		next = o.storing[0].Ended
 	}
 	if len(o.growths.active) > 0 && o.growths.active[0].asked {
-		f := o.growths.active[0]
-		next = min(next, f.end(f.ended))
+		f := &o.growths.active[0]
+		next = min(next, o.endOf(f, f.ended))
 	}
 	return next, next < math.MaxInt64
 }

@@ -36,7 +36,9 @@ func (e *Engine) offer(b *batch) {
 	} else {
 		o.missed = true
 	}
-	e.offerLeft(b)
+	if len(o.left) > 0 {
+		e.offerLeft(b)
+	}
 	if b.Prefill+b.Decode > 0 {
 		b.notBefore, o.wait = o.wait, 0
 	}
@@ -59,11 +61,15 @@ func (e *Engine) noteOffers(b *batch) {
 			e.noteTick(b, d.Slot)
 		}
 	default:
-		e.noteDecoding(b, o.fills[b.tick%int64(o.blockSize)])
-		if e.cfg.AsyncScheduling {
-			e.noteDecoding(b, o.fills[(b.tick-1)%int64(o.blockSize)])
+		if list := o.fills[e.cache.Phase()]; len(list) > 0 {
+			e.noteDecoding(b, list)
 		}
-		e.noteDecoding(b, o.refused)
+		if e.cfg.AsyncScheduling {
+			e.noteDecoding(b, o.fills[e.cache.PreviousPhase()])
+		}
+		if len(o.refused) > 0 {
+			e.noteDecoding(b, o.refused)
+		}
 	}
 	if o.canGrow {
 		e.offerGrowing(b)
@@ -134,13 +140,10 @@ func (e *Engine) offerBlocks(b *batch, x offer) {
 	}
 }
 
-// offerLeft offers what requests that have left have not offered yet, and then renews the ranks of their blocks. b
-// waits for the stores of blocks that it takes.
+// offerLeft offers what requests that have left, of which there are some, have not offered yet, and then renews the
+// ranks of their blocks. b waits for the stores of blocks that it takes.
 func (e *Engine) offerLeft(b *batch) {
 	o := e.offload
-	if len(o.left) == 0 {
-		return
-	}
 	if len(o.left) > 1 {
 		slices.SortFunc(o.left, func(x, y leaver) int { return cmp.Compare(x.number, y.number) })
 	}

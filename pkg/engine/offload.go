@@ -318,9 +318,9 @@ func (o *offload) coasts() bool {
 // askAll asks for the stores of b, whose step ends at end.
 func (e *Engine) askAll(b *batch, end des.Time) {
 	e.offload.recent.now = e.now
-	if b.growth != nil {
-		e.offload.askGrowth(b.growth, end)
-		b.growth = nil
+	if b.grows {
+		e.offload.askGrowth(end)
+		b.grows = false
 	}
 	for i := range b.stores {
 		e.ask(&b.stores[i], end)
@@ -429,14 +429,16 @@ func (e *Engine) fenceStores(s int32) {
 			e.cache.Fence(cached, x.Lo, x.Hi, t.Ended)
 		}
 	}
-	for _, f := range o.growths.active {
-		for i := range f.known {
-			x := &f.known[i]
+	for i := range o.growths.active {
+		f := &o.growths.active[i]
+		known := o.growths.knownBlocks(f)
+		for k := range known {
+			x := &known[k]
 			if x.seq != s || !f.asked {
 				continue
 			}
 			x.seq = none
-			if end := f.end(x.at); end > e.now {
+			if end := o.endOf(f, x.at); end > e.now {
 				e.cache.Fence(cached, x.extent.Lo, x.extent.Hi, end)
 			}
 		}

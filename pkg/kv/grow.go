@@ -72,6 +72,18 @@ func (c *Cache) Settle() {
 // Ticks returns how many times Tick was called.
 func (c *Cache) Ticks() int64 { return c.tick }
 
+// Phase returns the phase of the next Tick, which is as many ticks after that of the first one as there were ticks.
+// PreviousPhase returns that of the last one.
+func (c *Cache) Phase() int32 { return c.phase }
+
+// PreviousPhase returns the phase of the last Tick.
+func (c *Cache) PreviousPhase() int32 {
+	if c.phase == 0 {
+		return c.blockSize - 1
+	}
+	return c.phase - 1
+}
+
 // DependsOnWriter reports whether the prompt of s contains output that a growing sequence of this
 // cache is still producing.
 func (c *Cache) DependsOnWriter(s Seq) bool {
