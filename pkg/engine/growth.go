@@ -84,6 +84,10 @@ func (e *Engine) grow(s int32) bool {
 	g.copyMembers(int32(phase))
 	x := &g.phases[phase]
 	u.grows, u.growing = true, growing{int32(x.offers), int32(phase), node, none}
+	if q.admission == e.newestDecoding { // the others, which would have to be fetched, were admitted before
+		x.members = append(x.members, grower{s, q.admission})
+		return true
+	}
 	at := len(x.members)
 	for at > 0 && x.members[at-1].admission > q.admission {
 		at--
@@ -230,19 +234,28 @@ func (e *Engine) offerGrowing(b *batch) {
 	if !o.store.HasRoom(int32(len(p.members))) {
 		first = -1
 	}
-	for n := len(p.members); n > 0 && p.members[n-1].admission > first; n-- {
-		s := p.members[n-1].seq
-		e.stopsGrowing(s)
-		e.noteTick(b, s)
+	if first <= e.newestDecoding { // else the members, which would have to be fetched, were admitted before
+		e.offerAfter(b, p, first)
 	}
 	n := len(p.members)
 	if n == 0 {
 		return
 	}
 	p.offers++
-	g.active = append(g.active, growth{phase: phase, count: int32(n), change: none})
+	g.active = append(g.active, growth{})
+	f := &g.active[len(g.active)-1]
+	f.phase, f.count, f.change = phase, int32(n), none
 	b.grows = true
 	o.store.Add(int32(n))
+}
+
+// offerAfter notes those sequences of a phase that were admitted after the first one to offer, instead of their growth.
+func (e *Engine) offerAfter(b *batch, p *growingPhase, first int64) {
+	for n := len(p.members); n > 0 && p.members[n-1].admission > first; n-- {
+		s := p.members[n-1].seq
+		e.stopsGrowing(s)
+		e.noteTick(b, s)
+	}
 }
 
 // completePhase returns the phase of the tick whose tokens are known when the batch is formed that has just ticked and

@@ -136,7 +136,9 @@ func (e *Engine) offerBlocks(b *batch, x offer) {
 		}
 	}
 	if len(missing) > 0 {
-		b.stores = append(b.stores, pendingStore{seq: x.seq, tag: q.tag, rank: u.Rank(), extents: missing})
+		b.stores = append(b.stores, pendingStore{})
+		p := &b.stores[len(b.stores)-1]
+		p.seq, p.tag, p.rank, p.extents = x.seq, q.tag, u.Rank(), missing
 	}
 }
 

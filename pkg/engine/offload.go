@@ -334,25 +334,28 @@ func (e *Engine) askAll(b *batch, end des.Time) {
 // ask starts a store at a time, or when the link is free, and returns its end.
 func (e *Engine) ask(p *pendingStore, at des.Time) des.Time {
 	o, n := e.offload, tier.Blocks(p.extents)
-	t := o.stores.Ask(at, float64(float64(n)*o.cfg.BlockBytes))
-	x := Transfer{Transfer: t, Tag: p.tag, Left: p.seq == none, Blocks: n}
+	// A copy of what was just written would wait for that to reach the processor's cache.
+	o.storing = append(o.storing, underWay{})
+	x := &o.storing[len(o.storing)-1]
+	x.Transfer.Transfer = o.stores.Ask(at, float64(float64(n)*o.cfg.BlockBytes))
+	x.Tag, x.Left, x.Blocks = p.tag, p.seq == none, n
+	x.seq, x.rank, x.extents = p.seq, p.rank, p.extents
 	if !o.cfg.QuietStores {
-		o.started = append(o.started, x)
+		o.started = append(o.started, x.Transfer)
 	}
-	o.storing = append(o.storing, underWay{Transfer: x, seq: p.seq, rank: p.rank, extents: p.extents})
 	for _, m := range p.extents {
 		o.recent.add(m, at)
 	}
 	if x.Left {
 		for _, m := range p.marked {
 			for _, y := range p.extents {
-				e.cache.Resolve(m, y.Lo, y.Hi, t.Ended)
+				e.cache.Resolve(m, y.Lo, y.Hi, x.Ended)
 			}
 		}
-		return t.Ended
+		return x.Ended
 	}
-	o.uses[p.seq].storesEnd = t.Ended
-	return t.Ended
+	o.uses[p.seq].storesEnd = x.Ended
+	return x.Ended
 }
 
 // preempted notes that s loses its blocks in a batch formed at now. The batch waits for its stores.

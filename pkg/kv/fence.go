@@ -136,6 +136,9 @@ func (c *Cache) observe() {
 
 // Retake notes that the blocks of s are taken once more.
 func (c *Cache) Retake(s Seq) {
+	if !c.fencing {
+		return
+	}
 	c.eachRun(s, 0, unbounded, func(r int32) { c.noteTaken(r, c.runs[r].lo, c.runs[r].hi) })
 }
 

@@ -30,7 +30,7 @@ var brokenTiers = []rule{
 	{"a batch waits for a store of blocks that it takes from it", "engine/offer.go",
 		"if e.takes(&p) {", "if e.takes(&p) && e.now < 0 {"},
 	{"the next batches do so, too", "engine/offload.go",
-		"\t\t\t\te.cache.Resolve(m, y.Lo, y.Hi, t.Ended)\n", "\t\t\t\t_, _ = m, y\n"},
+		"\t\t\t\te.cache.Resolve(m, y.Lo, y.Hi, x.Ended)\n", "\t\t\t\t_, _ = m, y\n"},
 	{"a victim must not be in the step in flight", "engine/preempt.go",
 		"e.offload.uses[s].computing = e.inFlight &&", "e.offload.uses[s].computing = false && e.inFlight &&"},
 	{"an aborted request in the step formed ahead keeps its blocks until that ends", "engine/load.go",
@@ -72,9 +72,9 @@ var brokenTiers = []rule{
 	{"their ends wake a replica", "sim/transfers.go", "\tall.wake(s, i)\n", ""},
 	{"steps that only decode wait for stores, too", "engine/coast.go", "\t\t\te.startWithTier(now)\n", ""},
 	{"but not of blocks whose owner runs", "engine/offload.go",
-		"\to.uses[p.seq].storesEnd = t.Ended\n",
-		"\to.uses[p.seq].storesEnd = t.Ended\n\tfor _, m := range p.extents {\n" +
-			"\t\te.cache.Fence(e.seqs[p.seq].kv, m.Lo, m.Hi, t.Ended)\n\t}\n"},
+		"\to.uses[p.seq].storesEnd = x.Ended\n",
+		"\to.uses[p.seq].storesEnd = x.Ended\n\tfor _, m := range p.extents {\n" +
+			"\t\te.cache.Fence(e.seqs[p.seq].kv, m.Lo, m.Hi, x.Ended)\n\t}\n"},
 	{"a lookup goes up to the last full block", "engine/load.go",
 		"hit, int32(tokens)/o.blockSize)\n", "hit, int32(tokens-1)/o.blockSize)\n"},
 	{"a request is passed while its blocks are in a transfer", "engine/load.go",

@@ -230,6 +230,9 @@ func (s *Store) extends(u *User, path kv.Path, blockSize, lo int32) bool {
 		return false
 	}
 	last := len(path) - 1
+	if !s.tree.Tiered(path[last].Node) { // this spares the lookup for most last nodes
+		return false
+	}
 	r := s.tail(path[last].Node)
 	return r != none && s.runs[r].Hi == lo && s.ranks[s.runs[r].rank].number == u.number &&
 		(last == 0 || path[last-1].End/blockSize <= lo)
