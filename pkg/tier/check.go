@@ -48,15 +48,21 @@ func (s *table) recount() (blocks, idle int32, err error) {
 				return 0, 0, fmt.Errorf("tier: the tail of rank %d is %+v", s.ranks[k].number, *t)
 			}
 			blocks, idle = blocks+t.hi-t.lo, idle+t.ready-t.lo
+			inRuns := -s.ranks[k].blocks
 			for r := s.ranks[k].first; r != none; r = s.runs[r].next {
 				x := &s.runs[r]
 				if x.rank != k || x.Hi <= x.Lo || x.next != none && s.runs[x.next].Lo < x.Hi {
 					return 0, 0, fmt.Errorf("tier: run %d is empty or not in its rank: %+v", r, *x)
 				}
 				blocks += x.Hi - x.Lo
+				inRuns += x.Hi - x.Lo
 				if x.state == ready {
 					idle += x.Hi - x.Lo
 				}
+			}
+			if inRuns != 0 {
+				return 0, 0, fmt.Errorf("tier: the runs of rank %d have %d more blocks than counted",
+					s.ranks[k].number, inRuns)
 			}
 		}
 		blocks, idle = blocks+unreachable, idle+unreachable

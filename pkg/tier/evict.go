@@ -182,15 +182,15 @@ func (e *byKey) finish(s *Store, u *User, path kv.Path, blockSize int32) {
 func (s *Store) hasAll(u *User) bool {
 	n := int32(0)
 	u.seen.each(func(lo, hi int32) { n += hi - lo })
-	for r := s.ranks[u.rank].first; r != none; r = s.runs[r].next {
-		n -= s.runs[r].Hi - s.runs[r].Lo
-	}
-	return n == 0
+	return n == s.ranks[u.rank].blocks
 }
 
 // forgetUnreachable keeps only the number of those blocks of a rank that no prompt can have any more.
 func (s *Store) forgetUnreachable(rank int32) {
-	for r := s.ranks[rank].first; r != none && s.forgets; {
+	if !s.forgets || !s.ranks[rank].unnamed {
+		return
+	}
+	for r := s.ranks[rank].first; r != none; {
 		x := &s.runs[r]
 		following := x.next
 		if x.state == ready && s.tree.Unreachable(x.Node) {

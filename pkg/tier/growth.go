@@ -78,6 +78,7 @@ func (s *Store) extend(r, lo, hi, rank int32) bool {
 		return false
 	}
 	x.Hi = hi
+	s.ranks[rank].blocks += hi - lo
 	s.lists[0].blocks += hi - lo
 	return true
 }

@@ -11,16 +11,18 @@ type list struct {
 type rank struct {
 	number      int64
 	list        int32
-	forward     bool
 	prev, next  int32
 	first, last int32 // its runs
+	blocks      int32 // of these
 	grower      int32 // the id of the user that has it and grows, plus 1, or 0
 	tail        tail  // of its user
-	growsTail   bool  // the grower adds to that
 	// unreachable is how many blocks, of ranks with lower numbers or of this one, come directly before its runs in the
 	// order of eviction. No prompt can have them any more. They are ready, and no run has them.
 	unreachable int32
+	growsTail   bool // the grower adds to the tail
+	forward     bool
 	owned       bool // a user that has not finished has it, and it stays
+	unnamed     bool // it has or had runs of nodes that one request alone can have
 }
 
 // addList adds an empty list and returns its index.
@@ -124,7 +126,9 @@ func (s *table) move(r, to int32) {
 // list adds a run to those of a rank.
 func (s *table) list(r, k int32) {
 	x, in := &s.runs[r], &s.ranks[k]
+	in.blocks += x.Hi - x.Lo
 	s.lists[in.list].blocks += x.Hi - x.Lo
+	in.unnamed = in.unnamed || !s.tree.Named(x.Node)
 	after := in.last
 	for after != none && s.runs[after].Lo > x.Lo {
 		after = s.runs[after].prev
@@ -146,6 +150,7 @@ func (s *table) list(r, k int32) {
 func (s *table) unlist(r int32) {
 	x := &s.runs[r]
 	in := &s.ranks[x.rank]
+	in.blocks -= x.Hi - x.Lo
 	s.lists[in.list].blocks -= x.Hi - x.Lo
 	if x.prev == none {
 		in.first = x.next

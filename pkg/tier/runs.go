@@ -195,8 +195,10 @@ func (s *table) shorten(r, n int32) Extent {
 	x := &s.runs[r]
 	taken := x.Extent
 	n = min(n, x.Hi-x.Lo)
-	s.lists[s.ranks[x.rank].list].blocks -= n
-	if s.ranks[x.rank].forward {
+	k := &s.ranks[x.rank]
+	k.blocks -= n
+	s.lists[k.list].blocks -= n
+	if k.forward {
 		taken.Hi = x.Lo + n
 		x.Lo += n
 	} else {
