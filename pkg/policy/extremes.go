@@ -1,5 +1,7 @@
 package policy
 
+import "slices"
+
 // blockReplicas is the number of replicas in a block of Extremes. Fewer than minReplicas have none: to look at all of
 // them is faster.
 const (
@@ -14,6 +16,18 @@ type Extremes struct {
 	blocks   []extreme
 	changed  []bool // by block
 	tied     []int32
+	top      []rated
+}
+
+// rated is a replica with its value.
+type rated struct {
+	value float64
+	index int32
+}
+
+// before reports whether x is better than y: it has the higher value, or the same one and the lower index.
+func (x rated) before(y rated) bool {
+	return x.value > y.value || x.value == y.value && x.index < y.index
 }
 
 // extreme has the lowest and the highest value of each load (Inflight, QueueDepth, Running, KVUtil) in a block, and no
@@ -42,10 +56,10 @@ func (x *Extremes) Changed(replica int32) {
 }
 
 // extremes returns the extremes of the candidates, nil if all candidates must be looked at: they are not all replicas,
-// or the decision is traced.
+// or all are traced.
 func (v *View) extremes() *Extremes {
 	x := v.Extremes
-	if x == nil || v.Trace != nil || len(v.Replicas) != len(x.replicas) || &v.Replicas[0] != &x.replicas[0] {
+	if x == nil || v.Trace != nil && v.Trace.Most == 0 || len(v.Replicas) != len(x.replicas) || &v.Replicas[0] != &x.replicas[0] {
 		return nil
 	}
 	for b, changed := range x.changed {
@@ -121,4 +135,50 @@ func (x *Extremes) highest(matched []int32, value func(*Replica) float64) (best 
 	}
 	x.tied = tied
 	return best, tied
+}
+
+// best returns the n replicas with the highest values, the highest first, and of equal ones those with the lowest
+// indexes first. Conditions are those of highest, which found tied.
+func (x *Extremes) best(n int, tied, matched []int32, value func(*Replica) float64) []int32 {
+	top := x.top[:0]
+	consider := func(y rated) {
+		if len(top) == n {
+			if top[n-1].before(y) {
+				return
+			}
+			top = top[:n-1]
+		}
+		k := len(top)
+		for k > 0 && y.before(top[k-1]) {
+			k--
+		}
+		top = slices.Insert(top, k, y)
+	}
+	switch {
+	case len(tied) >= n:
+		for _, i := range tied {
+			consider(rated{0, i})
+		}
+	default:
+		for _, i := range matched {
+			consider(rated{value(&x.replicas[i]), i})
+		}
+		for b := range x.blocks {
+			// At best, the first replica of the block has all its lowest loads.
+			if len(top) == n && top[n-1].before(rated{value(&x.blocks[b].low), int32(b * blockReplicas)}) {
+				continue
+			}
+			for i := range x.block(b) {
+				at := int32(b*blockReplicas + i)
+				if r := &x.replicas[at]; len(matched) == 0 || r.Matched == 0 {
+					consider(rated{value(r), at})
+				}
+			}
+		}
+	}
+	x.top, x.tied = top, x.tied[:0]
+	for _, y := range top {
+		x.tied = append(x.tied, y.index)
+	}
+	return x.tied
 }

@@ -1,8 +1,10 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -52,6 +54,46 @@ func TestExtremesChooseTheSame(t *testing.T) {
 			if got := fmt.Sprint(quick.Route(v)); got != want {
 				t.Fatalf("seed %d, %+v, decision %d: %s, without extremes %s", seed, s, v.Draw.Request, got, want)
 			}
+			all, few := &Trace{}, &Trace{Most: 4}
+			v.Extremes, v.Trace = nil, all
+			all.Reset(n)
+			plain.Route(v)
+			v.Extremes, v.Trace = x, few
+			few.Reset(n)
+			chosen := quick.Route(v).Candidate
+			v.Trace = nil
+			if err := compareTraces(all, few, chosen); err != nil {
+				t.Fatalf("seed %d, %+v, decision %d: %v", seed, s, v.Draw.Request, err)
+			}
 		}
 	}
+}
+
+// compareTraces compares the record of the best candidates with that of all.
+func compareTraces(all, few *Trace, chosen int) error {
+	n := len(all.Scores)
+	order := make([]int32, n)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(x, y int32) int {
+		if all.LowerIsBetter {
+			x, y = y, x
+		}
+		return cmp.Compare(all.Scores[y], all.Scores[x])
+	})
+	if few.LowerIsBetter != all.LowerIsBetter || !slices.Equal(few.Scorers, all.Scorers) || len(few.Best) > few.Most+1 {
+		return fmt.Errorf("%+v", few)
+	}
+	for _, i := range append(order[:few.Most:few.Most], int32(chosen)) {
+		if !slices.Contains(few.Best, i) || few.Scores[i] != all.Scores[i] {
+			return fmt.Errorf("candidate %d has score %v, not %v; recorded %v", i, few.Scores[i], all.Scores[i], few.Best)
+		}
+		for k := range all.Scorers {
+			if got, want := few.Terms[k*n+int(i)], all.Terms[k*n+int(i)]; got != want {
+				return fmt.Errorf("candidate %d: term %s is %v, not %v", i, all.Scorers[k], got, want)
+			}
+		}
+	}
+	return nil
 }

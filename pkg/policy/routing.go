@@ -79,7 +79,13 @@ func (l *loadMetric) leastLoaded(v *View, t *ties) Choice {
 	if x := v.extremes(); x != nil {
 		least, tied := l.lowest(x)
 		c := Choice{Score: float64(least), Reason: leastLoad}
-		t.choose(&c, v, tied)
+		if t.choose(&c, v, tied); v.Trace != nil {
+			v.Trace.recordBest(x.best(v.Trace.Most, tied, nil, func(r *Replica) float64 { return -float64(l.value(r)) }),
+				c.Candidate)
+			for _, i := range v.Trace.Best {
+				v.Trace.RecordLoad(int(i), float64(l.value(&v.Replicas[i])))
+			}
+		}
 		return c
 	}
 	best, least, n := 0, l.value(&v.Replicas[0]), 0

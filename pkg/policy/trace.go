@@ -16,8 +16,13 @@ type Trace struct {
 	// between 0 and 1.
 	Scorers []string
 	Terms   []float64
+	// Most is how many of the best candidates are needed, of equal ones those with the lowest indexes; 0: all. A router
+	// that recorded only these and the chosen one lists them in Best, which is else nil.
+	Most int
+	Best []int32
 
 	scores []float64 // scratch
+	best   []int32   // that of Best
 }
 
 // Reset empties the trace for n candidates.
@@ -26,7 +31,7 @@ func (t *Trace) Reset(n int) {
 	for i := range t.scores {
 		t.scores[i] = math.NaN()
 	}
-	t.Scores, t.LowerIsBetter, t.Scorers, t.Terms = nil, false, nil, t.Terms[:0]
+	t.Scores, t.LowerIsBetter, t.Scorers, t.Terms, t.Best = nil, false, nil, t.Terms[:0], nil
 	t.Filtered = slices.Grow(t.Filtered[:0], n)[:n]
 	clear(t.Filtered)
 }
@@ -97,4 +102,13 @@ func (t *Trace) expand(indexes []int, n int) {
 			}
 		}
 	}
+}
+
+// recordBest begins the record of the best candidates, those in best and the chosen one.
+func (t *Trace) recordBest(best []int32, chosen int) {
+	t.best = append(t.best[:0], best...)
+	if !slices.Contains(best, int32(chosen)) {
+		t.best = append(t.best, int32(chosen))
+	}
+	t.Best = t.best
 }

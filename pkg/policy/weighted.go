@@ -157,16 +157,36 @@ func (w *weighted) routeBlocks(v *View, x *Extremes) Choice {
 	if w.Needs()&NeedShadow == 0 {
 		matched = nil
 	}
-	best, tied := x.highest(matched, func(r *Replica) float64 {
+	score := func(r *Replica) float64 {
 		sum := 0.0
 		for i, s := range w.simple {
 			sum += float64(w.terms[i].weight * min(max(s.of(r, &all), 0), 1))
 		}
 		return sum
-	})
+	}
+	best, tied := x.highest(matched, score)
 	c := Choice{Score: best, Reason: highestScore}
-	w.picker.ties.choose(&c, v, tied)
+	if w.picker.ties.choose(&c, v, tied); v.Trace != nil {
+		v.Trace.recordBest(x.best(v.Trace.Most, tied, matched, score), c.Candidate)
+		w.recordScores(v, &all)
+	}
 	return c
+}
+
+// recordScores records the scores and terms of the best candidates.
+func (w *weighted) recordScores(v *View, all *extreme) {
+	t, n := v.Trace, len(v.Replicas)
+	t.Terms = slices.Grow(t.Terms[:0], n*len(w.simple))[:n*len(w.simple)]
+	for _, i := range t.Best {
+		sum := 0.0
+		for k, s := range w.simple {
+			term := min(max(s.of(&v.Replicas[i], all), 0), 1)
+			t.Terms[k*n+int(i)] = term
+			sum += float64(w.terms[k].weight * term)
+		}
+		t.recordScore(int(i), sum)
+	}
+	t.recordScorers(w.names)
 }
 
 func (w *weighted) Clone() Router {

@@ -18,6 +18,7 @@ type traceWriter struct {
 	reason  []byte
 	order   []int
 	ranked  []rankedCandidate
+	all     []int32      // 0, 1, 2 and so on
 	needs   policy.Needs // of the policy that decided
 	// batches are those of each replica that have not ended: the one in flight and one formed ahead.
 	batches [][][]stream.BatchEntry
@@ -34,6 +35,9 @@ func (o *traceWriter) hooks() []hook {
 func (o *traceWriter) observe(s *simulation, h hook, i int32) error {
 	switch h {
 	case onRouting:
+		if !o.full {
+			o.routing.Most = maxConsidered
+		}
 		o.routing.Reset(len(s.router.views.current.Replicas))
 		s.router.views.current.Trace = &o.routing
 	case onDecision:
@@ -198,11 +202,11 @@ func (o *traceWriter) rankBest(v *policy.View, chosen int) {
 	}
 	insert(o.rank(v, chosen, chosen))
 	limit := math.NaN() // once it is a number, further candidates must have a higher score
-	for i := range v.Replicas {
-		if i == chosen || o.score(v, i) <= limit {
+	for _, i := range o.recorded(len(v.Replicas)) {
+		if int(i) == chosen || o.score(v, int(i)) <= limit {
 			continue
 		}
-		insert(o.rank(v, i, chosen))
+		insert(o.rank(v, int(i), chosen))
 		if n == maxConsidered && best[n-1].group == groupScored {
 			limit = best[n-1].score
 		}
@@ -210,6 +214,17 @@ func (o *traceWriter) rankBest(v *policy.View, chosen int) {
 	for _, x := range best[:n] {
 		o.order = append(o.order, int(x.index))
 	}
+}
+
+// recorded are the candidates that the router recorded: all, or the best ones.
+func (o *traceWriter) recorded(n int) []int32 {
+	if o.routing.Best != nil {
+		return o.routing.Best
+	}
+	for len(o.all) < n {
+		o.all = append(o.all, int32(len(o.all)))
+	}
+	return o.all[:n]
 }
 
 // candidate makes c a replica as the routing policy saw it.
