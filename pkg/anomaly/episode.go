@@ -51,12 +51,12 @@ type episodeBuilder struct {
 	emit    func(*Episode)
 	replica int32
 	class   string
-	// samples[first:] are in the window, with totals inWindow. Those before merged are already part
-	// of the open episode, whose totals are inEpisode.
-	samples       []sample
-	first, merged int
-	inWindow      totals
-	inEpisode     totals
+	// window is what the window has, with totals inWindow. Its samples before merged are already part of the open
+	// episode, whose totals are inEpisode.
+	window    window
+	merged    int
+	inWindow  totals
+	inEpisode totals
 	// episode is nil if none is open. It ends when no occurrence follows within gap.
 	episode *Episode
 	gap     int64
@@ -83,7 +83,7 @@ func (s *totals) add(x *sample, n int64) {
 // add records an event.
 func (s *episodeBuilder) add(x sample) {
 	s.advance(x.at)
-	s.samples = append(s.samples, x)
+	s.window.add(x)
 	s.inWindow.add(&x, 1)
 	if s.inWindow.occurrences >= s.minOccurrences && s.inWindow.bad >= s.minBad &&
 		float64(s.inWindow.bad) >= s.minShare*float64(s.inWindow.all) {
@@ -98,14 +98,11 @@ func (s *episodeBuilder) advance(at int64) {
 		s.close()
 		least = 0 // a new episode needs its own occurrences
 	}
-	for len(s.samples)-s.first > least && s.samples[s.first].at <= at-windowUS {
-		s.inWindow.add(&s.samples[s.first], -1)
-		s.first++
-	}
-	s.merged = max(s.merged, s.first)
-	if 2*s.first > len(s.samples) {
-		s.samples = slices.Delete(s.samples, 0, s.first)
-		s.first, s.merged = 0, s.merged-s.first
+	for s.window.len() > least && s.window.from() <= at-windowUS {
+		x := s.window.at(0)
+		s.inWindow.add(&x, -1)
+		s.window.drop()
+		s.merged = max(0, s.merged-1)
 	}
 }
 
@@ -115,9 +112,9 @@ func (s *episodeBuilder) extend() {
 		s.episode, s.inEpisode = &Episode{Start: never, Replica: s.replica, Class: s.class}, totals{}
 	}
 	e := s.episode
-	for ; s.merged < len(s.samples); s.merged++ {
-		x := &s.samples[s.merged]
-		s.inEpisode.add(x, 1)
+	for ; s.merged < s.window.len(); s.merged++ {
+		x := s.window.at(s.merged)
+		s.inEpisode.add(&x, 1)
 		if x.bad == 0 {
 			continue
 		}
@@ -126,7 +123,7 @@ func (s *episodeBuilder) extend() {
 			e.Requests = append(e.Requests, x.id)
 		}
 	}
-	s.gap = max(gapUS, s.samples[len(s.samples)-1].at-s.samples[s.first].at)
+	s.gap = max(gapUS, s.window.until()-s.window.from())
 }
 
 // close ends the open episode, if there is one.

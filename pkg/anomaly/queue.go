@@ -10,6 +10,8 @@ type queue struct {
 	// is tree[len(tree)/2+i]; it is lowest if the request is marked or dequeued.
 	tree    []float64
 	removed int // entries of all that are dequeued
+	// alone: all has one entry, which is not in the tree. Most requests wait alone.
+	alone bool
 }
 
 type waiter struct {
@@ -43,7 +45,13 @@ func (s *queues) forReplica(replica int32) *queue {
 // add appends a request.
 func (s *queues) add(replica int32, w waiter) {
 	q := s.forReplica(replica)
-	if len(q.all) == len(q.tree)/2 {
+	if q.alone {
+		q.alone = false
+		if len(q.tree) > 0 && q.all[0].marked == never {
+			q.set(0, q.all[0].key)
+		}
+	}
+	if len(q.all) > 0 && (len(q.tree) == 0 || len(q.all) == len(q.tree)/2) {
 		s.rebuild(q)
 	}
 	for int(w.tag) >= len(s.positions) {
@@ -51,7 +59,10 @@ func (s *queues) add(replica int32, w waiter) {
 	}
 	w.marked = never
 	s.positions[w.tag] = int32(len(q.all))
-	q.all = append(q.all, w)
+	if q.all = append(q.all, w); len(q.all) == 1 {
+		q.alone = true
+		return
+	}
 	q.set(len(q.all)-1, w.key)
 }
 
@@ -88,6 +99,9 @@ func (s *queues) rebuild(q *queue) {
 
 // set changes the key of position i in the tree.
 func (q *queue) set(i int, key float64) {
+	if q.alone {
+		return
+	}
 	i += len(q.tree) / 2
 	q.tree[i] = key
 	for i /= 2; i > 0; i /= 2 {
@@ -122,8 +136,8 @@ func (s *queues) remove(replica, tag int32) (was waiter, ok bool) {
 	w.dequeued, w.id = true, ""
 	s.positions[tag] = -1
 	q.set(i, lowest)
-	if q.removed++; q.removed == len(q.all) { // usually it was the only one
-		q.all, q.removed = q.all[:0], 0
+	if q.removed++; q.removed == len(q.all) {
+		q.all, q.removed, q.alone = q.all[:0], 0, false
 	}
 	return was, true
 }
@@ -143,6 +157,12 @@ func (q *queue) mark(end int, above float64, since, at int64) {
 
 // leftmost returns the first position whose key in the tree is above a bound, or -1.
 func (q *queue) leftmost(above float64) int {
+	if q.alone {
+		if w := &q.all[0]; w.marked == never && w.key > above {
+			return 0
+		}
+		return -1
+	}
 	if len(q.tree) == 0 || !(q.tree[1] > above) {
 		return -1
 	}
