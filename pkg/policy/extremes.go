@@ -59,7 +59,8 @@ func (x *Extremes) Changed(replica int32) {
 // or all are traced.
 func (v *View) extremes() *Extremes {
 	x := v.Extremes
-	if x == nil || v.Trace != nil && v.Trace.Most == 0 || len(v.Replicas) != len(x.replicas) || &v.Replicas[0] != &x.replicas[0] {
+	if x == nil || len(v.Replicas) != len(x.replicas) || &v.Replicas[0] != &x.replicas[0] ||
+		v.Trace != nil && v.Trace.Most == 0 {
 		return nil
 	}
 	for b, changed := range x.changed {

@@ -87,7 +87,8 @@ func compareTraces(all, few *Trace, chosen int) error {
 	}
 	for _, i := range append(order[:few.Most:few.Most], int32(chosen)) {
 		if !slices.Contains(few.Best, i) || few.Scores[i] != all.Scores[i] {
-			return fmt.Errorf("candidate %d has score %v, not %v; recorded %v", i, few.Scores[i], all.Scores[i], few.Best)
+			return fmt.Errorf("candidate %d has score %v, not %v; the best are %v", i, few.Scores[i], all.Scores[i],
+				few.Best)
 		}
 		for k := range all.Scorers {
 			if got, want := few.Terms[k*n+int(i)], all.Terms[k*n+int(i)]; got != want {

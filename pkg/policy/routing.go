@@ -80,8 +80,8 @@ func (l *loadMetric) leastLoaded(v *View, t *ties) Choice {
 		least, tied := l.lowest(x)
 		c := Choice{Score: float64(least), Reason: leastLoad}
 		if t.choose(&c, v, tied); v.Trace != nil {
-			v.Trace.recordBest(x.best(v.Trace.Most, tied, nil, func(r *Replica) float64 { return -float64(l.value(r)) }),
-				c.Candidate)
+			idle := func(r *Replica) float64 { return -float64(l.value(r)) }
+			v.Trace.recordBest(x.best(v.Trace.Most, tied, nil, idle), c.Candidate)
 			for _, i := range v.Trace.Best {
 				v.Trace.RecordLoad(int(i), float64(l.value(&v.Replicas[i])))
 			}
