@@ -173,26 +173,29 @@ func (e *Engine) endBelow(now des.Time) {
 		return
 	}
 	storage, b := o.cfg.Storage.store, &o.below
-	b.promoting = slices.DeleteFunc(b.promoting, func(t underWay) bool {
-		if t.Ended > now {
-			return false
-		}
-		storage.EndRead(t.extents)
-		o.store.Stored(t.extents, tier.NoRank)
-		b.stats.count(&t.Transfer)
-		return true
+	b.promoting = b.end(b.promoting, now, func(list []tier.Extent) {
+		storage.EndRead(list)
+		o.store.Stored(list, tier.NoRank)
 	})
-	b.copying = slices.DeleteFunc(b.copying, func(t underWay) bool {
-		if t.Ended > now {
-			return false
-		}
+	b.copying = b.end(b.copying, now, func(list []tier.Extent) {
 		if !o.cfg.OnEviction {
-			o.store.EndRead(t.extents)
+			o.store.EndRead(list)
 		}
-		storage.Stored(t.extents, tier.NoRank)
-		b.stats.count(&t.Transfer)
-		return true
+		storage.Stored(list, tier.NoRank)
 	})
+}
+
+// end ends those of a list of transfers that are done at now and returns the others.
+func (b *below) end(list []underWay, now des.Time, ended func([]tier.Extent)) []underWay {
+	n := 0
+	for ; n < len(list) && list[n].Ended <= now; n++ {
+		ended(list[n].extents)
+		b.stats.count(&list[n].Transfer)
+	}
+	if n == 0 {
+		return list
+	}
+	return slices.Delete(list, 0, n)
 }
 
 // checkBelow recounts the storage, and the blocks of the tier that are copied to it.

@@ -36,6 +36,8 @@ type transfers struct {
 	slots []transfer
 	spare []int32
 	count int64 // so far
+	// ending is the slot of the transfer that ended last.
+	ending int32
 	// expired counts leases that ran out.
 	expired int64
 	left    map[int32]string // the ids of requests that are final or have left their prefill replica, by tag
@@ -104,8 +106,11 @@ func (all *transfers) requestOf(s *simulation, i int32, t *engine.Transfer) stri
 		return "" // the cache has given the blocks away
 	}
 	if t.Tag < 0 {
+		if x := &all.slots[all.ending]; x.stored(i, t.Asked) { // mostly
+			return x.request
+		}
 		for k := range all.slots {
-			if x := &all.slots[k]; x.replica == i && !x.Load && !x.Storage && !x.wakes && x.Ended == t.Asked {
+			if x := &all.slots[k]; x.stored(i, t.Asked) {
 				return x.request
 			}
 		}
@@ -114,6 +119,11 @@ func (all *transfers) requestOf(s *simulation, i int32, t *engine.Transfer) stri
 		return all.left[t.Tag]
 	}
 	return s.request(t.Tag).out.ID
+}
+
+// stored reports whether t is a store of replica i to its tier that ends at a time.
+func (t *transfer) stored(i int32, at des.Time) bool {
+	return t.replica == i && !t.Load && !t.Storage && !t.wakes && t.Ended == at
 }
 
 // requestOfLoad returns the id of the request of a load of replica i that has just ended.
@@ -157,6 +167,7 @@ func (all *transfers) wake(s *simulation, i int32) {
 // endTransfer ends a transfer. Its replica may then have work.
 func (s *simulation) endTransfer(slot int32) error {
 	i := s.transfers.slots[slot].replica
+	s.transfers.ending = slot
 	if s.transfers.slots[slot].wakes {
 		s.wake(i)
 		s.transfers.spare = append(s.transfers.spare, slot)
@@ -254,8 +265,8 @@ func (all *transfers) clone() *transfers {
 		return nil
 	}
 	c := &transfers{slots: slices.Clone(all.slots), spare: slices.Clone(all.spare), count: all.count,
-		expired: all.expired, left: maps.Clone(all.left), links: slices.Clone(all.links), quiet: all.quiet,
-		storages: slices.Clone(all.storages)}
+		ending: all.ending, expired: all.expired, left: maps.Clone(all.left), links: slices.Clone(all.links),
+		quiet: all.quiet, storages: slices.Clone(all.storages)}
 	for i := range c.links {
 		l := &c.links[i]
 		l.fair, l.due, l.ready = l.fair.Clone(), slices.Clone(l.due), slices.Clone(l.ready)

@@ -49,11 +49,8 @@ func (s *Store) Readable(path kv.Path, blockSize, lo, hi int32) int32 {
 	at := lo
 	s.scratch = extents(s.scratch[:0], path, blockSize, lo, hi)
 	for _, x := range s.scratch {
-		for r := s.know(x.Node); r != none && at < x.Hi; r = s.runs[r].following {
+		for r := s.from(s.know(x.Node), at); r != none && at < x.Hi; r = s.runs[r].following {
 			q := &s.runs[r]
-			if q.Hi <= at {
-				continue
-			}
 			if q.Lo > at || q.state%reader == storing {
 				break
 			}

@@ -70,5 +70,21 @@ func (s *table) recount() (blocks, idle int32, err error) {
 			return 0, 0, fmt.Errorf("tier: list %d has %d blocks, %d counted", i, blocks-before, s.lists[i].blocks)
 		}
 	}
-	return blocks, idle, nil
+	return blocks, idle, s.checkNodes()
+}
+
+// checkNodes reports a node whose runs are not linked in order.
+func (s *table) checkNodes() error {
+	for i := range s.nodes.slots {
+		x, before := &s.nodes.slots[i], none
+		for r := x.first; r != none; before, r = r, s.runs[r].following {
+			if s.runs[r].preceding != before || before != none && s.runs[before].Hi > s.runs[r].Lo {
+				return fmt.Errorf("tier: run %d of node %d is not linked with run %d", r, x.node, before)
+			}
+		}
+		if x.node != noNode && x.last != before {
+			return fmt.Errorf("tier: node %d ends with run %d, not %d", x.node, before, x.last)
+		}
+	}
+	return nil
 }

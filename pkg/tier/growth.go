@@ -90,12 +90,12 @@ func (s *Store) Ready(x Extent, rank int32) {
 	}
 }
 
-// know stops the growth in a node and returns its first run, or none.
-func (s *Store) know(n kv.Node) int32 {
+// know stops the growth in a node and returns its ends.
+func (s *Store) know(n kv.Node) *ends {
 	at := s.nodes.find(n)
 	if at.grower == none {
-		return at.first
+		return at
 	}
 	s.stop(at.grower)
-	return s.head(n)
+	return s.nodes.find(n)
 }

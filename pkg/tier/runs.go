@@ -11,9 +11,9 @@ type run struct {
 	Extent
 	state state
 	rank  int32 // an index in ranks
-	// prev and next are neighbors among the runs of a rank, in ascending order of their blocks; following is the
-	// next run of the node, in the same order.
-	prev, next, following int32
+	// prev and next are neighbors among the runs of a rank, in ascending order of their blocks; preceding and following
+	// are those among the runs of the node, in the same order.
+	prev, next, preceding, following int32
 }
 
 // table is a set of blocks, in runs. Each has a rank, and each rank is in a list.
@@ -49,9 +49,6 @@ func (s *table) clear() {
 	*s = newTable(s.tree)
 }
 
-// head returns the first run of a node, or none.
-func (s *table) head(n kv.Node) int32 { return s.nodes.find(n).first }
-
 // tail returns the last run of a node, or none.
 func (s *table) tail(n kv.Node) int32 { return s.nodes.find(n).last }
 
@@ -65,20 +62,35 @@ func (s *table) follow(n kv.Node, before, r int32) {
 	}
 	if r == none {
 		x.last = before
-	} else if s.runs[r].following == none {
-		x.last = r
+	} else {
+		s.runs[r].preceding = before
+		if after := s.runs[r].following; after == none {
+			x.last = r
+		} else {
+			s.runs[after].preceding = r
+		}
 	}
 	if x.first == none {
 		s.nodes.drop(x)
 	}
 }
 
+// from returns the first run of a node, which has these ends, that ends behind block lo, or none. It is mostly one of
+// the first or one of the last.
+func (s *table) from(x *ends, lo int32) int32 {
+	if x.first == none || s.runs[x.first].Hi > lo {
+		return x.first
+	}
+	r := none
+	for k := x.last; s.runs[k].Hi > lo; k = s.runs[k].preceding {
+		r = k
+	}
+	return r
+}
+
 // each calls f for all runs with blocks of x, which it first cuts off other blocks.
 func (s *table) each(x Extent, f func(r int32)) {
-	for r := s.head(x.Node); r != none && s.runs[r].Lo < x.Hi; r = s.runs[r].following {
-		if s.runs[r].Hi <= x.Lo {
-			continue
-		}
+	for r := s.from(s.nodes.find(x.Node), x.Lo); r != none && s.runs[r].Lo < x.Hi; r = s.runs[r].following {
 		if s.runs[r].Lo < x.Lo {
 			r = s.split(r, x.Lo)
 		}
@@ -104,17 +116,14 @@ func (s *table) insert(x Extent, in state, rank int32) {
 	s.tree.NoteTiered(x.Node)
 	at := s.nodes.add(x.Node)
 	if at.first == none {
-		r := s.newRun(run{Extent: x, state: in, following: none})
+		r := s.newRun(run{Extent: x, state: in, preceding: none, following: none})
 		at.first, at.last = r, r
 		s.list(r, rank)
 		return
 	}
-	before, after := none, at.first
-	if at.last != none && s.runs[at.last].Lo < x.Lo {
-		before, after = at.last, none
-	}
-	for ; after != none && s.runs[after].Lo < x.Lo; after = s.runs[after].following {
-		before = after
+	before, after := at.last, none
+	if after = s.from(at, x.Lo); after != none {
+		before = s.runs[after].preceding
 	}
 	r := s.newRun(run{Extent: x, state: in, following: after})
 	s.follow(x.Node, before, r)
@@ -230,13 +239,13 @@ func (s *table) split(r, m int32) int32 {
 
 // merge makes one run of adjacent ones with the same state and rank, where one of them has blocks of x.
 func (s *table) merge(x Extent) {
-	for r := s.head(x.Node); r != none && s.runs[r].Lo <= x.Hi; {
+	for r := s.from(s.nodes.find(x.Node), x.Lo-1); r != none && s.runs[r].Lo <= x.Hi; {
 		a, k := &s.runs[r], s.runs[r].following
 		if k == none {
 			return
 		}
 		b := &s.runs[k]
-		if a.Hi < x.Lo || a.Hi != b.Lo || a.state != b.state || a.rank != b.rank {
+		if a.Hi != b.Lo || a.state != b.state || a.rank != b.rank {
 			r = k
 			continue
 		}
@@ -249,15 +258,12 @@ func (s *table) merge(x Extent) {
 // remove deletes a run.
 func (s *table) remove(r int32) {
 	s.unlist(r)
-	x, before := &s.runs[r], none
+	x := &s.runs[r]
 	if at := s.nodes.find(x.Node); at.first == r && at.last == r {
 		at.first, at.last = none, none
 		s.nodes.drop(at)
 	} else {
-		for k := at.first; k != r; k = s.runs[k].following {
-			before = k
-		}
-		s.follow(x.Node, before, x.following)
+		s.follow(x.Node, x.preceding, x.following)
 	}
 	s.tree.Unref(x.Node)
 	s.spareRuns = append(s.spareRuns, r)

@@ -103,11 +103,8 @@ func (s *Store) Lookup(path kv.Path, blockSize, lo, hi int32) (n int32, busy boo
 		if !s.tree.Tiered(x.Node) {
 			break
 		}
-		for r := s.know(x.Node); r != none && at < x.Hi; r = s.runs[r].following {
+		for r := s.from(s.know(x.Node), at); r != none && at < x.Hi; r = s.runs[r].following {
 			q := &s.runs[r]
-			if q.Hi <= at {
-				continue
-			}
 			if q.Lo > at {
 				break
 			}
@@ -271,11 +268,8 @@ func (s *Store) compare(list []Extent) (missing []Extent, idle, inLoads int32) {
 	lacks := func(x Extent) { missing = append(s.orSpare(missing), x) }
 	for _, x := range list {
 		at := x.Lo
-		for r := s.know(x.Node); r != none && s.runs[r].Lo < x.Hi; r = s.runs[r].following {
+		for r := s.from(s.know(x.Node), at); r != none && s.runs[r].Lo < x.Hi; r = s.runs[r].following {
 			q := &s.runs[r]
-			if q.Hi <= at {
-				continue
-			}
 			if q.Lo > at {
 				lacks(Extent{x.Node, at, q.Lo})
 			}
@@ -296,12 +290,12 @@ func (s *Store) compare(list []Extent) (missing []Extent, idle, inLoads int32) {
 
 // use notes that u uses those of the blocks of x that are not being stored.
 func (s *Store) use(u *User, x Extent) {
-	first := s.head(x.Node)
-	if first == none {
+	at := s.nodes.find(x.Node)
+	if at.first == none {
 		return
 	}
-	for r := first; r != none && s.runs[r].Lo < x.Hi; r = s.runs[r].following {
-		if s.runs[r].Hi <= x.Lo || s.runs[r].state == storing {
+	for r := s.from(at, x.Lo); r != none && s.runs[r].Lo < x.Hi; r = s.runs[r].following {
+		if s.runs[r].state == storing {
 			continue
 		}
 		lo, hi := max(s.runs[r].Lo, x.Lo), min(s.runs[r].Hi, x.Hi)

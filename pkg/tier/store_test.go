@@ -155,7 +155,7 @@ func TestGrow(t *testing.T) {
 	if n, busy := s.Lookup(path, 10, 0, 9); n != 5 || !busy {
 		t.Errorf("%d blocks, busy %v", n, busy)
 	}
-	if r := s.head(tail); s.runs[r].Lo != 2 || s.runs[r].Hi != 4 {
+	if r := s.nodes.find(tail).first; s.runs[r].Lo != 2 || s.runs[r].Hi != 4 {
 		t.Errorf("the first run is %+v, want blocks 2 and 3", s.runs[r])
 	}
 	s.Stored([]Extent{{tail, 4, 5}}, NoRank)
