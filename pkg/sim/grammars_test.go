@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"fmt"
 	"testing"
 
 	"blis/pkg/dist"
 	"blis/pkg/internal/reference"
+	"blis/pkg/metrics"
 )
 
 // grammarCV is the coefficient of variation of the compilation times of random clusters.
@@ -19,6 +21,19 @@ func setCompileTimes(c *reference.Config, seed uint64) {
 	times := grammarTimes{meanUS: float64(g.MeanUS), noise: dist.Noise(grammarCV), seed: seed}
 	g.CompileUS = times.of
 	c.Grammars = &g
+}
+
+// compareGrammars returns the difference of the counts that both have.
+func compareGrammars(g reference.GrammarCounts, got *metrics.StructuredOutput) string {
+	want := [4]int{g.Requests, g.Compiled, g.Waits, g.Masks}
+	have := [4]int{}
+	if got != nil {
+		have = [4]int{int(got.Requests), int(got.Compilations), int(got.Waits), int(got.Masks)}
+	}
+	if want != have {
+		return fmt.Sprintf("requests with grammars, compilations, waits and masks: %v, want %v", have, want)
+	}
+	return ""
 }
 
 // TestReferenceOnGrammars compares random clusters with structured output.

@@ -322,6 +322,9 @@ func compare(t *testing.T, c reference.Config, requests []reference.Request) str
 	if diff := difference(dpOf(want.Ranks), got.metrics.DP); diff != "" {
 		return diff
 	}
+	if diff := compareGrammars(want.Grammars, got.metrics.StructuredOutput); diff != "" {
+		return diff
+	}
 	if c.Disaggregation != nil { // which pool had what else is not known
 		return got.tierTotals(want)
 	}

@@ -16,14 +16,15 @@ type Grammars struct {
 	SamplingUS int64
 }
 
-// GrammarCounts counts what happens to requests with a grammar: those that wait for it, for one that another request
+// GrammarCounts counts requests with a grammar that come to replicas, the grammars that are compiled for them, and what
+// happens to these requests: those that wait for it, for one that another request
 // has asked for, and in a queue behind others; those passed in the queue; batches whose masks are filled when the step
 // before has ended; steps that wait for masks; batches formed when those of the step before are filled; and aborts
 // while that is so.
 type GrammarCounts struct {
 	Waits, Shared, Queued, Skipped, Idle      int
 	Deferred, Extended, FormedLate, LeftEarly int
-	Masks                                     int
+	Requests, Compiled, Masks                 int
 }
 
 func (g *GrammarCounts) add(h GrammarCounts) {
@@ -36,6 +37,8 @@ func (g *GrammarCounts) add(h GrammarCounts) {
 	g.Extended += h.Extended
 	g.FormedLate += h.FormedLate
 	g.LeftEarly += h.LeftEarly
+	g.Requests += h.Requests
+	g.Compiled += h.Compiled
 	g.Masks += h.Masks
 }
 
@@ -69,6 +72,7 @@ func (r *replica) compile(q *request, now int64) {
 			})
 		}
 	}
+	g.counts.Requests++
 	first := slices.Index(g.workers, slices.Min(g.workers))
 	start := max(now, g.workers[first])
 	if start > now {
@@ -82,6 +86,7 @@ func (r *replica) compile(q *request, now int64) {
 	} else {
 		q.readyAt = start + c.CompileUS(q.Grammar)
 		g.compiled[q.Grammar] = q.readyAt
+		g.counts.Compiled++
 	}
 	g.workers[first] = q.readyAt
 	if q.readyAt > now {
