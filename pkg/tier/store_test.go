@@ -120,6 +120,41 @@ func TestNodes(t *testing.T) {
 	}
 }
 
+// TestTailEndsInAnyOrder: the end of a store of Added may be noted after that of a later store, if both have ended.
+func TestTailEndsInAnyOrder(t *testing.T) {
+	tree := kv.NewTree()
+	path := tree.Resolve(nil, nil, 20, "")
+	s := NewStore(tree, 9, "lru")
+	s.Growers(func(int32) {})
+	s.KeepTails()
+	var u User
+	offer := func(lo, hi int32) []Extent {
+		list, ok := s.Offer(&u, path, 10, lo, hi)
+		if !ok {
+			t.Fatalf("no room for blocks %d to %d", lo, hi)
+		}
+		return list
+	}
+	s.Stored(offer(0, 3), u.Rank())
+	node, ok := s.Grow(1, &u, path, 10, 3)
+	if !ok {
+		t.Fatal("it does not grow")
+	}
+	s.Add(1)
+	s.StopGrowing(&u, node, 3, 3, 4)
+	later := offer(4, 5)
+	s.Stored(later, u.Rank())
+	s.Added(1)
+	s.Ready(Extent{node, 3, 4}, u.Rank())
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	s.Known(&u)
+	if n, busy := s.Lookup(path, 10, 0, 9); n != 5 || busy {
+		t.Errorf("%d blocks, busy %v", n, busy)
+	}
+}
+
 // TestGrow: a user grows that has used blocks, where no other grows and no block comes after its next one. What it has
 // added is known when it stops, and extends its last run if that is ready.
 func TestGrow(t *testing.T) {

@@ -61,7 +61,8 @@ func (s *Store) storedTail(x Extent, rank int32) bool {
 	if !s.keepsTails || rank == NoRank || !s.ranks[rank].tail.has(x) {
 		return false
 	}
-	s.ranks[rank].tail.ready = x.Hi
+	t := &s.ranks[rank].tail
+	t.ready = max(t.ready, x.Hi) // the end of an earlier store is sometimes noted later, at the same time
 	return true
 }
 
