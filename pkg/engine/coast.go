@@ -37,23 +37,13 @@ func (e *Engine) Coast(until des.Time, most int) (steps int, result *StepResult)
 		e.begin(b)
 		e.tick(b)
 		e.cache.Settle()
-		if e.offload != nil {
-			e.now, e.offload.blocked = now, none
-			e.endStores(now)
-			e.offer(b)
-		}
+		e.offerCoasting(b, now)
 		e.advance(b)
 		e.count(b)
 		b.length = e.model.Step(latency.Batch{Decode: b.Decode, Context: b.Context, LongestContext: b.LongestContext,
 			WindowContext: b.WindowContext})
-		if e.offload == nil {
-			e.inFlight, e.current.Start, e.current.End = true, now, now+e.current.length // start, without a call
-		} else {
-			e.startWithTier(now)
-			if e.hasNext {
-				e.askAll(b, max(e.current.End, b.notBefore)+b.length)
-			}
-		}
+		e.inFlight = true
+		e.startCoasting(b, now)
 		e.used, e.tokenlessSteps, b.coasted = b.UsedBlocks, 0, true
 		steps++
 	}
@@ -71,7 +61,7 @@ func (e *Engine) coastAlike(until des.Time, most int) (steps int) {
 	if e.hasNext {
 		newest = e.next
 	}
-	if e.features || e.offload != nil || e.window.size > 0 || !e.current.coasted || !newest.coasted {
+	if e.features || e.window.size > 0 || !e.current.coasted || !newest.coasted {
 		return 0
 	}
 	tokens := int64(e.decoding.Len())
@@ -92,11 +82,12 @@ func (e *Engine) coastAlike(until des.Time, most int) (steps int) {
 		b.number, b.tick, b.Context, b.LongestContext = e.newest, t+1, e.context+tokens*t, longest+t
 		c.Tick()
 		c.Settle()
+		e.offerCoasting(b, now)
 		e.used = c.Total() - c.Free()
 		b.UsedBlocks = e.used
 		e.stats.PeakBlocks = max(e.stats.PeakBlocks, e.used)
 		b.length = e.model.Step(latency.Batch{Decode: tokens, Context: b.Context, LongestContext: b.LongestContext})
-		e.current.Start, e.current.End = now, now+e.current.length
+		e.startCoasting(b, now)
 	}
 	if steps > 0 {
 		e.newestTicked, e.tokenlessSteps = e.newest, 0
@@ -106,6 +97,27 @@ func (e *Engine) coastAlike(until des.Time, most int) (steps int) {
 		e.trimLog()
 	}
 	return steps
+}
+
+// offerCoasting offers the blocks of b to the tier, if there is one, when Coast forms it.
+func (e *Engine) offerCoasting(b *batch, now des.Time) {
+	if e.offload != nil {
+		e.now, e.offload.blocked = now, none
+		e.endStores(now)
+		e.offer(b)
+	}
+}
+
+// startCoasting starts the current step, after which b was formed if that is another one.
+func (e *Engine) startCoasting(b *batch, now des.Time) {
+	if e.offload == nil {
+		e.current.Start, e.current.End = now, now+e.current.length // start, without a call
+		return
+	}
+	e.startWithTier(now)
+	if e.hasNext {
+		e.askAll(b, max(e.current.End, b.notBefore)+b.length)
+	}
 }
 
 // addCoasted adds a number of tokens that come the same time after the ones before them.

@@ -7,6 +7,7 @@ import (
 
 	"blis/pkg/kv"
 	"blis/pkg/latency"
+	"blis/pkg/tier"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -14,6 +15,7 @@ import (
 // The scheduling rules are tested by TestReference and by pkg/sim, which simulates random clusters
 // against the same reference. These tests cover what only the package itself can observe.
 
+// newEngine returns an engine and its tree. A tier gets a store with room for twice as many blocks.
 func newEngine(t *testing.T, cfg Config, blocks int) (*Engine, *kv.Tree) {
 	t.Helper()
 	build, err := latency.Models.Get("latency model", "linear")
@@ -25,6 +27,11 @@ func newEngine(t *testing.T, cfg Config, blocks int) (*Engine, *kv.Tree) {
 		t.Fatal(err)
 	}
 	tree := kv.NewTree()
+	if cfg.Offload != nil {
+		o := *cfg.Offload
+		o.Store = tier.NewStore(tree, 2*blocks, "lru")
+		cfg.Offload = &o
+	}
 	return New(cfg, m, kv.NewCache(tree, kv.Config{Blocks: blocks, BlockSize: 16, Caching: true})), tree
 }
 

@@ -70,7 +70,7 @@ var brokenTiers = []rule{
 	{"stores end without events, too", "engine/step.go",
 		"\te.now, e.own.known = now, false\n\te.endStores(now)\n", "\te.now, e.own.known = now, false\n"},
 	{"their ends wake a replica", "sim/transfers.go", "\tall.wake(s, i)\n", ""},
-	{"steps that only decode wait for stores, too", "engine/coast.go", "\t\t\te.startWithTier(now)\n", ""},
+	{"steps that only decode wait for stores, too", "engine/coast.go", "\te.startWithTier(now)\n", ""},
 	{"but not of blocks whose owner runs", "engine/offload.go",
 		"\to.uses[p.seq].storesEnd = x.Ended\n",
 		"\to.uses[p.seq].storesEnd = x.Ended\n\tfor _, m := range p.extents {\n" +
