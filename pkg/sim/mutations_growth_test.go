@@ -45,7 +45,7 @@ var brokenGrowth = []rule{
 	{"a request that comes again finds what it has stored before", "tier/tail.go",
 		"|| !s.tree.Tiered(x.Node)\n", "|| true\n"},
 	{"they are ready when their store ends", "tier/tail.go",
-		"\ts.ranks[rank].tail.ready = x.Hi\n", ""},
+		"t.ready = max(t.ready, x.Hi)", "_ = t"},
 	{"those that are not stay in transfer when their request has left", "tier/tail.go",
 		"\tk.tail.lo = t.ready\n\ts.knowTail(u.rank)\n", "\tk.tail.lo = t.ready\n\ts.dropTail(u.rank)\n"},
 	{"growth that has ended leaves them ready", "tier/tail.go",
