@@ -56,7 +56,7 @@ func (checker) replica(s *simulation, r *replica) error {
 				r.index, s.now, err)
 		}
 	}
-	inFlight := len(s.requests.slots) - len(s.requests.free)
+	inFlight := int(s.requests.count) - len(s.requests.free)
 	perRequest, others := 2, len(s.replicas)+1+s.transfers.pending()+s.encoding.pending()
 	if len(s.router.flow.queues) > 0 { // a timeout, and drains of the queues
 		perRequest, others = 3, others+4

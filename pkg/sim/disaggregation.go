@@ -288,8 +288,8 @@ func (s *simulation) changeLink(i int32) error {
 // replica holds them, and while it runs the decode replica, too.
 func (s *simulation) checkHandoffs(r *replica) error {
 	held, pulled := 0, 0
-	for slot := range s.requests.slots {
-		q := &s.requests.slots[slot]
+	for slot := range s.requests.count {
+		q := s.request(slot)
 		if q.position < 0 || q.handoff.stage == noHandoff {
 			continue
 		}

@@ -37,7 +37,7 @@ func TestStaleEventsAreCounted(t *testing.T) {
 				switch e.Kind() {
 				case stepEnd, flowDrain, sessionStart:
 				default:
-					if s.requests.slots[e.Slot].position != e.Seq() {
+					if s.request(e.Slot).position != e.Seq() {
 						stale++
 					}
 				}

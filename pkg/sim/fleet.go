@@ -213,15 +213,15 @@ func (s *simulation) loseRequests(i int32) error {
 // requestsOf returns the slots of the requests of a replica that are not final, in the order of the stream. Those of a
 // prefill replica are the ones whose prompts it computes and, if it is down, whose blocks it still has.
 func (s *simulation) requestsOf(i int32, isDown bool) (slots []int32) {
-	for slot := range s.requests.slots {
-		r := &s.requests.slots[slot]
+	for slot := range s.requests.count {
+		r := s.request(slot)
 		if r.position < 0 || r.isFinal {
 			continue
 		}
 		h := &r.handoff
 		prefills := h.stage == prefilling || isDown && (h.stage == atPrefill || h.stage == transferring)
 		if r.replica == i || prefills && h.replica == i {
-			slots = append(slots, int32(slot))
+			slots = append(slots, slot)
 		}
 	}
 	slices.SortFunc(slots, s.byPosition)

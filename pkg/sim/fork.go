@@ -72,11 +72,16 @@ func (s *simulation) preemptionScorer(replica int32) func(int32, engine.Progress
 
 // clone returns an independent copy.
 func (t *requestTable) clone() requestTable {
-	c := requestTable{slots: slices.Clone(t.slots), free: slices.Clone(t.free), open: t.open}
-	for i := range c.slots {
-		c.slots[i].path = slices.Clone(c.slots[i].path)
-		c.slots[i].items = slices.Clone(c.slots[i].items)
-		c.slots[i].handoff.pieces.ends = slices.Clone(c.slots[i].handoff.pieces.ends)
+	c := requestTable{batches: slices.Clone(t.batches), count: t.count, free: slices.Clone(t.free), open: t.open}
+	for i, x := range c.batches {
+		own := *x
+		c.batches[i] = &own
+	}
+	for slot := range c.count {
+		r := c.at(slot)
+		r.path = slices.Clone(r.path)
+		r.items = slices.Clone(r.items)
+		r.handoff.pieces.ends = slices.Clone(r.handoff.pieces.ends)
 	}
 	return c
 }

@@ -129,7 +129,7 @@ var brokenPoolForks = []rule{
 	{"a fork has links of its own", "sim/transfers.go", "l.fair, l.due, l.ready = l.fair.Clone(), ",
 		"l.due, l.ready = "},
 	{"and pieces", "sim/fork.go",
-		"		c.slots[i].handoff.pieces.ends = slices.Clone(c.slots[i].handoff.pieces.ends)\n", ""},
+		"		r.handoff.pieces.ends = slices.Clone(r.handoff.pieces.ends)\n", ""},
 	{"and transfers that move on them", "link/fair.go", "slices.Clone(f.flows)", "f.flows"},
 	{"another choice of a prefill replica may replace that of the policy", "sim/disaggregation.go",
 		"\t\tchoice.Candidate = s.decisions.override.candidate\n", ""},

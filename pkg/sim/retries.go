@@ -49,7 +49,7 @@ func (s *simulation) nextAttempt(r *request) (at des.Time, ok bool) {
 }
 
 // sendAgain creates the next attempt of the request in a slot, which arrives at the given time. Its prompt is the same,
-// so that it can hit what the replicas cached of it, and it has as much time until its deadline. It may move the slots.
+// so that it can hit what the replicas cached of it, and it has as much time until its deadline.
 func (s *simulation) sendAgain(slot int32, at des.Time) {
 	next := s.requests.newSlot()
 	r := s.request(slot)

@@ -40,7 +40,7 @@ func (x *series) observe(s *simulation, h hook, i int32) error {
 			}
 		}
 	case onFinal:
-		x.ended(s, &s.requests.slots[i])
+		x.ended(s, s.request(i))
 	case onClose:
 		if s.now > x.last {
 			return x.write(s, s.now)

@@ -11,14 +11,21 @@ import (
 
 // requestTable holds the requests that have been read and have not left.
 type requestTable struct {
-	slots    []request
-	free     []int32 // slots
-	open     int     // requests and sessions that were read and are not final
+	batches  []*[requestBatch]request // a larger table copies no requests
+	count    int32                    // slots so far
+	free     []int32                  // slots
+	open     int                      // requests and sessions that were read and are not final
 	segments []kv.Segment
 }
 
-// request returns the request in a slot, valid until the next one is read.
-func (s *simulation) request(slot int32) *request { return &s.requests.slots[slot] }
+const requestBatch = 32
+
+func (t *requestTable) at(slot int32) *request {
+	return &t.batches[uint32(slot)/requestBatch][uint32(slot)%requestBatch]
+}
+
+// request returns the request in a slot.
+func (s *simulation) request(slot int32) *request { return s.requests.at(slot) }
 
 // readNext reads the next request or session of the workload.
 func (s *simulation) readNext() error {
@@ -138,8 +145,11 @@ func (t *requestTable) newSlot() int32 {
 		t.free = t.free[:last]
 		return slot
 	}
-	t.slots = append(t.slots, request{})
-	return int32(len(t.slots) - 1)
+	if t.count%requestBatch == 0 {
+		t.batches = append(t.batches, new([requestBatch]request))
+	}
+	t.count++
+	return t.count - 1
 }
 
 // release frees the slot of a request that is final and has left its replica.
@@ -167,7 +177,7 @@ func (s *simulation) countStale(n int) {
 		s.events.queue.Keep(func(e des.Event) bool {
 			return e.Kind() >= failure || e.Kind() == sessionStart || e.Kind() == transferEnd ||
 				e.Kind() == linkChange ||
-				s.requests.slots[e.Slot].position == e.Seq()
+				s.request(e.Slot).position == e.Seq()
 		})
 		s.events.stale = 0
 	}

@@ -27,7 +27,7 @@ func (s *simulation) modelIndex(name string) int {
 // arrive offers a request to the cluster.
 func (s *simulation) arrive(slot int32) error {
 	if r := s.request(slot); r.sessionSlot == missing && r.attempt() == 0 {
-		if err := s.readNext(); err != nil { // may move the slots
+		if err := s.readNext(); err != nil {
 			return err
 		}
 	}
@@ -400,7 +400,7 @@ func (r *request) recordResult(res *engine.Result) {
 	}
 }
 
-// finalize makes a request final and writes its outcome. Its client may then send it again. It may move the slots.
+// finalize makes a request final and writes its outcome. Its client may then send it again.
 func (s *simulation) finalize(slot int32, state, reason string) error {
 	r := s.request(slot)
 	r.isFinal = true
@@ -433,22 +433,22 @@ func (s *simulation) finalize(slot int32, state, reason string) error {
 	if state == stream.StateCompleted { // callCompleted does the rest
 		return nil
 	}
-	return s.sessions.callFailed(s, r.sessionSlot, r.step, o) // may move the slots
+	return s.sessions.callFailed(s, r.sessionSlot, r.step, o)
 }
 
 // byPosition orders slots by the positions of their requests in the stream.
 func (s *simulation) byPosition(a, b int32) int {
-	return cmp.Compare(s.requests.slots[a].position, s.requests.slots[b].position)
+	return cmp.Compare(s.request(a).position, s.request(b).position)
 }
 
 // close ends the run: requests that are not final are unfinished.
 func (s *simulation) close() error {
 	var open []int32
-	for slot := range s.requests.slots {
-		r := &s.requests.slots[slot]
+	for slot := range s.requests.count {
+		r := s.request(slot)
 		// In a fork the horizon may precede the last arrival read.
 		if r.position >= 0 && !r.isFinal && des.Time(r.out.ArrivalUS) <= s.horizon {
-			open = append(open, int32(slot))
+			open = append(open, slot)
 		}
 	}
 	slices.SortFunc(open, s.byPosition)
