@@ -299,17 +299,24 @@ func walk(v reflect.Value, path string, visit func(at uintptr, path string) bool
 		if v.Cap() > 0 && !visit(v.Pointer(), path) {
 			return
 		}
-		for i := range v.Len() {
-			if k := v.Type().Elem().Kind(); k == reflect.Struct || k == reflect.Slice || k == reflect.Pointer ||
-				k == reflect.Interface {
-				walk(v.Index(i), path+"[]", visit)
-			}
-		}
+		walkElements(v, path, visit)
+	case reflect.Array:
+		walkElements(v, path, visit)
 	case reflect.Map:
 		if !v.IsNil() && visit(v.Pointer(), path) {
 			for i := v.MapRange(); i.Next(); {
 				walk(i.Value(), path+"[]", visit)
 			}
+		}
+	}
+}
+
+// walkElements walks the elements of a slice or an array, if they may refer to memory.
+func walkElements(v reflect.Value, path string, visit func(at uintptr, path string) bool) {
+	switch v.Type().Elem().Kind() {
+	case reflect.Struct, reflect.Array, reflect.Slice, reflect.Map, reflect.Pointer, reflect.Interface:
+		for i := range v.Len() {
+			walk(v.Index(i), path+"[]", visit)
 		}
 	}
 }
