@@ -42,7 +42,6 @@ func (e *Engine) Coast(until des.Time, most int) (steps int, result *StepResult)
 		e.count(b)
 		b.length = e.model.Step(latency.Batch{Decode: b.Decode, Context: b.Context, LongestContext: b.LongestContext,
 			WindowContext: b.WindowContext})
-		e.inFlight = true
 		e.startCoasting(b, now)
 		e.used, e.tokenlessSteps, b.coasted = b.UsedBlocks, 0, true
 		steps++
@@ -111,7 +110,7 @@ func (e *Engine) offerCoasting(b *batch, now des.Time) {
 // startCoasting starts the current step, after which b was formed if that is another one.
 func (e *Engine) startCoasting(b *batch, now des.Time) {
 	if e.offload == nil {
-		e.current.Start, e.current.End = now, now+e.current.length // start, without a call
+		e.inFlight, e.current.Start, e.current.End = true, now, now+e.current.length // start, without a call
 		return
 	}
 	e.startWithTier(now)

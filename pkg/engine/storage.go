@@ -185,15 +185,12 @@ func (e *Engine) endBelow(now des.Time) {
 	})
 }
 
-// end ends those of a list of transfers that are done at now and returns the others.
+// end ends those of a list of transfers on one link that are done at now, its first ones, and returns the others.
 func (b *below) end(list []underWay, now des.Time, ended func([]tier.Extent)) []underWay {
 	n := 0
 	for ; n < len(list) && list[n].Ended <= now; n++ {
 		ended(list[n].extents)
 		b.stats.count(&list[n].Transfer)
-	}
-	if n == 0 {
-		return list
 	}
 	return slices.Delete(list, 0, n)
 }

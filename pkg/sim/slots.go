@@ -24,7 +24,7 @@ func (t *requestTable) at(slot int32) *request {
 	return &t.batches[uint32(slot)/requestBatch][uint32(slot)%requestBatch]
 }
 
-// request returns the request in a slot.
+// request returns the request in a slot. Other requests do not move it.
 func (s *simulation) request(slot int32) *request { return s.requests.at(slot) }
 
 // readNext reads the next request or session of the workload.
@@ -51,7 +51,7 @@ func (s *simulation) addRequest(in *stream.Request, position int64) int32 {
 	r := s.request(slot)
 	r.items = appendItems(r.items[:0], in.Prompt)
 	s.fill(slot, in, position)
-	if r = s.request(slot); r.rejectReason == "" {
+	if r.rejectReason == "" {
 		r.path = s.requests.resolvePrompt(s.tree, r.path[:0], in, s.meetsItself())
 	}
 	return slot

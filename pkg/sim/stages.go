@@ -26,12 +26,12 @@ func (s *simulation) modelIndex(name string) int {
 
 // arrive offers a request to the cluster.
 func (s *simulation) arrive(slot int32) error {
-	if r := s.request(slot); r.sessionSlot == missing && r.attempt() == 0 {
+	r := s.request(slot)
+	if r.sessionSlot == missing && r.attempt() == 0 {
 		if err := s.readNext(); err != nil {
 			return err
 		}
 	}
-	r := s.request(slot)
 	if s.counts.Offered == 0 {
 		s.events.firstArrival = s.now
 	}

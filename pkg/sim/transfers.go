@@ -106,10 +106,10 @@ func (all *transfers) requestOf(s *simulation, i int32, t *engine.Transfer) stri
 		return "" // the cache has given the blocks away
 	}
 	if t.Tag < 0 {
-		if x := &all.slots[all.ending]; x.stored(i, t.Asked) { // mostly
+		if x := &all.slots[all.ending]; x.stored(i, t.Asked) {
 			return x.request
 		}
-		for k := range all.slots {
+		for k := range all.slots { // the replica noted its end earlier at this instant, at the end of something else
 			if x := &all.slots[k]; x.stored(i, t.Asked) {
 				return x.request
 			}

@@ -121,8 +121,8 @@ func (s *table) insert(x Extent, in state, rank int32) {
 		s.list(r, rank)
 		return
 	}
-	before, after := at.last, none
-	if after = s.from(at, x.Lo); after != none {
+	before, after := at.last, s.from(at, x.Lo)
+	if after != none {
 		before = s.runs[after].preceding
 	}
 	r := s.newRun(run{Extent: x, state: in, following: after})
@@ -237,7 +237,8 @@ func (s *table) split(r, m int32) int32 {
 	return second
 }
 
-// merge makes one run of adjacent ones with the same state and rank, where one of them has blocks of x.
+// merge makes one run of adjacent ones with the same state and rank, from the one that may end where x begins to that
+// which may begin where x ends.
 func (s *table) merge(x Extent) {
 	for r := s.from(s.nodes.find(x.Node), x.Lo-1); r != none && s.runs[r].Lo <= x.Hi; {
 		a, k := &s.runs[r], s.runs[r].following

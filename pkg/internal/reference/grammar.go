@@ -17,10 +17,9 @@ type Grammars struct {
 }
 
 // GrammarCounts counts requests with a grammar that come to replicas, the grammars that are compiled for them, and what
-// happens to these requests: those that wait for it, for one that another request
-// has asked for, and in a queue behind others; those passed in the queue; batches whose masks are filled when the step
-// before has ended; steps that wait for masks; batches formed when those of the step before are filled; and aborts
-// while that is so.
+// happens to these requests: those that wait for it, for one that another request has asked for, and in a queue behind
+// others; those passed in the queue; batches whose masks are filled when the step before has ended; steps that wait for
+// masks; batches formed when those of the step before are filled; and aborts while that is so.
 type GrammarCounts struct {
 	Waits, Shared, Queued, Skipped, Idle      int
 	Deferred, Extended, FormedLate, LeftEarly int
