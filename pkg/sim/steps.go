@@ -121,6 +121,10 @@ func (s *simulation) recordBatch(i int32, step *engine.Step) {
 	for _, a := range step.Admitted {
 		r := s.request(a.Tag)
 		o := &r.out
+		if a.Loaded > 0 && o.PrefillScheduledUS.IsZero() && (r.handoff.stage != prefilling || r.isFirstWay()) {
+			// Those of the prefill replica, as the cached ones, or of the only replica.
+			o.LoadedTokens = &stream.LoadedTokens{CPU: int64(a.Loaded - a.FromStorage), Storage: int64(a.FromStorage)}
+		}
 		switch {
 		case r.handoff.stage == prefilling:
 			if r.handoff.scheduled = true; r.isFirstWay() && o.PrefillScheduledUS.IsZero() {

@@ -238,17 +238,6 @@ func (all *transfers) fail(s *simulation, i int32) error {
 func (all *transfers) start(s *simulation, i int32, started bool) error {
 	all.schedule(s, i)
 	formed := s.replicas[i].engine.Formed()
-	for _, step := range formed {
-		for _, a := range step.Admitted {
-			// Those of the prefill replica, as the cached ones, or of the only replica.
-			r := s.request(a.Tag)
-			if a.Loaded > 0 && r.out.PrefillScheduledUS.IsZero() &&
-				(r.handoff.stage != prefilling || r.isFirstWay()) {
-				r.out.LoadedTokens = &stream.LoadedTokens{CPU: int64(a.Loaded - a.FromStorage),
-					Storage: int64(a.FromStorage)}
-			}
-		}
-	}
 	if started || len(formed) == 0 {
 		return nil
 	}
