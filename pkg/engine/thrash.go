@@ -105,7 +105,8 @@ func (r *recentStores) count(list []tier.Extent, now des.Time) (n int32) {
 // add notes that a growth was asked for, and drops times before the oldest one of interest.
 func (a *askedTimes) add(at, oldest des.Time) {
 	if len(a.list) == cap(a.list) {
-		if old := slices.IndexFunc(a.list, func(x des.Time) bool { return x >= oldest }); old > 0 {
+		old, _ := slices.BinarySearch(a.list, oldest)
+		if 2*old > len(a.list) { // else a longer list costs less than copying this one at each call
 			a.list = a.list[:copy(a.list, a.list[old:])]
 		}
 	}
