@@ -145,6 +145,11 @@ type RequestDetail struct {
 	Admitted, Routed, Enqueued, Scheduled, FirstToken, Ended stream.Micros
 	// Preempted are the times of its preemptions, of full traces.
 	Preempted []stream.Micros
+	// Prefill is nil without a prefill replica. With one, Enqueued and Scheduled are times at the decode replica.
+	Prefill *PrefillDetail
+	// Loaded are the prompt tokens from KV tiers, among those that count as cached, and FromStorage those of them from
+	// storage.
+	Loaded, FromStorage int64
 	// Ahead are the requests whose prompts its replica had to compute before its own: they were in the queue or being
 	// prefilled when it was enqueued, or came later and overtook it. Their tokens are uncached prompt tokens. Requests
 	// whose prompts another replica computed are not among them.
@@ -157,6 +162,14 @@ type RequestDetail struct {
 	// Interfering are uncached prompt tokens of the requests that entered the replica's batches while it decoded,
 	// and InterferingRecomputed how many of them had been computed before.
 	Interfering, InterferingRecomputed int64
+}
+
+// PrefillDetail is what a prefill replica did for a request. Times are in µs, stream.Never where they did not come.
+type PrefillDetail struct {
+	Replica                                                       string
+	Enqueued, Scheduled, Computed, TransferStarted, TransferEnded stream.Micros
+	// Blocks moved to the decode replica, which had DecodeCached tokens of the prompt.
+	Blocks, DecodeCached int64
 }
 
 // RequestGroup is a group of requests: how many, their tokens, the largest by tokens, and the share of the tokens of
@@ -191,7 +204,8 @@ func (a *Analyzer) Detail() (*RequestDetail, error) {
 	q.keepOnly(r.id())
 	d := &RequestDetail{Example: a.example(r), Decisions: q.decisions, Regrets: q.regrets,
 		Admitted: r.admitted(), Routed: r.routed(), Enqueued: r.enqueued(),
-		Scheduled: r.scheduled(), FirstToken: r.firstToken(), Ended: r.ended()}
+		Scheduled: r.scheduled(), FirstToken: r.firstToken(), Ended: r.ended(), Prefill: a.prefillDetail(r),
+		Loaded: int64(r.loaded), FromStorage: int64(r.promoted)}
 	for i := range q.preempted {
 		d.Preempted = append(d.Preempted, q.preempted[i].AtUS)
 	}
@@ -207,6 +221,17 @@ func (a *Analyzer) Detail() (*RequestDetail, error) {
 	d.Ahead, d.Started, d.Running = a.requestsBefore(at)
 	d.Interfering, d.InterferingRecomputed = r.contention.interfering, r.contention.interferingRecomputed
 	return d, nil
+}
+
+// prefillDetail is what a prefill replica did for r, nil without one.
+func (a *Analyzer) prefillDetail(r *request) *PrefillDetail {
+	p := r.prefill
+	if p == nil || r.replica == missing {
+		return nil
+	}
+	pool := stream.PrefillPool(a.topology.replicas[r.replica].deployment)
+	return &PrefillDetail{fmt.Sprintf("%s/%d", pool, p.replica), p.enqueued, p.scheduled, p.computed, p.started,
+		p.transferred, p.blocks, int64(p.cached)}
 }
 
 // findQueried finds the request that the query is about.

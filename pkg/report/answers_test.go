@@ -64,8 +64,8 @@ main/1 *     0.5000  0.7500         3      3        -    25.0              2    
        500.0 ms  routed to main/1 (rule root); actual queue 5, shortest 1 at main/0 [dec-000003]
        500.0 ms  entered the queue
        750.0 ms  first batch, with 6 other requests; 32 of 100 prompt tokens cached, 64 expected
-      1000.0 ms  preempted
        900.0 ms  first token
+      1000.0 ms  preempted
       2000.0 ms  last token
 preempted 1 times
 prefilled before it: 2 requests with 700 uncached prompt tokens (75.0 % from tenant a, 25.0 % from tenant b); `+
@@ -95,6 +95,38 @@ matches P1 long_queue: it holds for long_queue
       2000.0 ms  timed_out, deadline
 timed_out (deadline)
 `)
+}
+
+// TestTimelineWithPrefillReplica: what happened at both replicas, in the order of time.
+func TestTimelineWithPrefillReplica(t *testing.T) {
+	in, r := smallRun(), detail()
+	r.Decisions[0] = stream.Decision{ID: "dec-000004", Stage: stream.StagePrefillRouting, Request: "req-3",
+		AtUS: 1_500_000, Deployment: "main.prefill", Replica: 2, Score: 3.5, Reason: "highest score", Candidates: 3}
+	r.Queue.Own, r.Routed, r.Enqueued, r.Scheduled, r.Preempted = -1, 1_500_000, 1_800_000, 1_850_000, nil
+	r.Loaded, r.FromStorage = 24, 16
+	r.Prefill = &attribution.PrefillDetail{Replica: "main.prefill/2", Enqueued: 1_510_000, Scheduled: 1_600_000,
+		Computed: 1_790_000, TransferStarted: 1_805_000, TransferEnded: 1_840_000, Blocks: 7, DecodeCached: 16}
+	got := written(in, func(w *writer) { w.events(r) })
+	checkText(t, "timeline", got, `
+         0.0 ms  arrived (at 1.000000 s)
+       450.0 ms  admitted
+       500.0 ms  routed to main/1 (rule root) [dec-000003]
+       500.0 ms  prefill at main.prefill/2 (highest score) [dec-000004]
+       510.0 ms  entered the queue of main.prefill/2
+       600.0 ms  first batch of main.prefill/2; 8 of 100 prompt tokens cached, 24 loaded from KV tiers (16 of them from storage), 64 expected
+       790.0 ms  prompt computed
+       800.0 ms  entered the queue of main/1
+       805.0 ms  transfer of 7 blocks to main/1 began
+       840.0 ms  transfer ended
+       850.0 ms  first batch of main/1, with 6 other requests; 16 prompt tokens were cached there
+       900.0 ms  first token
+      2000.0 ms  last token
+`)
+	got = written(in, func(w *writer) { w.decisions(r) })
+	if first, _, _ := strings.Cut(got, "[DECISION] dec-000003"); !strings.Contains(first,
+		"\nchose main.prefill/2 of 3 candidates (highest score)\n") {
+		t.Errorf("the choice of a prefill replica:\n%s", got)
+	}
 }
 
 // TestAlternativesText: without any it says how to get them; columns without numbers are left out.

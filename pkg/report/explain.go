@@ -31,16 +31,20 @@ func (w *writer) decisions(r *attribution.RequestDetail) {
 	for i := range r.Decisions {
 		d := &r.Decisions[i]
 		w.line("[DECISION] %s, %s for %s at %.6f s", name(d.ID), name(d.Stage), name(d.Request), float64(d.AtUS)/1e6)
-		if d.Stage != stream.StageRouting {
+		if !choosesReplica(d) {
 			w.line("%s", verdict(d))
 			continue
 		}
 		w.line("chose %s/%d of %d candidates%s", name(d.Deployment), d.Replica, d.Candidates, reason(d))
-		w.candidates(d, r.ActualQueues)
+		if d.Stage == stream.StageRouting {
+			w.candidates(d, r.ActualQueues)
+		} else {
+			w.candidates(d, nil)
+		}
 	}
 }
 
-// verdict is the decision of a stage other than routing.
+// verdict is a decision that does not choose a replica.
 func verdict(d *stream.Decision) string {
 	text := nameOr(d.Verdict, "priority "+fmt.Sprintf("%.6g", d.Score))
 	if d.DelayUS > 0 {
@@ -73,13 +77,20 @@ func (w *writer) candidates(d *stream.Decision, actualQueues []int64) {
 	for i := range head {
 		head[i] = short(head[i], 24)
 	}
-	t := newTable(append(head, "inflight", "queue", "running", "kv_pct", "prefix_blocks", "age_ms", "actual_queue")...)
+	head = append(head, "inflight", "queue", "running", "kv_pct", "prefix_blocks", "age_ms")
+	if len(actualQueues) > 0 {
+		head = append(head, "actual_queue")
+	}
+	t := newTable(head...)
 	for i := range d.Considered {
-		actual := "-"
-		if i < len(actualQueues) {
-			actual = fmt.Sprint(actualQueues[i])
+		row := candidateRow(d, &d.Considered[i])
+		switch {
+		case i < len(actualQueues):
+			row = append(row, fmt.Sprint(actualQueues[i]))
+		case len(actualQueues) > 0:
+			row = append(row, "-")
 		}
-		t.Rows = append(t.Rows, append(candidateRow(d, &d.Considered[i]), actual))
+		t.Rows = append(t.Rows, row)
 	}
 	w.table(t)
 	w.line("* chosen; inflight to prefix_blocks as the router saw them, - where it did not read them")

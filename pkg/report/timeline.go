@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"blis/pkg/attribution"
 	"blis/pkg/stream"
@@ -53,27 +55,47 @@ func (w *writer) group(what, unit string, g *attribution.RequestGroup) {
 	w.line("%s: %d requests with %d %s%s; largest: %s", what, g.Count, g.Tokens, unit, parenthesized(tenants), largest)
 }
 
-// events are the instants of a request, in ms since its arrival.
+// events are the instants of a request in order, in ms since its arrival.
 func (w *writer) events(r *attribution.RequestDetail) {
+	type instant struct {
+		at   stream.Micros
+		text string
+	}
+	var all []instant
 	event := func(at stream.Micros, format string, args ...any) {
 		if at != stream.Never {
-			w.line("%12.1f ms  %s", float64(at-r.ArrivalUS)/1000, fmt.Sprintf(format, args...))
+			all = append(all, instant{at, fmt.Sprintf(format, args...)})
 		}
 	}
 	event(r.ArrivalUS, "arrived (at %.6f s)", float64(r.ArrivalUS)/1e6)
 	for i := range r.Decisions {
-		if d := &r.Decisions[i]; d.Stage != stream.StageRouting {
+		if d := &r.Decisions[i]; !choosesReplica(d) {
 			event(d.AtUS, "%s: %s [%s]", name(d.Stage), verdict(d), name(d.ID))
 		}
 	}
 	if len(r.Decisions) == 0 || r.Decisions[0].Stage != stream.StageAdmission {
 		event(r.Admitted, "admitted")
 	}
-	event(r.Routed, "routed to %s%s; actual queue %s [%s]", name(r.Replica), rule(&r.Labels), queue(&r.Example),
-		name(r.Decision))
-	event(r.Enqueued, "entered the queue")
-	event(r.Scheduled, "first batch, with %d other requests; %d of %d prompt tokens cached, %d expected", r.Running,
-		r.Tokens.Cached, r.Tokens.Input, r.Tokens.Expected)
+	event(r.Routed, "routed to %s%s%s [%s]", name(r.Replica), rule(&r.Labels), actualQueue(&r.Example), name(r.Decision))
+	for i := range r.Decisions {
+		if d := &r.Decisions[i]; d.Stage == stream.StagePrefillRouting {
+			event(d.AtUS, "prefill at %s/%d%s [%s]", name(d.Deployment), d.Replica, reason(d), name(d.ID))
+		}
+	}
+	cached := cachedText(r)
+	if p := r.Prefill; p != nil {
+		event(p.Enqueued, "entered the queue of %s", name(p.Replica))
+		event(p.Scheduled, "first batch of %s; %s", name(p.Replica), cached)
+		event(p.Computed, "prompt computed")
+		event(p.TransferStarted, "transfer of %d blocks to %s began", p.Blocks, name(r.Replica))
+		event(p.TransferEnded, "transfer ended")
+		event(r.Enqueued, "entered the queue of %s", name(r.Replica))
+		event(r.Scheduled, "first batch of %s, with %d other requests; %d prompt tokens were cached there",
+			name(r.Replica), r.Running, p.DecodeCached)
+	} else {
+		event(r.Enqueued, "entered the queue")
+		event(r.Scheduled, "first batch, with %d other requests; %s", r.Running, cached)
+	}
 	for _, at := range r.Preempted {
 		event(at, "preempted")
 	}
@@ -83,6 +105,36 @@ func (w *writer) events(r *attribution.RequestDetail) {
 	} else {
 		event(r.Ended, "%s%s", name(r.Outcome.State), labeled(", ", r.Outcome.Reason))
 	}
+	slices.SortStableFunc(all, func(x, y instant) int { return cmp.Compare(x.at, y.at) })
+	for _, x := range all {
+		w.line("%12.1f ms  %s", float64(x.at-r.ArrivalUS)/1000, x.text)
+	}
+}
+
+// choosesReplica reports whether a decision is the choice of a replica.
+func choosesReplica(d *stream.Decision) bool {
+	return d.Stage == stream.StageRouting || d.Stage == stream.StagePrefillRouting
+}
+
+// actualQueue is the actual queue at the chosen replica and the shortest one, "" where they are not known.
+func actualQueue(e *attribution.Example) string {
+	if e.Queue.Own < 0 {
+		return ""
+	}
+	return "; actual queue " + queue(e)
+}
+
+// cachedText says how many prompt tokens were not computed.
+func cachedText(r *attribution.RequestDetail) string {
+	loaded := ""
+	if r.Loaded > 0 {
+		loaded = fmt.Sprintf(", %d loaded from KV tiers", r.Loaded)
+	}
+	if r.FromStorage > 0 {
+		loaded += fmt.Sprintf(" (%d of them from storage)", r.FromStorage)
+	}
+	return fmt.Sprintf("%d of %d prompt tokens cached%s, %d expected", r.Tokens.Cached-r.Loaded, r.Tokens.Input, loaded,
+		r.Tokens.Expected)
 }
 
 // Shown at most: tenants of the work before a request, and replicas of a window.
