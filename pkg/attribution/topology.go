@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -119,6 +120,18 @@ func (t *topology) snapshotAgeUS(signal string) int64 {
 	_, age, _ := strings.Cut(t.ControlPlane.Snapshots[signal], " ")
 	d, _ := time.ParseDuration(age)
 	return d.Microseconds()
+}
+
+// Disaggregates reports whether a deployment has a prefill pool.
+func (a *Analyzer) Disaggregates() bool {
+	return slices.ContainsFunc(a.topology.Deployments, func(d deployment) bool { return d.Prefill != nil })
+}
+
+// HasOnlyBackpressure reports whether there is backpressure but no flow control: requests that wait before they are
+// routed then wait for room at the replicas behind a prefill pool.
+func (a *Analyzer) HasOnlyBackpressure() bool {
+	return a.topology.ControlPlane.FlowControl == nil &&
+		slices.ContainsFunc(a.topology.Deployments, func(d deployment) bool { return d.Backpressure != nil })
 }
 
 // usableBlocks is the number of KV blocks that requests can hold, 0 if it is not known. One is the null block.

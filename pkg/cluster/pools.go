@@ -227,20 +227,27 @@ func (d *Deployment) eachPool(at string, f func(d *Deployment, at string) error)
 	return err
 }
 
-// poolKeys are what a pool may state.
-var poolKeys = []string{"gpu", "replicas", "min_replicas", "max_replicas", "engine", "latency", "kv_tiers",
-	"kv_offload"}
+// wholePoolKeys are what a pool may state as a whole, poolKeys also that of which it may state a part.
+var (
+	wholePoolKeys = []string{"gpu", "replicas", "min_replicas", "max_replicas", "kv_tiers"}
+	poolKeys      = slices.Concat(wholePoolKeys, []string{"engine", "latency", "kv_offload"})
+)
 
 // splitPools completes the pools of disaggregated deployments by what the deployment states, and moves the decode pool
-// into the deployment. It reports whether it changed the document. A prefill pool that --print-config has written is
-// complete.
-func (s *source) splitPools(c *Config) (changed bool) {
+// into the deployment. It reports whether it changed the document, and warns about what both pools state themselves. A
+// prefill pool that --print-config has written is complete.
+func (s *source) splitPools(c *Config, warn func(string)) (changed bool) {
 	for i := range c.Deployments {
 		d := &c.Deployments[i]
 		if !d.Disaggregates() {
 			continue
 		}
 		at := deploymentPath(i)
+		for _, key := range wholePoolKeys {
+			if s.doc.Has(at+"."+key) && s.doc.Has(at+".prefill."+key) && s.doc.Has(at+".decode."+key) {
+				warn("deployments." + d.ID + "." + key + " has no effect: its pools prefill and decode each set their own")
+			}
+		}
 		if d.Prefill == nil || d.Prefill.Printed == nil {
 			s.doc.Merge(at+".prefill", at+".prefill", at, poolKeys...)
 		}

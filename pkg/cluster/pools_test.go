@@ -31,6 +31,19 @@ func TestPools(t *testing.T) {
 	}
 }
 
+// TestPoolsIgnoreTheirDeployment: what each pool sets itself is warned about, but not what one of them takes over.
+func TestPoolsIgnoreTheirDeployment(t *testing.T) {
+	for fields, ignored := range map[string]bool{"replicas: 9, prefill: {replicas: 2}, decode: {replicas: 3}": true,
+		"replicas: 9, prefill: {replicas: 2}": false, "prefill: {replicas: 2}, decode: {replicas: 3}": false,
+		"engine: {max_num_seqs: 9}, prefill: {engine: {max_num_seqs: 8}}, decode: {engine: {watermark: 0.1}}": false} {
+		_, warnings, err := parseDeployment(pools + ", " + fields)
+		text := strings.Join(warnings, "\n")
+		if err != nil || strings.Contains(text, "has no effect: its pools") != ignored {
+			t.Errorf("%s: %v, %v", fields, warnings, err)
+		}
+	}
+}
+
 // TestGranularities: stream is block with a pipeline. The others begin to decode when all blocks have arrived.
 func TestGranularities(t *testing.T) {
 	for text, want := range map[string]PDTransfer{

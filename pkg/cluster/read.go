@@ -54,6 +54,9 @@ func Load(name string, o Options) (*Config, error) {
 // resolve decodes a cluster file, applies the options to it and fills in the
 // values that it leaves out; dir is the folder of the file.
 func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
 	s := &source{doc, dir, o.Overrides, o.AllowPaths}
 	c, err := s.decode() // errors of the file itself
 	if err != nil {
@@ -65,7 +68,7 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 			return nil, err
 		}
 	}
-	if s.splitPools(c) {
+	if s.splitPools(c, o.Warn) {
 		if c, err = s.decode(); err != nil {
 			return nil, err
 		}
@@ -92,9 +95,6 @@ func resolve(doc *strictyaml.Doc, dir string, o Options) (*Config, error) {
 	plane, err := c.validatePolicies(s)
 	if err != nil {
 		return nil, err
-	}
-	if o.Warn == nil {
-		o.Warn = func(string) {}
 	}
 	c.warnUnused(plane, o.Warn)
 	if err := c.complete(s, o); err != nil {

@@ -112,10 +112,13 @@ var loss = section{name: "LOSS", explains: true, write: func(w *writer) {
 }}
 
 // part names a part of the time. A client sees no start of the prefill: in its recordings the time before the first
-// token has that in the queue, too.
+// token has that in the queue, too. Without flow control, requests wait before they are routed for backpressure.
 func (w *writer) part(p attribution.Part) string {
 	if p == attribution.PartPrefill && w.Header.Recording != nil && w.Metrics.Queue == nil {
 		return "before the first token (queue and prefill)"
+	}
+	if p == attribution.PartFlow && w.Analyzer.HasOnlyBackpressure() {
+		return "backpressure"
 	}
 	return p.String()
 }

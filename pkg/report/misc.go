@@ -58,8 +58,13 @@ func anomaly(a *stream.Anomaly) string {
 var headroom = section{name: "HEADROOM", explains: true, write: func(w *writer) {
 	f := w.Findings
 	if x := &f.Waiting; x.E2EMS > 0 {
-		w.line("waiting (admission, flow, frontend, queue, preempted): %s of %s ms E2E of completed requests (%s); the"+
-			" rest is prefill and decode.", number(x.WaitMS), number(x.E2EMS), percent(x.WaitMS/x.E2EMS))
+		rest := "prefill and decode"
+		if w.Analyzer.Disaggregates() {
+			rest = "prefill, KV transfers and decode"
+		}
+		w.line("waiting (admission, %s, frontend, queue, preempted): %s of %s ms E2E of completed requests (%s); the"+
+			" rest is %s.", w.part(attribution.PartFlow), number(x.WaitMS), number(x.E2EMS), percent(x.WaitMS/x.E2EMS),
+			rest)
 	}
 	if g := f.Regret; g != nil && g.E2EMS > 0 {
 		w.line("routing, one decision at a time: the best candidate saves %s of %s ms estimated E2E (%s);"+

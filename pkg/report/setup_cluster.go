@@ -52,7 +52,12 @@ func featuresText(config tree, deployments []tree) string {
 		}
 		pools = pools || d["prefill"] != nil
 		add(poolsText(d, of))
-		add(tiersText(d, of))
+		if p := d.at("prefill"); p == nil || tiersText(p, "") == tiersText(d, "") {
+			add(tiersText(d, of))
+		} else {
+			add(tiersText(p, of+" at prefill replicas"))
+			add(tiersText(d, of+" at decode replicas"))
+		}
 		add(speculationText(d, of))
 		add(loraText(d, of))
 		add(grammarText(d, of))

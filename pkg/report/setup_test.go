@@ -61,6 +61,17 @@ func TestSetup(t *testing.T) {
 				"cluster: a 3 x H100 with m, b 1 x H100 with m; snapshots",
 				"also: KV tier of b: cpu 20 GiB a replica, loads 25 GB/s, offload threshold 0.9, " +
 					"eviction arc, min_load_blocks 8"}},
+		{"tiers of pools", `{"deployments": [{"id": "main", "model": "m", "gpu": "H100", "replicas": 3,
+			"kv_tiers": [{"tier": "cpu", "gib": 64, "load": {"gb_per_s": 25}}],
+			"kv_offload": {"policy": "eager", "eviction": "lru"}, "decider": {"type": "always"},
+			"transfer": {"latency_us": 205, "out_gb_per_s": 50, "in_gb_per_s": 50},
+			"prefill": {"gpu": "H200", "replicas": 2, "kv_tiers": [{"tier": "cpu", "gib": 8, "load": {"gb_per_s": 10}}],
+			"kv_offload": {"policy": "eager", "eviction": "arc"}, ` + testEngine + `}, ` + testEngine + `}]}`,
+			[]string{"policies: others default", "engine: main " + engineLine,
+				"cluster: main prefill 2 x H200 + decode 3 x H100 with m; snapshots",
+				"also: pools: decider always, links 50 GB/s out and 50 in, 205 us; KV tier at prefill replicas: cpu 8 GiB " +
+					"a replica, loads 10 GB/s, offload eager, eviction arc; KV tier at decode replicas: cpu 64 GiB a " +
+					"replica, loads 25 GB/s, offload eager, eviction lru"}},
 		{"scaling", `{"policies": {"autoscale": {"type": "queue-depth", "params": {"target": 10}, "interval": "15s",
 			"stabilization": {"up": "0s", "down": "300s"},
 			"actuation": {"provision": {"type": "constant", "params": {"value": "30s"}}}}},
