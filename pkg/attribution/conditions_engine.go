@@ -193,7 +193,8 @@ var behindLongPrompts = Condition{Name: "behind_long_prompts", Component: schedu
 
 var overtaken = Condition{Name: "overtaken", Component: schedulingComponent, rank: rankCapacity, parts: beforeToken,
 	Doc: "at least 2000 tokens of others started during its wait, at least half of them from requests of no higher" +
-		" priority that joined the queue later; no queue was much shorter",
+		" priority that joined the queue later; no queue was much shorter, and it did not mostly wait for loads" +
+		" from a tier (slow_tier)",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("%s, %s of them from requests that came later and are not more urgent (means)", meanwhile(p),
 			p.mean(func(r *request) float64 { return float64(r.evidence.overtaken) }))
@@ -204,7 +205,7 @@ var overtaken = Condition{Name: "overtaken", Component: schedulingComponent, ran
 	isWrong: true,
 	holds: when(func(r *request) bool {
 		return !r.longerQueue() && r.contention.ahead.total >= manyTokensAhead &&
-			2*r.evidence.overtaken >= r.contention.ahead.total
+			2*r.evidence.overtaken >= r.contention.ahead.total && !r.takesHalf(r.evidence.tierUS)
 	})}
 
 var loadPeak = Condition{Name: "load_peak", Component: workloadComponent, rank: rankOverload, parts: afterAdmitted,

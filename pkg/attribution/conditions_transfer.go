@@ -293,8 +293,8 @@ func (a *Analyzer) measureLinks() {
 }
 
 var slowTier = Condition{Name: "slow_tier", Component: cacheComponent, rank: rankCapacity, parts: anyPart,
-	Doc: "at least half of the time to its first token, or of a lost request's time, its replica's link loaded KV" +
-		" blocks from a tier, its own or those of others",
+	Doc: "at least half of the time to its first token, or of a lost request's time, a link loaded KV blocks from a" +
+		" tier of its replica, its own blocks or those of others",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("loads from a tier took %s of %s ms to the first token; %s of %s prompt tokens loaded"+
 			" (means)%s", p.mean(tierMS), p.mean(ttftMS), p.mean(loadedTokens), p.mean(inputTokens), p.run.thrashing())
@@ -405,32 +405,64 @@ func (r *request) decodeWaitUS() int64 {
 	return min(queue, max(r.stopped.slots+r.stopped.budget+r.stopped.blocks, queue-r.transferUS()))
 }
 
-// measureLoads finds for how long the link of its replica loaded blocks from a tier while each request waited. A load
-// ends when its request enters a batch; the link runs one at a time. What the storage gave to the tier before
-// counts, too.
+// measureLoads finds for how long links loaded blocks from the tiers of its replica while each request waited. A load
+// ends when its request enters a batch; a link runs one at a time. What the storage gave to the tier before counts, too,
+// and with one for all replicas what it gave to others.
 func (a *Analyzer) measureLoads(n int32, started []*request) {
 	d := a.topology.deploymentOf(n)
 	if len(d.KVTiers) == 0 {
 		return
 	}
-	bytes := float64(d.Computed.KVBlockBytes) / float64(max(1, d.Engine.BlockSize))
-	var entered progress
-	total := 0.0
-	for _, r := range started {
-		for i, tokens := range []int32{r.loaded, r.promoted}[:min(2, len(d.KVTiers))] {
-			if load := d.KVTiers[i].Load; tokens > 0 {
-				total += load.LatencyUS + float64(float64(tokens)*bytes/(1e3*max(1e-9, load.GBPerS)))
-			}
-		}
-		entered.at, entered.tokens = append(entered.at, r.scheduled()), append(entered.tokens, total)
-	}
+	own := d.loads(started, func(tier int) bool { return !d.KVTiers[tier].Shared })
+	shared := a.sharedLoads(d)
 	for _, r := range started {
 		wait := float64(r.scheduled() - r.enqueued())
-		us := int64(min(wait, entered.last(r.scheduled())-entered.last(r.enqueued())))
-		if us != 0 {
+		us := own.last(r.scheduled()) - own.last(r.enqueued())
+		us += shared.last(r.scheduled()) - shared.last(r.enqueued())
+		if us := int64(min(wait, us)); us != 0 {
 			r.evidence.except().tierUS = us
 		}
 	}
+}
+
+// loads is the time in µs that links take for the loads from these tiers of requests, in the order in which they enter
+// batches.
+func (d *deployment) loads(started []*request, from func(tier int) bool) (p progress) {
+	bytes := float64(d.Computed.KVBlockBytes) / float64(max(1, d.Engine.BlockSize))
+	total := 0.0
+	for _, r := range started {
+		for i, tokens := range []int32{r.loaded, r.promoted}[:min(2, len(d.KVTiers))] {
+			if load := d.KVTiers[i].Load; tokens > 0 && from(i) {
+				total += load.LatencyUS + float64(float64(tokens)*bytes/(1e3*max(1e-9, load.GBPerS)))
+			}
+		}
+		p.at, p.tokens = append(p.at, r.scheduled()), append(p.tokens, total)
+	}
+	return p
+}
+
+// sharedLoads is the time of loads from the tiers that all replicas of d share.
+func (a *Analyzer) sharedLoads(d *deployment) *progress {
+	if p, known := a.stats.sharedLoads[d.ID]; known {
+		return p
+	}
+	p := &progress{}
+	isShared := func(tier int) bool { return d.KVTiers[tier].Shared }
+	if len(d.KVTiers) > 1 && isShared(1) {
+		var started []*request
+		for _, r := range a.requests.all() {
+			if r.promoted > 0 && r.scheduled() != never && a.topology.deploymentOf(r.replica) == d {
+				started = append(started, r)
+			}
+		}
+		sortByEntry(started)
+		*p = d.loads(started, isShared)
+	}
+	if a.stats.sharedLoads == nil {
+		a.stats.sharedLoads = map[string]*progress{}
+	}
+	a.stats.sharedLoads[d.ID] = p
+	return p
 }
 
 func prefillWaitMS(r *request) float64 {

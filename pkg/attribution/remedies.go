@@ -25,12 +25,30 @@ var weighQueues = append([]remedy{{"weigh queues like the heaviest scorer", (*pr
 // ownReplicas helps where long prompts slow others down.
 var ownReplicas = remedy{"send long prompts to replicas of their own (pools)", (*proposal).longPromptsApart}
 
-// inOrder proposes to serve classes by their priority; where that is so, by the priorities of the classes themselves.
+// inOrder proposes to serve classes by their priority, if there are several; where that is so, by the priorities of the
+// classes themselves.
 func (x *proposal) inOrder() []Change {
+	if !x.hasClasses() {
+		return nil
+	}
 	if changes := classesFirst(x); len(changes) > 0 {
 		return changes
 	}
-	return []Change{x.set("policies.priority", map[string]any{"type": "slo-based"})}
+	const scores = "policies.priority.params.scores"
+	if set, _ := x.config(scores).(map[string]any); len(set) == 0 {
+		return nil
+	}
+	return []Change{x.set(scores, map[string]any{})}
+}
+
+// hasClasses reports whether requests have different SLO classes.
+func (a *Analyzer) hasClasses() bool {
+	classes := map[int32]bool{}
+	for l := range a.labels {
+		classes[l.class] = true
+	}
+	delete(classes, noLabels.class)
+	return len(classes) > 1
 }
 
 // classesFirst serves classes by their priority.

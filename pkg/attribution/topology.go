@@ -94,7 +94,8 @@ type deployment struct {
 		InGBPerS  float64 `json:"in_gb_per_s"`
 	} `json:"transfer"`
 	KVTiers []struct {
-		Load struct {
+		Shared bool `json:"shared"` // by all replicas, with its links
+		Load   struct {
 			LatencyUS float64 `json:"latency_us"`
 			GBPerS    float64 `json:"gb_per_s"`
 		} `json:"load"`

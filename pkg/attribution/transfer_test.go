@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"strings"
 	"testing"
 
 	"blis/pkg/stream"
@@ -140,6 +141,46 @@ func TestWhatHoldsRequestsBack(t *testing.T) {
 		got := [3]bool{prefillPoolFull.holds(a, r), decodePoolFull.holds(a, r), flowControl.holds(a, r)}
 		if want := [3]bool{c.prefill, c.decode, c.held}; got != want {
 			t.Errorf("%s: %v, want %v", c.name, got, want)
+		}
+	}
+}
+
+// A storage is behind the tiers of both replicas: B waits for what the storage gives to A at the other replica, but not
+// for A's load from its own tier. With a storage for each replica it waits only for its own blocks.
+func TestWaitsForLoadsFromASharedStorage(t *testing.T) {
+	for shared, want := range map[bool]int64{true: 1_500_000, false: 500_000} {
+		h := header(2)
+		d := h.Run.Config.(map[string]any)["deployments"].([]any)[0].(map[string]any)
+		d["computed"] = map[string]any{"kv_block_bytes": 1_600_000}
+		link := map[string]any{"latency_us": 0, "gb_per_s": 1}
+		d["kv_tiers"] = []any{map[string]any{"load": map[string]any{"latency_us": 0, "gb_per_s": 1e9}},
+			map[string]any{"load": link, "shared": shared}}
+		a := New(h)
+		for i, tokens := range []int64{10_000, 5_000} {
+			o := served(string(rune('A'+i)), stream.Index(i), 0, int64(1000+i*1000))
+			o.LoadedTokens = &stream.LoadedTokens{Storage: tokens}
+			a.Outcome(&o, false)
+		}
+		a.derive()
+		a.computeStats()
+		a.measureReplicas()
+		if got := a.requests.at(1).evidence.tierUS; got != want {
+			t.Errorf("shared %v: %d µs of loads, want %d", shared, got, want)
+		}
+	}
+}
+
+// A router's only class has no order of its own to propose; with several, classes are served by their priority.
+func TestOrderOfClasses(t *testing.T) {
+	for classes, want := range map[string]int{"chat": 0, "chat batch": 2} {
+		a := New(header(1))
+		for i, class := range strings.Fields(classes) {
+			o := served(string(rune('A'+i)), 0, 0, 10)
+			o.SLOClass = class
+			a.Outcome(&o, false)
+		}
+		if got := (&proposal{Analyzer: a}).inOrder(); len(got) != want {
+			t.Errorf("%s: %v, want %d changes", classes, got, want)
 		}
 	}
 }
