@@ -39,6 +39,7 @@ func (d *Document) otherMetrics() *texttab.Table {
 		{"parallel calls completed", "sessions.fan_out_utilization"},
 		{"sessions with targets met", "sessions.attainment"}, {"prompt tokens cached", "kv.prefix_hit_ratio"},
 		{"prompt tokens loaded from cpu", "kv.tiers.cpu.hit_ratio"},
+		{"prompt tokens loaded from storage", "kv.tiers.storage.hit_ratio"},
 		{"KV wait after prefill mean, ms", "pd.kv_wait.mean"},
 		{"preemptions", "kv.preemptions"}, {"KV blocks in use", "kv.util_mean"}, {"fairness, Jain", "fairness.jain"},
 		{"GPU seconds", "cost.gpu_s"}, {"energy, J/output token", "energy.j_per_output_token"},

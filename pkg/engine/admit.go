@@ -110,4 +110,7 @@ func (e *Engine) enter(b *batch, q *sequence, s int32, tokens, n, cached int) {
 	b.Admitted = append(b.Admitted, Admission{Tag: q.tag, Cached: cached})
 	e.stats.QueriedTokens += int64(tokens)
 	e.stats.CachedTokens += int64(cached)
+	if q.pulled {
+		e.stats.PulledTokens += int64(tokens)
+	}
 }

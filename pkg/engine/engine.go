@@ -403,10 +403,10 @@ type Stats struct {
 	// LoadedItems with LoadedTokens entered the encoder cache after they came from encode replicas.
 	LoadedItems, LoadedTokens int64
 	// QueriedTokens counts the prompt tokens of requests at their first admission, CachedTokens those
-	// found in the prefix cache.
-	QueriedTokens, CachedTokens int64
-	Preemptions                 int64
-	PeakWaiting, PeakRunning    int
+	// found in the prefix cache, PulledTokens those of prompts that a prefill replica computed.
+	QueriedTokens, CachedTokens, PulledTokens int64
+	Preemptions                               int64
+	PeakWaiting, PeakRunning                  int
 	// PeakPrefill and PeakDecode are the maximum prefill tokens and decode sequences of a step.
 	PeakPrefill, PeakDecode int64
 	PeakBlocks              int

@@ -85,9 +85,10 @@ type ReplicaTotals struct {
 	// PrefillTokens and DecodeTokens count computed tokens.
 	PrefillTokens, DecodeTokens int64
 	// QueriedTokens are the prompt tokens of requests at their first admission to a
-	// batch, CachedTokens the part of them that was in the prefix cache.
-	QueriedTokens, CachedTokens int64
-	Preemptions                 int64
+	// batch, CachedTokens the part of them that was in the prefix cache, PulledTokens those of prompts that a prefill
+	// replica computed, for which no tier is asked.
+	QueriedTokens, CachedTokens, PulledTokens int64
+	Preemptions                               int64
 	// AdapterLoads into the memory of the host and AdapterCopies to the GPU, for which steps waited AdapterUS.
 	AdapterLoads, AdapterCopies, AdapterUS int64
 	// GrammarRequests have a grammar; GrammarWaits of them waited, GrammarWaitUS in all, for Compilations. Masks were

@@ -9,7 +9,8 @@ type KVTiers struct {
 }
 
 // KVTier reports a tier. HitTokens are the prompt and generated tokens that requests loaded when they first entered a
-// batch, HitRatio their share of the prompt tokens of these requests. Blocks count each time: StoredBlocks and
+// batch, HitRatio their share of the prompt tokens of the requests that ask for them: all at replicas with a tier but
+// those whose prompts come from a prefill replica. Blocks count each time: StoredBlocks and
 // LoadedBlocks in transfers that have ended, EvictedBlocks removed for others, RefusedBlocks not stored for lack of
 // room. UtilMax is the largest share of a replica's tier in use. LoadBusy and StoreBusy are the shares of time in which
 // the links ran transfers that have ended. LoadWaitMS is the time from the request for a load to its end.
@@ -82,7 +83,7 @@ func tierOf(replicas []ReplicaTotals, of func(*ReplicaTotals) *TierTotals) *KVTi
 		c.RefusedBlocks += t.RefusedBlocks
 		peak = max(peak, float64(t.PeakBlocks)/float64(max(1, t.Blocks)))
 		c.UtilMax = &peak
-		queried += r.QueriedTokens
+		queried += r.QueriedTokens - r.PulledTokens
 		up += t.Links * r.UpUS
 		loadUS, storeUS = loadUS+t.LoadUS, storeUS+t.StoreUS
 		loads, waitUS, longest = loads+t.Loads, waitUS+t.LoadWaitUS, max(longest, t.LongestWaitUS)

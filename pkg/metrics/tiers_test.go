@@ -6,14 +6,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTiersByHand: of three replicas two have a tier. Shares are of the time and the prompt tokens of these.
+// TestTiersByHand: of three replicas two have a tier. Shares are of the time of these, and of the prompt tokens that
+// they do not get from prefill replicas.
 func TestTiersByHand(t *testing.T) {
 	got := tiers([]ReplicaTotals{
 		{UpUS: 1000, QueriedTokens: 100, Tier: &TierTotals{HitTokens: 20, StoredBlocks: 3, LoadedBlocks: 2,
 			EvictedBlocks: 1, RefusedBlocks: 4, PeakBlocks: 5, Blocks: 10, LoadUS: 100, StoreUS: 50, Loads: 2,
 			Links: 1, LoadWaitUS: 3000, LongestWaitUS: 2000}},
 		{UpUS: 5000, QueriedTokens: 500},
-		{UpUS: 3000, QueriedTokens: 300, Tier: &TierTotals{HitTokens: 60, StoredBlocks: 30, LoadedBlocks: 20,
+		{UpUS: 3000, QueriedTokens: 500, PulledTokens: 200, Tier: &TierTotals{HitTokens: 60, StoredBlocks: 30, LoadedBlocks: 20,
 			EvictedBlocks: 10, RefusedBlocks: 40, PeakBlocks: 2, Blocks: 10, LoadUS: 300, StoreUS: 150, Loads: 2,
 			Links: 1, LoadWaitUS: 5000, LongestWaitUS: 4000}},
 	})

@@ -119,6 +119,7 @@ func summary(s *simulation, p *plugins) (*metrics.Record, error) {
 		all.AddReplica(metrics.ReplicaTotals{Deployment: d.id, Index: r.index, GPUs: int64(d.gpus),
 			Requests: r.requests, Completed: r.completed, PrefillTokens: e.PrefillTokens,
 			DecodeTokens: e.DecodeTokens, QueriedTokens: e.QueriedTokens, CachedTokens: e.CachedTokens,
+			PulledTokens: e.PulledTokens,
 			AdapterLoads: e.AdapterLoads, AdapterCopies: e.AdapterCopies, AdapterUS: e.AdapterUS,
 			GrammarRequests: e.GrammarRequests, GrammarWaits: e.GrammarWaits, GrammarWaitUS: e.GrammarWaitUS,
 			Compilations: e.Compilations, Masks: e.Masks, MaskUS: e.MaskUS, MaskWaitUS: e.MaskWaitUS,
