@@ -42,7 +42,7 @@ func (q *Query) UnmarshalText(text []byte) error {
 	switch {
 	case q.text == "":
 		return errors.New("must be a decision (dec-000913), a request (req-000042), a time (11.8s:14.2s) or " +
-			"a percentile of a latency (p99 of TTFT, tpot.p99, e2e.p99)")
+			"a percentile of a latency (ttft.p99, tpot.p99, e2e.p99)")
 	case isWindow && beginErr == nil && endErr == nil:
 		if begin < 0 || end <= begin {
 			return fmt.Errorf("must be a time window from 0s or later that ends after it begins, is %s", q.text)

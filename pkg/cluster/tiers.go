@@ -177,7 +177,8 @@ const maxTierGiB = 1 << 20
 func (t *KVTier) validate(path, tier string, errorf strictyaml.Errorf) error {
 	switch {
 	case t.Tier != tier:
-		return errorf(path+".tier", "must be %s, is %q", tier, t.Tier)
+		place := map[string]string{TierCPU: "first", TierStorage: "second"}[tier]
+		return errorf(path+".tier", "must be %s, the %s tier, is %q", tier, place, t.Tier)
 	case t.Shared && tier != TierStorage:
 		return errorf(path+".shared", "needs tier: %s", TierStorage)
 	case (t.GiB != 0) == (t.Blocks != 0):

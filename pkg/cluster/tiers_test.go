@@ -40,7 +40,7 @@ func TestTierBlocks(t *testing.T) {
 func TestTierErrors(t *testing.T) {
 	const llama = "model: meta-llama/Llama-3.1-8B, gpu: H100, "
 	for _, c := range []struct{ text, want string }{
-		{llama + "kv_tiers: [{tier: disk, gib: 1, " + tierLinks + "}]", "kv_tiers[0].tier: must be cpu, is \"disk\""},
+		{llama + "kv_tiers: [{tier: disk, gib: 1, " + tierLinks + "}]", "kv_tiers[0].tier: must be cpu, the first tier, is \"disk\""},
 		{llama + "kv_tiers: [{tier: cpu, " + tierLinks + "}]",
 			"kv_tiers[0].gib is not in the file: must be set, or blocks, and not both"},
 		{llama + "kv_tiers: [{tier: cpu, gib: 1e-6, " + tierLinks + "}]",
@@ -51,11 +51,11 @@ func TestTierErrors(t *testing.T) {
 		{llama + "kv_tiers: [{tier: cpu, gib: 1, load: {latency_us: -1, gb_per_s: 1}, store: {gb_per_s: 1}}]",
 			"kv_tiers[0].load.latency_us"},
 		{llama + "kv_tiers: [{tier: cpu, gib: 1, " + tierLinks + "}, {tier: cpu, gib: 1, " + tierLinks + "}]",
-			"kv_tiers[1].tier: must be storage, is \"cpu\""},
+			"kv_tiers[1].tier: must be storage, the second tier, is \"cpu\""},
 		{llama + "kv_tiers: [{tier: cpu, gib: 1, shared: true, " + tierLinks + "}]",
 			"kv_tiers[0].shared: needs tier: storage"},
 		{llama + "kv_tiers: [{tier: storage, gib: 1, " + tierLinks + "}]",
-			"kv_tiers[0].tier: must be cpu, is \"storage\""},
+			"kv_tiers[0].tier: must be cpu, the first tier, is \"storage\""},
 		{llama + "kv_offload: {storage: on-eviction}, " + oneTier,
 			"kv_offload.storage: needs a tier storage in kv_tiers"},
 		{llama + "kv_offload: {storage: never}, " + twoTiers,

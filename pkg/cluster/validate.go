@@ -10,7 +10,10 @@ import (
 // validate returns an error for the first invalid value, except in engines, which
 // are not resolved yet.
 func (c *Config) validate(errorf strictyaml.Errorf) error {
-	if c.Version != 1 {
+	switch {
+	case c.Version == 0:
+		return errorf("version", "must be 1; add the line version: 1")
+	case c.Version != 1:
 		return errorf("version", "must be 1, is %d", c.Version)
 	}
 	if len(c.Deployments) == 0 {

@@ -31,7 +31,7 @@ type Options struct {
 	Merge    bool              `rare:"" group:"Input:" help:"The runs are of all shards of one workload (blis-gen --shard): merge them into one."`
 	Format   string            `group:"Output:" default:"text" enum:"${formats}" help:"Output format: ${formats}."`
 	Strict   bool              `rare:"" group:"Input:" help:"Treat warnings about the streams as errors."`
-	Explain  attribution.Query `group:"Explanation:" placeholder:"WHAT" help:"Explain one decision (dec-000913), request (its id), percentile (p99 of TTFT, tpot.p99, e2e.p99), the slowest or a time window (11.8s:14.2s)."`
+	Explain  attribution.Query `group:"Explanation:" placeholder:"WHAT" help:"Explain one decision (dec-000913), request (its id), percentile (ttft.p99, tpot.p99, e2e.p99; p99 is ttft.p99), the slowest or a time window (11.8s:14.2s)."`
 	Report   report.Options    `embed:""`
 	Try      string            `rare:"" group:"Explanation:" placeholder:"WORKLOAD" help:"Simulate the first hints on the workload of the run, and report their measured gains."`
 

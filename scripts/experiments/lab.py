@@ -30,6 +30,10 @@ def tools():
     return WORK / "bin"
 
 
+if {"-h", "--help"} & set(sys.argv[1:]):
+    print(sys.modules["__main__"].__doc__.strip())
+    sys.exit()
+
 BIN = tools()
 
 
