@@ -24,7 +24,6 @@ var prefillImbalance = Condition{Name: "prefill_imbalance", Component: routingCo
 	change: choosePrefill("least-loaded"),
 	others: []remedy{
 		{"choose the prefill replica by prefixes, queues and KV usage (weighted)", choosePrefill("weighted")},
-		{"choose the prefill replica by the blocks to compute and in use (dynamo-kv)", choosePrefill("dynamo-kv")},
 		{"add prefill replicas", (*proposal).morePrefill}},
 	isAbsolute: true,
 	holds:      func(a *Analyzer, r *request) bool { return r.prefillUneven() && r.takesHalf(r.prefillWaitUS()) }}

@@ -406,8 +406,8 @@ func (r *request) decodeWaitUS() int64 {
 }
 
 // measureLoads finds for how long links loaded blocks from the tiers of its replica while each request waited. A load
-// ends when its request enters a batch; a link runs one at a time. What the storage gave to the tier before counts, too,
-// and with one for all replicas what it gave to others.
+// ends when its request enters a batch; a link runs one at a time. What the storage gave to the tier before counts,
+// too, and with one for all replicas what it gave to others.
 func (a *Analyzer) measureLoads(n int32, started []*request) {
 	d := a.topology.deploymentOf(n)
 	if len(d.KVTiers) == 0 {

@@ -16,7 +16,15 @@ var leastLoaded = remedy{"route to the replica with the fewest requests in fligh
 var otherRouters = []remedy{
 	{"route by prefixes, queues and KV usage (weighted)", policy("routing", "weighted")},
 	leastLoaded,
-	{"route by the blocks to compute and in use (dynamo-kv)", policy("routing", "dynamo-kv")},
+	{"route by the blocks to compute and in use (dynamo-kv)", (*proposal).dynamoRouter},
+}
+
+// dynamoRouter proposes Dynamo's router, which does not go with pools.
+func (x *proposal) dynamoRouter() []Change {
+	if x.Disaggregates() {
+		return nil
+	}
+	return policy("routing", "dynamo-kv")(x)
 }
 
 // weighQueues helps where queues were seen and weigh too little.

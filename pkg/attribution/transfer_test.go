@@ -170,6 +170,20 @@ func TestWaitsForLoadsFromASharedStorage(t *testing.T) {
 	}
 }
 
+// Dynamo's router does not go with pools, so it is not proposed there.
+func TestDynamoRouterIsNotProposedForPools(t *testing.T) {
+	for pools, want := range map[bool]int{false: 1, true: 0} {
+		h := header(1)
+		if pools {
+			d := h.Run.Config.(map[string]any)["deployments"].([]any)[0].(map[string]any)
+			d["prefill"] = map[string]any{"replicas": 1}
+		}
+		if got := (&proposal{Analyzer: New(h)}).dynamoRouter(); len(got) != want {
+			t.Errorf("pools %v: %v, want %d changes", pools, got, want)
+		}
+	}
+}
+
 // A router's only class has no order of its own to propose; with several, classes are served by their priority.
 func TestOrderOfClasses(t *testing.T) {
 	for classes, want := range map[string]int{"chat": 0, "chat batch": 2} {

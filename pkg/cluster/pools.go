@@ -245,7 +245,7 @@ func (s *source) splitPools(c *Config, warn func(string)) (changed bool) {
 		at := deploymentPath(i)
 		for _, key := range wholePoolKeys {
 			if s.doc.Has(at+"."+key) && s.doc.Has(at+".prefill."+key) && s.doc.Has(at+".decode."+key) {
-				warn("deployments." + d.ID + "." + key + " has no effect: its pools prefill and decode each set their own")
+				warn("deployments." + d.ID + "." + key + " has no effect: its pools prefill and decode each set it")
 			}
 		}
 		if d.Prefill == nil || d.Prefill.Printed == nil {
@@ -392,12 +392,25 @@ func (c *Config) validatePools(errorf strictyaml.Errorf) error {
 		if err != nil {
 			return err
 		}
-		if plane.Needs()&(policy.NeedPrefillTokens|policy.NeedActiveBlocks) != 0 {
-			return errorf("policies.routing", "a policy that counts tokens or blocks in flight is not supported with "+
+		if countsInFlight(plane.Needs()) {
+			stage := "routing"
+			switch {
+			case countsInFlight(plane.Routing.Needs()):
+			case plane.PrefillRouting != nil && countsInFlight(plane.PrefillRouting.Needs()):
+				stage = "prefill_routing"
+			case plane.Autoscale != nil && countsInFlight(plane.Autoscale.Needs()):
+				stage = "autoscale"
+			}
+			return errorf("policies."+stage, "a policy that counts tokens or blocks in flight is not supported with "+
 				"a disaggregated deployment")
 		}
 	}
 	return nil
+}
+
+// countsInFlight reports whether policies read the tokens or blocks in flight at replicas.
+func countsInFlight(needs policy.Needs) bool {
+	return needs&(policy.NeedPrefillTokens|policy.NeedActiveBlocks) != 0
 }
 
 // checkPieces checks that d has nothing that does not go with pieces of prompts or with requests that run while blocks
@@ -428,7 +441,7 @@ func (f *FlowControl) checkPools(errorf strictyaml.Errorf) error {
 		return nil
 	}
 	gate, _, err := f.Gate()
-	if err == nil && gate.Needs()&(policy.NeedPrefillTokens|policy.NeedActiveBlocks) != 0 {
+	if err == nil && countsInFlight(gate.Needs()) {
 		err = errorf("control_plane.flow_control.detector", "a detector that counts tokens in flight is not supported "+
 			"with a disaggregated deployment")
 	}

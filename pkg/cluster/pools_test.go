@@ -44,6 +44,17 @@ func TestPoolsIgnoreTheirDeployment(t *testing.T) {
 	}
 }
 
+// TestPoliciesThatCountInFlight: the error names the policy that does not go with pools.
+func TestPoliciesThatCountInFlight(t *testing.T) {
+	for _, stage := range []string{"routing", "prefill_routing"} {
+		_, _, err := parseDeployment(pools, stage+".type=dynamo-kv")
+		want := "policies." + stage + ": a policy that counts tokens or blocks in flight"
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", stage, err)
+		}
+	}
+}
+
 // TestGranularities: stream is block with a pipeline. The others begin to decode when all blocks have arrived.
 func TestGranularities(t *testing.T) {
 	for text, want := range map[string]PDTransfer{

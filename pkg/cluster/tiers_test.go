@@ -40,7 +40,8 @@ func TestTierBlocks(t *testing.T) {
 func TestTierErrors(t *testing.T) {
 	const llama = "model: meta-llama/Llama-3.1-8B, gpu: H100, "
 	for _, c := range []struct{ text, want string }{
-		{llama + "kv_tiers: [{tier: disk, gib: 1, " + tierLinks + "}]", "kv_tiers[0].tier: must be cpu, the first tier, is \"disk\""},
+		{llama + "kv_tiers: [{tier: disk, gib: 1, " + tierLinks + "}]",
+			"kv_tiers[0].tier: must be cpu, the first tier, is \"disk\""},
 		{llama + "kv_tiers: [{tier: cpu, " + tierLinks + "}]",
 			"kv_tiers[0].gib is not in the file: must be set, or blocks, and not both"},
 		{llama + "kv_tiers: [{tier: cpu, gib: 1e-6, " + tierLinks + "}]",

@@ -14,9 +14,9 @@ func TestTiersByHand(t *testing.T) {
 			EvictedBlocks: 1, RefusedBlocks: 4, PeakBlocks: 5, Blocks: 10, LoadUS: 100, StoreUS: 50, Loads: 2,
 			Links: 1, LoadWaitUS: 3000, LongestWaitUS: 2000}},
 		{UpUS: 5000, QueriedTokens: 500},
-		{UpUS: 3000, QueriedTokens: 500, PulledTokens: 200, Tier: &TierTotals{HitTokens: 60, StoredBlocks: 30, LoadedBlocks: 20,
-			EvictedBlocks: 10, RefusedBlocks: 40, PeakBlocks: 2, Blocks: 10, LoadUS: 300, StoreUS: 150, Loads: 2,
-			Links: 1, LoadWaitUS: 5000, LongestWaitUS: 4000}},
+		{UpUS: 3000, QueriedTokens: 500, PulledTokens: 200, Tier: &TierTotals{HitTokens: 60, StoredBlocks: 30,
+			LoadedBlocks: 20, EvictedBlocks: 10, RefusedBlocks: 40, PeakBlocks: 2, Blocks: 10, LoadUS: 300,
+			StoreUS: 150, Loads: 2, Links: 1, LoadWaitUS: 5000, LongestWaitUS: 4000}},
 	})
 	want := &KVTiers{CPU: KVTier{HitTokens: 80, HitRatio: new(0.2), StoredBlocks: 33, LoadedBlocks: 22,
 		EvictedBlocks: 11, RefusedBlocks: 44, UtilMax: new(0.5), LoadBusy: new(0.1), StoreBusy: new(0.05),

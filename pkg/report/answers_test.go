@@ -113,7 +113,8 @@ func TestTimelineWithPrefillReplica(t *testing.T) {
        500.0 ms  routed to main/1 (rule root) [dec-000003]
        500.0 ms  prefill at main.prefill/2 (highest score) [dec-000004]
        510.0 ms  entered the queue of main.prefill/2
-       600.0 ms  first batch of main.prefill/2; 8 of 100 prompt tokens cached, 24 loaded from KV tiers (16 of them from storage), 64 expected
+       600.0 ms  first batch of main.prefill/2; 8 of 100 prompt tokens cached, 24 loaded from KV tiers `+
+		`(16 of them from storage), 64 expected
        790.0 ms  prompt computed
        800.0 ms  entered the queue of main/1
        805.0 ms  transfer of 7 blocks to main/1 began

@@ -69,9 +69,9 @@ func TestSetup(t *testing.T) {
 			"kv_offload": {"policy": "eager", "eviction": "arc"}, ` + testEngine + `}, ` + testEngine + `}]}`,
 			[]string{"policies: others default", "engine: main " + engineLine,
 				"cluster: main prefill 2 x H200 + decode 3 x H100 with m; snapshots",
-				"also: pools: decider always, links 50 GB/s out and 50 in, 205 us; KV tier at prefill replicas: cpu 8 GiB " +
-					"a replica, loads 10 GB/s, offload eager, eviction arc; KV tier at decode replicas: cpu 64 GiB a " +
-					"replica, loads 25 GB/s, offload eager, eviction lru"}},
+				"also: pools: decider always, links 50 GB/s out and 50 in, 205 us; KV tier at prefill replicas: " +
+					"cpu 8 GiB a replica, loads 10 GB/s, offload eager, eviction arc; KV tier at decode replicas: " +
+					"cpu 64 GiB a replica, loads 25 GB/s, offload eager, eviction lru"}},
 		{"scaling", `{"policies": {"autoscale": {"type": "queue-depth", "params": {"target": 10}, "interval": "15s",
 			"stabilization": {"up": "0s", "down": "300s"},
 			"actuation": {"provision": {"type": "constant", "params": {"value": "30s"}}}}},

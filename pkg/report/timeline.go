@@ -76,7 +76,8 @@ func (w *writer) events(r *attribution.RequestDetail) {
 	if len(r.Decisions) == 0 || r.Decisions[0].Stage != stream.StageAdmission {
 		event(r.Admitted, "admitted")
 	}
-	event(r.Routed, "routed to %s%s%s [%s]", name(r.Replica), rule(&r.Labels), actualQueue(&r.Example), name(r.Decision))
+	event(r.Routed, "routed to %s%s%s [%s]", name(r.Replica), rule(&r.Labels), actualQueue(&r.Example),
+		name(r.Decision))
 	for i := range r.Decisions {
 		if d := &r.Decisions[i]; d.Stage == stream.StagePrefillRouting {
 			event(d.AtUS, "prefill at %s/%d%s [%s]", name(d.Deployment), d.Replica, reason(d), name(d.ID))
