@@ -97,8 +97,8 @@ func (w *writer) change() variants {
 			brief += fmt.Sprintf(" and %d more", len(h.Also))
 		}
 		full := list(all, func(c attribution.Change) string { return changeText(&c, 80, 60) })
-		if len(f.Patterns) > 0 && h.Condition != f.Patterns[0].Condition.Name {
-			gain = " for " + h.Condition + gain // not what the top cause names
+		if len(f.Patterns) == 0 || h.Condition != f.Patterns[0].Condition.Name { // else the top cause names it
+			gain = " for " + h.Condition + gain
 		}
 		return variants{"change: " + full + gain, brief + gain, brief}
 	}

@@ -143,7 +143,11 @@ change: policies.routing: weighted -> least-loaded, a: unset -> true, b: '[1, 2]
 		`are 4.5 % of the requests)
 change: policies.routing: weighted -> least-loaded and 2 more (these misses are 4.5 % of the requests)
 change: policies.routing: weighted -> least-loaded and 2 more`)
-	f.Hints = nil
+	patterns := f.Patterns
+	f.Hints[0].Also, f.Patterns = nil, nil
+	checkText(t, "a hint that no pattern names", change(), "change: policies.routing: weighted -> least-loaded for "+
+		f.Hints[0].Condition+" (these misses are 4.5 % of the requests)")
+	f.Patterns, f.Hints = patterns, nil
 	checkText(t, "advice", change(), "change: avoid long_queue")
 	f.Patterns = nil
 	if v := (&writer{Input: in, Options: &Options{}}).change(); len(v) != 1 || v[0] != "" {
