@@ -200,6 +200,16 @@ func mean(all []*request, of func(*request) float64) float64 {
 // mean formats the mean over the losing requests of the pattern.
 func (p *Pattern) mean(of func(*request) float64) string { return llmtext.Number(mean(p.losing, of)) }
 
+// shortestQueueText is the mean of the shortest queues, "" where they are not known.
+func (p *Pattern) shortestQueueText() string {
+	known := slices.Clone(p.losing)
+	known = slices.DeleteFunc(known, func(r *request) bool { return r.contention.shortest < 0 })
+	if len(known) == 0 {
+		return ""
+	}
+	return "; the shortest queue held " + llmtext.Number(mean(known, shortestQueue)) + " requests"
+}
+
 // Quantities of which causes name the mean.
 
 func signalAgeMS(r *request) float64        { return float64(r.seen().chosen.AgeUS) / 1000 }

@@ -89,7 +89,7 @@ var cacheFull = Condition{Name: "cache_full", Component: cacheComponent, rank: r
 	Hint:   "add cache (gpu_memory_utilization, num_gpu_blocks_override, more replicas), or admit fewer at once",
 	change: (*proposal).moreBlocks,
 	others: append([]remedy{{"store weights in 8 bits (quantization): more memory is left for blocks",
-		(*proposal).fewerBits}}, shorterQueues...),
+		(*proposal).fewerBitsForBlocks}}, shorterQueues...),
 	isAbsolute: true,
 	took:       func(_ *Analyzer, r *request) taken { return taken{before: float64(r.stopped.blocks)} },
 	holds: func(a *Analyzer, r *request) bool {

@@ -213,9 +213,9 @@ var loadPeak = Condition{Name: "load_peak", Component: workloadComponent, rank: 
 		" target; requests of the last 2 s arrived at least 2.5 times as fast as in the whole run, or those of the" +
 		" last 15 s at least 1.8 times",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("arrived at %s times the mean rate of the run (%s over 15 s); the shortest queue held %s"+
-			" requests, the emptiest replica %s (means)", p.mean(func(r *request) float64 { return r.evidence.peak }),
-			p.mean(func(r *request) float64 { return r.evidence.wave }), p.mean(shortestQueue), p.mean(fewestResident))
+		return fmt.Sprintf("arrived at %s times the mean rate of the run (%s over 15 s)%s; the emptiest replica had %s"+
+			" (means)", p.mean(func(r *request) float64 { return r.evidence.peak }),
+			p.mean(func(r *request) float64 { return r.evidence.wave }), p.shortestQueueText(), p.mean(fewestResident))
 	},
 	Hint:   "delay or reject in the peak what can wait, or have replicas for the peak",
 	change: (*proposal).moreReplicas,

@@ -116,8 +116,8 @@ var scaleLimit = Condition{Name: "scale_limit", Component: scalingComponent, ran
 	Doc: "routed when every queue held at least 8 requests, or every replica 32 or too many for its TPOT target, and" +
 		" the deployment had as many replicas as it may have (max_replicas)",
 	cause: func(p *Pattern) string {
-		return fmt.Sprintf("all %s replicas that the auto-scaler may have served; the shortest queue held %s requests"+
-			" (means)", p.mean(serving), p.mean(shortestQueue))
+		return fmt.Sprintf("all %s replicas that the auto-scaler may have served%s (means)", p.mean(serving),
+			p.shortestQueueText())
 	},
 	Hint:   "raise max_replicas",
 	change: (*proposal).moreReplicas,

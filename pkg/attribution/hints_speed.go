@@ -52,6 +52,14 @@ func (x *proposal) fewerBits() []Change {
 	return []Change{x.engine("quantization", "fp8")}
 }
 
+// fewerBitsForBlocks is fewerBits where that leaves more memory for blocks: their number is not set.
+func (x *proposal) fewerBitsForBlocks() []Change {
+	if x.number("deployments."+x.deployment().ID+".engine.num_gpu_blocks_override") > 0 {
+		return nil
+	}
+	return x.fewerBits()
+}
+
 // quantized matches names of models with fewer than 16 bits for a weight.
 var quantized = regexp.MustCompile(`(?i)fp8|fp4|int[48]|w[48]a|awq|gptq|gpt-oss|bnb|gguf`)
 

@@ -170,6 +170,44 @@ func TestWaitsForLoadsFromASharedStorage(t *testing.T) {
 	}
 }
 
+// The queues of decode replicas say nothing: a mean is of the requests for which they do.
+func TestShortestQueuesThatAreKnown(t *testing.T) {
+	found := func(shortest int32) *request {
+		return &request{derived: &derived{contention: contention{shortest: shortest}}}
+	}
+	p := &Pattern{losing: []*request{found(-1), found(-1)}}
+	if got := p.shortestQueueText(); got != "" {
+		t.Errorf("of unknown queues: %q", got)
+	}
+	p.losing = append(p.losing, found(4), found(6))
+	if got := p.shortestQueueText(); got != "; the shortest queue held 5.0 requests" {
+		t.Errorf("%q", got)
+	}
+}
+
+// A smaller model leaves more memory for blocks, unless their number is set.
+func TestFewerBitsForBlocks(t *testing.T) {
+	for blocks, want := range map[float64]int{0: 1, 1500: 0} {
+		h := header(1)
+		d := h.Run.Config.(map[string]any)["deployments"].([]any)[0].(map[string]any)
+		engine, _ := d["engine"].(map[string]any)
+		if engine == nil {
+			engine = map[string]any{}
+			d["engine"] = engine
+		}
+		if blocks > 0 {
+			engine["num_gpu_blocks_override"] = blocks
+		}
+		a := New(h)
+		o := served("A", 0, 0, 10)
+		a.Outcome(&o, false)
+		x := &proposal{Analyzer: a, p: &Pattern{losing: []*request{a.requests.at(0)}}}
+		if got := x.fewerBitsForBlocks(); len(got) != want {
+			t.Errorf("%g blocks: %v, want %d changes", blocks, got, want)
+		}
+	}
+}
+
 // Dynamo's router does not go with pools, so it is not proposed there.
 func TestDynamoRouterIsNotProposedForPools(t *testing.T) {
 	for pools, want := range map[bool]int{false: 1, true: 0} {

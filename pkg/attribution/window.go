@@ -100,6 +100,9 @@ func (a *Analyzer) Window(f *Findings, from, until stream.Micros) *Window {
 // those with the most losses first.
 func (a *Analyzer) windowReplicas(from, until stream.Micros) (all []WindowReplica) {
 	replicas := make([]WindowReplica, len(a.topology.replicas))
+	for n := range replicas {
+		replicas[n].LongestQueue = -1
+	}
 	for _, r := range a.requests.all() {
 		at := r.routed()
 		if at == never || at < from || at >= until || r.replica == missing {

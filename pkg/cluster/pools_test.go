@@ -44,6 +44,19 @@ func TestPoolsIgnoreTheirDeployment(t *testing.T) {
 	}
 }
 
+// TestDecidersIgnoreOthers: what only another type of decider reads is warned about.
+func TestDecidersIgnoreOthers(t *testing.T) {
+	for decider, ignored := range map[string]bool{"{type: always, non_cached_tokens: 5000}": true,
+		"{type: never, prompt_tokens: 9}": true, "{non_cached_tokens: 5000, prompt_tokens: 9}": false,
+		"{type: always, non_cached_tokens: 256}": false} {
+		_, warnings, err := parseDeployment(pools + ", decider: " + decider)
+		text := strings.Join(warnings, "\n")
+		if err != nil || strings.Contains(text, "_tokens has no effect: decider.type is") != ignored {
+			t.Errorf("%s: %v, %v", decider, warnings, err)
+		}
+	}
+}
+
 // TestPoliciesThatCountInFlight: the error names the policy that does not go with pools.
 func TestPoliciesThatCountInFlight(t *testing.T) {
 	for _, stage := range []string{"routing", "prefill_routing"} {
@@ -138,7 +151,7 @@ func TestPoolErrors(t *testing.T) {
 			"prefill: needs architecture: disaggregated"},
 		{"model: meta-llama/Llama-3.1-8B, gpu: H100, architecture: split", "architecture: must be disaggregated"},
 		{pools + ", decider: {type: sometimes}", "decider.type: must be one of"},
-		{pools + ", transfer: {in_gb_per_s: 0}", "transfer.in_gb_per_s: must be above 0"},
+		{pools + ", transfer: {in_gb_per_s: 0}", "transfer.in_gb_per_s: must be at least 1e-06"},
 		{pools + ", transfer: {latency_us: 1.5}", "must be an integer, is 1.5"},
 		{pools + ", transfer: {granularity: page}",
 			`transfer.granularity: must be one of ["request" "chunk" "block" "stream"], is "page"`},

@@ -197,13 +197,14 @@ func (l *KVLink) validate(path string, errorf strictyaml.Errorf) error {
 }
 
 func checkGBPerS(path string, gbPerS float64, errorf strictyaml.Errorf) error {
-	if !(gbPerS > 0) || gbPerS > maxGBPerS {
-		return errorf(path, "must be above 0 and at most %g, is %g", maxGBPerS, gbPerS)
+	if !(gbPerS >= minGBPerS) || gbPerS > maxGBPerS {
+		return errorf(path, "must be at least %g and at most %g, is %g", minGBPerS, maxGBPerS, gbPerS)
 	}
 	return nil
 }
 
-const maxGBPerS = 1e6
+// The slowest and the fastest link. A slower one would take longer for some transfers than the clock goes.
+const minGBPerS, maxGBPerS = 1e-6, 1e6
 
 func (o *KVOffload) validate(path string, errorf strictyaml.Errorf) error {
 	switch {

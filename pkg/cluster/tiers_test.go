@@ -48,7 +48,7 @@ func TestTierErrors(t *testing.T) {
 			"kv_tiers[0].gib: is 1e-06, less than a block"},
 		{llama + "kv_tiers: [{tier: cpu, gib: -1, " + tierLinks + "}]", "kv_tiers[0].gib"},
 		{llama + "kv_tiers: [{tier: cpu, gib: 1, store: {gb_per_s: 1}}]",
-			"kv_tiers[0].load.gb_per_s is not in the file: must be above 0"},
+			"kv_tiers[0].load.gb_per_s is not in the file: must be at least 1e-06"},
 		{llama + "kv_tiers: [{tier: cpu, gib: 1, load: {latency_us: -1, gb_per_s: 1}, store: {gb_per_s: 1}}]",
 			"kv_tiers[0].load.latency_us"},
 		{llama + "kv_tiers: [{tier: cpu, gib: 1, " + tierLinks + "}, {tier: cpu, gib: 1, " + tierLinks + "}]",

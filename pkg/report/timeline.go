@@ -163,7 +163,7 @@ func (w *writer) window(x *attribution.Window, q *attribution.Query) {
 	if len(x.Replicas) > 0 {
 		t := newTable("replica", "sent", "lost", "longest_queue")
 		for _, r := range x.Replicas[:min(len(x.Replicas), maxWindowReplicas)] {
-			t.Add(name(r.Replica), r.Sent, r.Lost, r.LongestQueue)
+			t.Add(name(r.Replica), r.Sent, r.Lost, dash(r.LongestQueue >= 0, "%.0f", float64(r.LongestQueue)))
 		}
 		w.table(t)
 	}

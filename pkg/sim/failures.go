@@ -63,7 +63,8 @@ type refusal struct {
 	replica  int32
 }
 
-// failureStats are the totals of a run. downUS is the time for which replicas accepted no requests after a failure.
+// failureStats are the totals of a run. downUS is the time since the first arrival for which
+// replicas accepted no requests after a failure.
 type failureStats struct{ count, lost, redirected, refused, downUS int64 }
 
 // failureContradiction reports options that need replicas that do not fail.
@@ -291,9 +292,17 @@ func (s *simulation) crash(i int32, redirect bool) error {
 // back notes that a replica accepts requests again if it was down.
 func (f *failures) back(s *simulation, i int32) {
 	if x := &f.replicas[i]; x.downSince >= 0 {
-		f.stats.downUS += s.now - x.downSince
+		f.stats.downUS += s.timeSince(x.downSince)
 		x.downSince = -1
 	}
+}
+
+// timeSince is the time since an instant that is also after the first arrival, as that of upUS.
+func (s *simulation) timeSince(at des.Time) int64 {
+	if s.counts.Offered == 0 {
+		return 0
+	}
+	return s.now - max(at, s.events.firstArrival)
 }
 
 // isStale reports whether the event of a replica's next phase that is due now does not count. f may be nil.
@@ -441,9 +450,10 @@ func (f *failures) summary(s *simulation, r *recovery) *metrics.Failures {
 	for i := range s.replicas {
 		total += s.upUS(i)
 		if at := f.replicas[i].downSince; at >= 0 {
-			down += s.now - at
+			us := s.timeSince(at)
+			down += us
 			if s.fleet.members[i].goneAt >= 0 { // its time has ended
-				total += s.now - at
+				total += us
 			}
 		}
 	}
