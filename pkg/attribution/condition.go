@@ -202,8 +202,8 @@ func (p *Pattern) mean(of func(*request) float64) string { return llmtext.Number
 
 // shortestQueueText is the mean of the shortest queues, "" where they are not known.
 func (p *Pattern) shortestQueueText() string {
-	known := slices.Clone(p.losing)
-	known = slices.DeleteFunc(known, func(r *request) bool { return r.contention.shortest < 0 })
+	isUnknown := func(r *request) bool { return r.contention.shortest < 0 }
+	known := slices.DeleteFunc(slices.Clone(p.losing), isUnknown)
 	if len(known) == 0 {
 		return ""
 	}

@@ -3,6 +3,7 @@ package attribution
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"blis/pkg/llmtext"
 	"blis/pkg/stream"
@@ -407,18 +408,18 @@ func (r *request) decodeWaitUS() int64 {
 
 // measureLoads finds for how long links loaded blocks from the tiers of its replica while each request waited. A load
 // ends when its request enters a batch; a link runs one at a time. What the storage gave to the tier before counts,
-// too, and with one for all replicas what it gave to others.
-func (a *Analyzer) measureLoads(n int32, started []*request) {
+// too, and with one for all replicas, which gave what shared says, what it gave to others.
+func (a *Analyzer) measureLoads(n int32, started []*request, shared map[*deployment]progress) {
 	d := a.topology.deploymentOf(n)
 	if len(d.KVTiers) == 0 {
 		return
 	}
 	own := d.loads(started, func(tier int) bool { return !d.KVTiers[tier].Shared })
-	shared := a.sharedLoads(d)
+	all := shared[d]
 	for _, r := range started {
 		wait := float64(r.scheduled() - r.enqueued())
 		us := own.last(r.scheduled()) - own.last(r.enqueued())
-		us += shared.last(r.scheduled()) - shared.last(r.enqueued())
+		us += all.last(r.scheduled()) - all.last(r.enqueued())
 		if us := int64(min(wait, us)); us != 0 {
 			r.evidence.except().tierUS = us
 		}
@@ -441,28 +442,23 @@ func (d *deployment) loads(started []*request, from func(tier int) bool) (p prog
 	return p
 }
 
-// sharedLoads is the time of loads from the tiers that all replicas of d share.
-func (a *Analyzer) sharedLoads(d *deployment) *progress {
-	if p, known := a.stats.sharedLoads[d.ID]; known {
-		return p
+// sharedLoads are the loads from the storages that all replicas of a deployment share.
+func (a *Analyzer) sharedLoads() map[*deployment]progress {
+	shares := func(d *deployment) bool { return len(d.KVTiers) > 1 && d.KVTiers[1].Shared }
+	if !slices.ContainsFunc(a.topology.Deployments, func(d deployment) bool { return shares(&d) }) {
+		return nil // this spares most runs a look at all requests
 	}
-	p := &progress{}
-	isShared := func(tier int) bool { return d.KVTiers[tier].Shared }
-	if len(d.KVTiers) > 1 && isShared(1) {
-		var started []*request
-		for _, r := range a.requests.all() {
-			if r.promoted > 0 && r.scheduled() != never && a.topology.deploymentOf(r.replica) == d {
-				started = append(started, r)
-			}
+	started, loads := map[*deployment][]*request{}, map[*deployment]progress{}
+	for _, r := range a.requests.all() {
+		if d := a.topology.deploymentOf(r.replica); r.promoted > 0 && r.scheduled() != never && shares(d) {
+			started[d] = append(started[d], r)
 		}
-		sortByEntry(started)
-		*p = d.loads(started, isShared)
 	}
-	if a.stats.sharedLoads == nil {
-		a.stats.sharedLoads = map[string]*progress{}
+	for d, all := range started {
+		sortByEntry(all)
+		loads[d] = d.loads(all, func(tier int) bool { return d.KVTiers[tier].Shared })
 	}
-	a.stats.sharedLoads[d.ID] = p
-	return p
+	return loads
 }
 
 func prefillWaitMS(r *request) float64 {

@@ -192,7 +192,7 @@ func (b *replicaBuffers) keyed(n int) (samples, scratch []stat.Keyed) {
 func (a *Analyzer) measureReplicas() {
 	b := replicaBuffers{byCompany: samplesByCompany{}}
 	a.stats.prefillRates = make([]float64, len(a.topology.replicas))
-	units := a.speedUnits()
+	units, shared := a.speedUnits(), a.sharedLoads()
 	for i, requests := range a.byReplica() {
 		n := int32(i)
 		b.queued, b.started = b.queued[:0], b.started[:0]
@@ -219,7 +219,7 @@ func (a *Analyzer) measureReplicas() {
 		a.measureInterference(n, b.queued, &b.prefills)
 		sortByEntry(b.started)
 		a.measureAhead(&b)
-		a.measureLoads(n, b.started)
+		a.measureLoads(n, b.started, shared)
 		if a.measuresLost {
 			a.measureSpeed(&units[n], own, b.byCompany)
 		}

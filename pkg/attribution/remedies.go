@@ -55,7 +55,7 @@ func (a *Analyzer) hasClasses() bool {
 	for l := range a.labels {
 		classes[l.class] = true
 	}
-	delete(classes, noLabels.class)
+	delete(classes, noLabels.class) // that of requests without one, and of those without an outcome
 	return len(classes) > 1
 }
 

@@ -26,7 +26,6 @@ type runStats struct {
 	steps map[string]stepTimes
 	// prefillRates are the prompt tokens for each µs that each replica computed.
 	prefillRates []float64
-	sharedLoads  map[string]*progress // by deployment, see sharedLoads
 	// transferHeldUS is by how much longer the requests of each replica held blocks for transfers than to decode.
 	transferHeldUS []int64
 	// linksFull: transfers kept the links of the pools of these deployments, by id, busy nearly all the time.

@@ -25,8 +25,8 @@ type Window struct {
 	Anomalies []stream.Anomaly
 }
 
-// WindowReplica counts the requests sent to a replica in a window, and those of them that lost;
-// LongestQueue is the longest that one of them found.
+// WindowReplica counts the requests sent to a replica in a window, and those of them that lost; LongestQueue is the
+// longest that one of them found, -1 where queues are not known.
 type WindowReplica struct {
 	Replica                  string
 	Sent, Lost, LongestQueue int64

@@ -261,18 +261,7 @@ func (c *Config) warnUnused(plane *policy.Plane, warn func(string)) {
 			}
 		}
 	}
-	for i := range c.Deployments {
-		d := &c.Deployments[i]
-		if x := d.Decider; x != nil && x.Type != DeciderPrefix {
-			why := "decider.type is " + x.Type
-			if x.NonCachedTokens != defaultDecider.NonCachedTokens {
-				report("deployments."+d.ID+".decider.non_cached_tokens", why)
-			}
-			if x.PromptTokens != defaultDecider.PromptTokens {
-				report("deployments."+d.ID+".decider.prompt_tokens", why)
-			}
-		}
-	}
+	c.warnUnusedDeciders(report)
 	c.warnUnusedScaling(report)
 	c.warnUnusedFailures(report)
 	p := &c.ControlPlane

@@ -408,6 +408,22 @@ func (c *Config) validatePools(errorf strictyaml.Errorf) error {
 	return nil
 }
 
+// warnUnusedDeciders reports what only another type of decider reads.
+func (c *Config) warnUnusedDeciders(report func(path, why string)) {
+	for i := range c.Deployments {
+		d := &c.Deployments[i]
+		if x := d.Decider; x != nil && x.Type != DeciderPrefix {
+			why := "decider.type is " + x.Type
+			if x.NonCachedTokens != defaultDecider.NonCachedTokens {
+				report("deployments."+d.ID+".decider.non_cached_tokens", why)
+			}
+			if x.PromptTokens != defaultDecider.PromptTokens {
+				report("deployments."+d.ID+".decider.prompt_tokens", why)
+			}
+		}
+	}
+}
+
 // countsInFlight reports whether policies read the tokens or blocks in flight at replicas.
 func countsInFlight(needs policy.Needs) bool {
 	return needs&(policy.NeedPrefillTokens|policy.NeedActiveBlocks) != 0

@@ -31,28 +31,27 @@ func TestPools(t *testing.T) {
 	}
 }
 
-// TestPoolsIgnoreTheirDeployment: what each pool sets itself is warned about, but not what one of them takes over.
-func TestPoolsIgnoreTheirDeployment(t *testing.T) {
-	for fields, ignored := range map[string]bool{"replicas: 9, prefill: {replicas: 2}, decode: {replicas: 3}": true,
-		"replicas: 9, prefill: {replicas: 2}": false, "prefill: {replicas: 2}, decode: {replicas: 3}": false,
-		"engine: {max_num_seqs: 9}, prefill: {engine: {max_num_seqs: 8}}, decode: {engine: {watermark: 0.1}}": false} {
-		_, warnings, err := parseDeployment(pools + ", " + fields)
-		text := strings.Join(warnings, "\n")
-		if err != nil || strings.Contains(text, "has no effect: its pools") != ignored {
-			t.Errorf("%s: %v, %v", fields, warnings, err)
-		}
-	}
-}
-
-// TestDecidersIgnoreOthers: what only another type of decider reads is warned about.
-func TestDecidersIgnoreOthers(t *testing.T) {
-	for decider, ignored := range map[string]bool{"{type: always, non_cached_tokens: 5000}": true,
-		"{type: never, prompt_tokens: 9}": true, "{non_cached_tokens: 5000, prompt_tokens: 9}": false,
-		"{type: always, non_cached_tokens: 256}": false} {
-		_, warnings, err := parseDeployment(pools + ", decider: " + decider)
-		text := strings.Join(warnings, "\n")
-		if err != nil || strings.Contains(text, "_tokens has no effect: decider.type is") != ignored {
-			t.Errorf("%s: %v, %v", decider, warnings, err)
+// TestIgnoredSettings: what each pool sets itself is warned about, but not what one of them takes over, and so is what
+// only another type of decider reads.
+func TestIgnoredSettings(t *testing.T) {
+	const ofPools, ofDecider = "has no effect: its pools", "_tokens has no effect: decider.type is"
+	for _, c := range []struct {
+		fields, warning string
+		want            bool
+	}{
+		{"replicas: 9, prefill: {replicas: 2}, decode: {replicas: 3}", ofPools, true},
+		{"replicas: 9, prefill: {replicas: 2}", ofPools, false},
+		{"prefill: {replicas: 2}, decode: {replicas: 3}", ofPools, false},
+		{"engine: {max_num_seqs: 9}, prefill: {engine: {max_num_seqs: 8}}, decode: {engine: {watermark: 0.1}}", ofPools,
+			false},
+		{"decider: {type: always, non_cached_tokens: 5000}", ofDecider, true},
+		{"decider: {type: never, prompt_tokens: 9}", ofDecider, true},
+		{"decider: {non_cached_tokens: 5000, prompt_tokens: 9}", ofDecider, false},
+		{"decider: {type: always, non_cached_tokens: 256}", ofDecider, false},
+	} {
+		_, warnings, err := parseDeployment(pools + ", " + c.fields)
+		if err != nil || strings.Contains(strings.Join(warnings, "\n"), c.warning) != c.want {
+			t.Errorf("%s: %v, %v", c.fields, warnings, err)
 		}
 	}
 }

@@ -10,10 +10,10 @@ type KVTiers struct {
 
 // KVTier reports a tier. HitTokens are the prompt and generated tokens that requests loaded when they first entered a
 // batch, HitRatio their share of the prompt tokens of the requests that ask for them: all at replicas with a tier but
-// those whose prompts come from a prefill replica. Blocks count each time: StoredBlocks and
-// LoadedBlocks in transfers that have ended, EvictedBlocks removed for others, RefusedBlocks not stored for lack of
-// room. UtilMax is the largest share of a replica's tier in use. LoadBusy and StoreBusy are the shares of time in which
-// the links ran transfers that have ended. LoadWaitMS is the time from the request for a load to its end.
+// those whose prompts come from a prefill replica. Blocks count each time: StoredBlocks and LoadedBlocks in transfers
+// that have ended, EvictedBlocks removed for others, RefusedBlocks not stored for lack of room. UtilMax is the largest
+// share of a replica's tier in use. LoadBusy and StoreBusy are the shares of time in which the links ran transfers that
+// have ended. LoadWaitMS is the time from the request for a load to its end.
 type KVTier struct {
 	HitTokens     int64    `json:"hit_tokens"`
 	HitRatio      *float64 `json:"hit_ratio,omitempty"`

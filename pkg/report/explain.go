@@ -36,11 +36,11 @@ func (w *writer) decisions(r *attribution.RequestDetail) {
 			continue
 		}
 		w.line("chose %s/%d of %d candidates%s", name(d.Deployment), d.Replica, d.Candidates, reason(d))
-		if d.Stage == stream.StageRouting {
-			w.candidates(d, r.ActualQueues)
-		} else {
-			w.candidates(d, nil)
+		queues := r.ActualQueues
+		if d.Stage != stream.StageRouting {
+			queues = nil // they are those of the other choice
 		}
+		w.candidates(d, queues)
 	}
 }
 
