@@ -6,6 +6,9 @@ import "blis/pkg/stream"
 // share of the requests that were routed. Transfers of KV blocks to decode replicas have ended; Transfer is from the
 // start to the end of each. KVWait is from the end of a prompt's computation to the end of its transfer.
 //
+// Of a run, transfers are all that ended, also those whose request had left. Of selected requests, they are those that
+// ended before their request did, and their bytes and times are unknown.
+//
 // HeldBack are the requests that backpressure kept from being routed at once. HeldBackPeak is the maximum that waited
 // at one time without flow control. ExpiredLeases are requests whose blocks were freed before they came to the decode
 // replica.
@@ -17,7 +20,7 @@ type PD struct {
 	Share             *float64      `json:"share,omitempty"`
 	Transfers         int64         `json:"transfers"`
 	TransferredBlocks int64         `json:"transferred_blocks"`
-	TransferredBytes  int64         `json:"transferred_bytes"`
+	TransferredBytes  *int64        `json:"transferred_bytes,omitempty"`
 	Transfer          *Distribution `json:"transfer,omitempty"`
 	KVWait            *Distribution `json:"kv_wait,omitempty"`
 	Prefill           *PoolUse      `json:"prefill,omitempty"`
@@ -42,11 +45,12 @@ const (
 	DecodePool
 )
 
-// pd gathers PD. Times are in µs.
+// pd gathers PD. Times are in µs. Transfers, with blocks and bytes, are those of the run; waits and waitedBlocks are by
+// the outcomes.
 type pd struct {
-	requests, routed, blocks, bytes int64
-	transfers, waits                column
-	held, heldPeak, expired         int64
+	requests, routed, blocks, bytes, waitedBlocks int64
+	transfers, waits                              column
+	held, heldPeak, expired                       int64
 }
 
 // SetBackpressure sets how many requests backpressure held back, the most at one time, and how many leases ran out.
@@ -63,25 +67,29 @@ func (p *pd) add(o *stream.Outcome, spilled *spilled) {
 	}
 	p.requests++
 	if !o.TransferredUS.IsZero() {
-		p.blocks += o.TransferBlocks
+		p.waitedBlocks += o.TransferBlocks
 		spilled.add(&p.waits, uint64(o.TransferredUS-o.PrefilledUS))
 	}
 }
 
 // AddTransfer counts a transfer between pools that took us µs.
-func (a *Accumulator) AddTransfer(us, bytes int64) {
+func (a *Accumulator) AddTransfer(us, blocks, bytes int64) {
 	a.spilled.add(&a.pd.transfers, uint64(us))
-	a.pd.bytes += bytes
+	a.pd.blocks, a.pd.bytes = a.pd.blocks+blocks, a.pd.bytes+bytes
 }
 
 // tree returns the report, nil if no replica belongs to a pool and no request was disaggregated.
 func (p *pd) tree(replicas []ReplicaTotals, spilled *spilled) *PD {
-	x := &PD{Requests: p.requests, Share: ratio(p.requests, p.routed), Transfers: p.waits.n,
-		TransferredBlocks: p.blocks, TransferredBytes: p.bytes,
+	x := &PD{Requests: p.requests, Share: ratio(p.requests, p.routed),
+		Transfers: p.waits.n, TransferredBlocks: p.waitedBlocks,
 		HeldBack: p.held, HeldBackPeak: p.heldPeak, ExpiredLeases: p.expired,
 		Prefill: poolUse(replicas, PrefillPool), Decode: poolUse(replicas, DecodePool)}
 	if x.Prefill == nil && p.requests == 0 {
 		return nil
+	}
+	if x.Prefill != nil { // a run
+		bytes := p.bytes
+		x.Transfers, x.TransferredBlocks, x.TransferredBytes = p.transfers.n, p.blocks, &bytes
 	}
 	x.Transfer, x.KVWait = spilled.micros(&p.transfers), spilled.micros(&p.waits)
 	return x

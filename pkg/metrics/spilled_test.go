@@ -39,7 +39,7 @@ func randomRun(a *Accumulator, n int) (tpots []float64) {
 			CompletedUS: at + stream.Micros(random.IntN(1e6)), CriticalUS: random.Int64N(1e6),
 			Offered: random.Int64N(9), Tools: random.Int64N(2), ToolUS: random.Int64N(1e5),
 			Iterations: random.Int64N(3)})
-		a.AddTransfer(random.Int64N(5000), 1)
+		a.AddTransfer(random.Int64N(5000), 1, 1)
 	}
 	a.AddReplica(ReplicaTotals{Deployment: "d", Pool: PrefillPool})
 	return tpots

@@ -290,6 +290,7 @@ type Scale struct {
 // refused by a replica that was down. Availability is the share of the replicas' time in which they were not down.
 // RecoverMS is how long, on average, it took after a failure until SLO attainment was back within 1 % of what it was,
 // over windows of a minute, or until the next failure; NotRecovered counts the failures before which that was not so.
+// Without requests that have targets there is no RecoverMS.
 type Failures struct {
 	Down         int64    `json:"down"`
 	Lost         int64    `json:"lost"`

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 
 	"blis/pkg/attribution"
 	"blis/pkg/stream"
@@ -40,10 +41,11 @@ func scalingRegretText(g *attribution.ScalingRegret) string {
 		signed(-x.All.E2EMS), signed(-x.GPUS))
 }
 
-// signed is a number with its sign.
+// signed is a number with its sign, + where it is rounded to 0.
 func signed(x float64) string {
-	if x < 0 {
-		return "-" + number(-x)
+	text := number(math.Abs(x))
+	if x < 0 && text != number(0) {
+		return "-" + text
 	}
-	return "+" + number(x)
+	return "+" + text
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"testing"
 
 	"blis/pkg/attribution"
@@ -23,5 +24,10 @@ func TestScalingRegretText(t *testing.T) {
 	if got := scalingRegretText(&g); got != begin+"better not at this look: as many requests meet their targets, "+
 		"E2E of all requests -5.0 ms, GPU seconds -30.0" {
 		t.Error(got)
+	}
+	for x, want := range map[float64]string{0: "+0.0", math.Copysign(0, -1): "+0.0", -0.04: "+0.0", -0.06: "-0.1"} {
+		if got := signed(x); got != want {
+			t.Errorf("signed(%v) = %s, want %s", x, got, want)
+		}
 	}
 }

@@ -461,9 +461,6 @@ func (f *failures) summary(s *simulation, r *recovery) *metrics.Failures {
 		availability := 1 - float64(down)/float64(total)
 		x.Availability = &availability
 	}
-	if r.failures > 0 {
-		mean := float64(r.us) / float64(r.failures) / 1000
-		x.RecoverMS = &mean
-	}
+	x.RecoverMS = r.meanMS()
 	return x
 }

@@ -22,8 +22,10 @@ func (s *simulation) endPull(slot int32) error {
 	s.releaseHeld(x.fromPrefill, x.heldSeq)
 	s.endArrival(x)
 	s.transfers.spare = append(s.transfers.spare, slot)
-	if err := s.observers.notify(s, onTransfer, slot); err != nil {
-		return err
+	if x.Blocks > 0 { // else a deadline came before the first piece
+		if err := s.observers.notify(s, onTransfer, slot); err != nil {
+			return err
+		}
 	}
 	return s.settleBoth(x.replica, x.fromPrefill)
 }

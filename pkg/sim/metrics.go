@@ -36,7 +36,8 @@ func (m *metricsSink) observe(s *simulation, h hook, i int32) error {
 		return m.Err()
 	case onTransfer:
 		if t := &s.transfers.slots[i]; t.fromPrefill != missing && !t.failed {
-			m.AddTransfer(t.Ended-t.Started, int64(t.Blocks)*s.deployments[s.replicas[t.replica].deployment].blockBytes)
+			blocks := int64(t.Blocks)
+			m.AddTransfer(t.Ended-t.Started, blocks, blocks*s.deployments[s.replicas[t.replica].deployment].blockBytes)
 		}
 	case onEncode:
 		s.encoding.replicas[i].engine.Batch(func(t *engine.EncodeTask) { m.AddEncoderWait(s.now - t.Since) })

@@ -12,6 +12,7 @@ import (
 type recovery struct {
 	judged   []judgedRequest // in the window
 	met      int
+	targets  bool // any request had targets
 	open     bool
 	failedAt des.Time
 	before   float64
@@ -70,7 +71,7 @@ func (r *recovery) isLow(now des.Time) bool { return r.attainment(now) < r.befor
 
 // add counts a request that is final.
 func (r *recovery) add(now des.Time, met bool) {
-	r.judged = append(r.judged, judgedRequest{now, met})
+	r.judged, r.targets = append(r.judged, judgedRequest{now, met}), true
 	if met {
 		r.met++
 	}
@@ -104,4 +105,13 @@ func (r *recovery) end(now des.Time) {
 	}
 	r.us += r.lowAt - r.failedAt
 	r.open = false
+}
+
+// meanMS is the mean time of the failures that are over, nil if there are none or no request had targets.
+func (r *recovery) meanMS() *float64 {
+	if r.failures == 0 || !r.targets {
+		return nil
+	}
+	mean := float64(r.us) / float64(r.failures) / 1000
+	return &mean
 }

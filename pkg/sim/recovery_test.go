@@ -27,4 +27,13 @@ func TestRecovery(t *testing.T) {
 	if r.failures != 2 || r.us != 2*s+2*s || r.lasting != 2 {
 		t.Errorf("%d failures, %d µs, %d lasting, want 2, 4 s, 2", r.failures, r.us, r.lasting)
 	}
+	if ms := r.meanMS(); ms == nil || *ms != 2000 {
+		t.Errorf("the mean is %v, want 2 s", ms)
+	}
+	r = &recovery{}
+	r.fail(2 * s)
+	r.end(6 * s)
+	if ms := r.meanMS(); r.failures != 1 || ms != nil {
+		t.Errorf("without targets: %d failures, the mean is %v", r.failures, ms)
+	}
 }

@@ -147,7 +147,7 @@ var objectOutcome = describe[Outcome]("outcome", "The result of one request. Tim
 	Field{Name: "prefilled_us", Doc: "When the prefill replica had computed the prompt.", Max: maxExact},
 	Field{Name: "transfer_started_us", Doc: "When the transfer of the KV blocks of the prompt from the prefill replica began, of which pieces may move before the prompt is computed.", Max: maxExact},
 	Field{Name: "transferred_us", Doc: "When the KV blocks of the prompt had arrived from the prefill replica.", Max: maxExact},
-	Field{Name: "transfer_blocks", Doc: "KV blocks that came from the prefill replica.", Min: 1, Max: maxExact},
+	Field{Name: "transfer_blocks", Doc: "KV blocks of the transfer from the prefill replica, which may not have ended.", Min: 1, Max: maxExact},
 	Field{Name: "encoded_us", Doc: "When encode replicas had encoded the images or other media of the request.", Max: maxExact},
 	Field{Name: "enqueued_us", Doc: "When the request entered the replica's queue.", Max: maxExact},
 	Field{Name: "embeddings_us", Doc: "When the last embeddings that it waited for in the queue had come from encode replicas, before the first batch.", Max: maxExact},

@@ -70,7 +70,7 @@ type Outcome struct {
 	TransferStartedUS Micros `json:"transfer_started_us,omitzero"`
 	// When the KV blocks of the prompt had arrived from the prefill replica.
 	TransferredUS Micros `json:"transferred_us,omitzero"`
-	// KV blocks that came from the prefill replica.
+	// KV blocks of the transfer from the prefill replica, which may not have ended.
 	TransferBlocks int64 `json:"transfer_blocks,omitempty" wire:"min=1"`
 	// When encode replicas had encoded the images or other media of the request.
 	EncodedUS Micros `json:"encoded_us,omitzero"`

@@ -116,7 +116,9 @@ func (r *replica) freeOrphans(now int64) (freed []*request) {
 // endTransfer ends a transfer at now and returns the requests that leave then.
 func (r *replica) endTransfer(t *transfer, now int64) (left []*request) {
 	r.host.transfers = slices.DeleteFunc(r.host.transfers, func(x *transfer) bool { return x == t })
-	r.host.done = append(r.host.done, t.Transfer)
+	if t.Blocks > 0 { // else a deadline came before its first piece
+		r.host.done = append(r.host.done, t.Transfer)
+	}
 	r.host.now = now
 	r.host.endMove(t)
 	if r.step == nil {
