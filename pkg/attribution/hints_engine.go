@@ -164,11 +164,17 @@ func (x *proposal) longerLimits() []Change {
 	return changes
 }
 
-// moreReplicas proposes replicas for the arrivals while the losing requests came, by what the present ones completed
-// then.
+// moreReplicas proposes replicas for the rate at which requests came together with the losing ones, by the rate at
+// which the present ones completed requests until the last of these had ended.
 func (x *proposal) moreReplicas() []Change {
 	d := x.deployment()
 	arrivals := x.lossArrivals()
+	served := arrivals
+	for _, r := range x.p.losing {
+		if at := r.ended(); !at.IsZero() {
+			served.add(at, at)
+		}
+	}
 	arrived, completed := 0.0, 0.0
 	for _, r := range x.requests.all() {
 		if r.replica == missing || x.topology.replicas[r.replica].deployment != d.ID {
@@ -177,11 +183,13 @@ func (x *proposal) moreReplicas() []Change {
 		if r.arrival() >= arrivals.from && r.arrival() <= arrivals.until {
 			arrived++
 		}
-		if x.completed(r) && r.ended() >= arrivals.from && r.ended() <= arrivals.until {
+		if x.completed(r) && r.ended() >= served.from && r.ended() <= served.until {
 			completed++
 		}
 	}
-	factor := min(4, max(1.5, 1.25*arrived/max(1, completed)))
+	came := arrived / float64(max(1, arrivals.until-arrivals.from))
+	left := max(1, completed) / float64(max(1, served.until-served.from))
+	factor := min(4, max(1.5, 1.25*came/left))
 	return x.replicas(d, math.Ceil(factor*float64(d.Replicas)))
 }
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestReplicasForTheArrivalsMeanwhile: nine requests are served at once. A minute later twelve come in 11 ms, of which
-// four end in this time: 1.25 · 12/4 = 3.75 replicas. The nine do not count.
+// TestReplicasForTheArrivalsMeanwhile: nine requests are served at once. A minute later twelve come in 11 ms, all of
+// which have ended after 18 ms: 1.25 · (12/11) / (12/18) = 2.05 replicas. The nine do not count.
 func TestReplicasForTheArrivalsMeanwhile(t *testing.T) {
 	a := New(header(1))
 	for i := range int64(9) {
@@ -19,7 +19,7 @@ func TestReplicasForTheArrivalsMeanwhile(t *testing.T) {
 	}
 	x := &proposal{a, &Pattern{losing: a.requests.list()[9:]}, &Findings{}}
 	changes := x.moreReplicas()
-	if len(changes) != 1 || changes[0].To != 4.0 {
+	if len(changes) != 1 || changes[0].To != 3.0 {
 		t.Errorf("%+v", changes)
 	}
 }
