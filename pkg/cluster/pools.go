@@ -103,7 +103,13 @@ var granularities = []string{granularityRequest, GranularityChunk, GranularityBl
 func (t *PDTransfer) UnmarshalYAML(decode func(any) error) error {
 	type plain PDTransfer
 	*t = defaultTransfer
-	return decode((*plain)(t))
+	if err := decode((*plain)(t)); err != nil || t.Granularity != granularityStream {
+		return err
+	}
+	if t.Pipeline = true; decode((*plain)(t)) == nil && t.Pipeline { // it is not false
+		t.Granularity = GranularityBlock
+	}
+	return nil
 }
 
 // UnmarshalYAML decodes backpressure over the default.
@@ -272,9 +278,6 @@ func (c *Config) completePools() {
 			t := defaultTransfer
 			d.Transfer = &t
 		}
-		if d.Transfer.Granularity == granularityStream {
-			d.Transfer.Granularity, d.Transfer.Pipeline = GranularityBlock, true
-		}
 		if d.Decider == nil {
 			decider := defaultDecider
 			if d.PrefillFirst() {
@@ -317,6 +320,9 @@ func (d *Deployment) validatePool(path string, errorf strictyaml.Errorf) error {
 		return errorf(path+".backpressure", "is not supported with stage_order: %s", PrefillFirst)
 	case d.PrefillFirst() && (d.MaxReplicas > 0 || d.Prefill.MaxReplicas > 0):
 		return errorf(path+".stage_order", "auto-scaling is not supported with %s", PrefillFirst)
+	case t.Granularity == granularityStream:
+		return errorf(path+".transfer.pipeline", "must be true with granularity: %s; without a pipeline it is %s",
+			granularityStream, GranularityBlock)
 	case !slices.Contains(granularities, t.Granularity):
 		return errorf(path+".transfer.granularity", "must be one of %q, is %q",
 			append(granularities, granularityStream), t.Granularity)

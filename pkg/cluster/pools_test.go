@@ -70,11 +70,12 @@ func TestPoliciesThatCountInFlight(t *testing.T) {
 // TestGranularities: stream is block with a pipeline. The others begin to decode when all blocks have arrived.
 func TestGranularities(t *testing.T) {
 	for text, want := range map[string]PDTransfer{
-		"{}":                              {Granularity: granularityRequest},
-		"{granularity: chunk}":            {Granularity: GranularityChunk},
-		"{granularity: stream}":           {Granularity: GranularityBlock, Pipeline: true},
-		"{pipeline: true, lease_s: 30}":   {Granularity: granularityRequest, Pipeline: true},
-		"{granularity: block, hop_us: 0}": {Granularity: GranularityBlock},
+		"{}":                                    {Granularity: granularityRequest},
+		"{granularity: chunk}":                  {Granularity: GranularityChunk},
+		"{granularity: stream}":                 {Granularity: GranularityBlock, Pipeline: true},
+		"{pipeline: true, granularity: stream}": {Granularity: GranularityBlock, Pipeline: true},
+		"{pipeline: true, lease_s: 30}":         {Granularity: granularityRequest, Pipeline: true},
+		"{granularity: block, hop_us: 0}":       {Granularity: GranularityBlock},
 	} {
 		all := defaultTransfer
 		all.Granularity, all.Pipeline = want.Granularity, want.Pipeline
@@ -154,6 +155,8 @@ func TestPoolErrors(t *testing.T) {
 		{pools + ", transfer: {latency_us: 1.5}", "must be an integer, is 1.5"},
 		{pools + ", transfer: {granularity: page}",
 			`transfer.granularity: must be one of ["request" "chunk" "block" "stream"], is "page"`},
+		{pools + ", transfer: {granularity: stream, pipeline: false}",
+			"transfer.pipeline: must be true with granularity: stream; without a pipeline it is block"},
 		{pools + ", max_replicas: 3, transfer: {granularity: chunk}",
 			"transfer.granularity: chunk is not supported with auto-scaling (max_replicas)"},
 		{pools + ", " + oneTier + ", transfer: {pipeline: true}",
