@@ -136,6 +136,11 @@ func (a *Analyzer) Preemption(p *stream.Preemption) {
 // RequestDetail is all that is known of a request.
 type RequestDetail struct {
 	Example
+	// Redirects is how often it was routed again since its replica went down or left. Moved: once it was queued. Its
+	// times are then those before, and what is known of other requests is not of the replica where it was then: there
+	// is none of it.
+	Redirects int64
+	Moved     bool
 	// Decisions are those about it, with all their candidates. ActualQueues are the actual queues
 	// of the candidates of the last routing decision.
 	Decisions    []stream.Decision
@@ -202,7 +207,7 @@ func (a *Analyzer) Detail() (*RequestDetail, error) {
 	}
 	r := a.requests.at(at)
 	q.keepOnly(r.id())
-	d := &RequestDetail{Example: a.example(r), Decisions: q.decisions, Regrets: q.regrets,
+	d := &RequestDetail{Example: a.example(r), Redirects: int64(r.redirects), Decisions: q.decisions, Regrets: q.regrets,
 		Admitted: r.admitted(), Routed: r.routed(), Enqueued: r.enqueued(),
 		Scheduled: r.scheduled(), FirstToken: r.firstToken(), Ended: r.ended(), Prefill: a.prefillDetail(r),
 		Loaded: int64(r.loaded), FromStorage: int64(r.promoted)}
@@ -211,12 +216,16 @@ func (a *Analyzer) Detail() (*RequestDetail, error) {
 	}
 	for k := range q.decisions {
 		if x := &q.decisions[k]; x.Stage == stream.StageRouting {
+			d.Moved = d.Redirects > 0 && d.Enqueued != never && x.AtUS > d.Enqueued
 			d.ActualQueues = nil
 			for c := range x.Considered {
 				replica := a.topology.number(x.Considered[c].Deployment, x.Considered[c].Replica)
 				d.ActualQueues = append(d.ActualQueues, a.queueAt(replica, x.AtUS, at))
 			}
 		}
+	}
+	if d.Moved {
+		return d, nil
 	}
 	d.Ahead, d.Started, d.Running = a.requestsBefore(at)
 	d.Interfering, d.InterferingRecomputed = r.contention.interfering, r.contention.interferingRecomputed

@@ -146,6 +146,33 @@ func TestQueryOfAPercentile(t *testing.T) {
 	}
 }
 
+// TestMovedRequest: a request that is routed again after it was queued has moved. Of others nothing is known then.
+func TestMovedRequest(t *testing.T) {
+	for _, c := range []struct {
+		redirects int64
+		again     stream.Micros // after it was queued
+		moved     bool
+	}{{1, 500, true}, {1, 0, false}, {0, 500, false}} {
+		a, q := New(header(1)), new(Query)
+		if err := q.UnmarshalText([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		a.SetQuery(q)
+		o, other := served("x", 0, 0, 1000), served("y", 0, 0, 1000)
+		o.Redirects = c.redirects
+		for _, at := range []stream.Micros{o.EnqueuedUS, o.EnqueuedUS + c.again} {
+			a.Decision(&stream.Decision{ID: "dec", Stage: stream.StageRouting, Request: "x", AtUS: at})
+		}
+		a.Outcome(&o, false)
+		a.Outcome(&other, false)
+		a.Find()
+		d, err := a.Detail()
+		if err != nil || d.Redirects != c.redirects || d.Moved != c.moved || (d.Running > 0) == c.moved {
+			t.Errorf("%+v: %+v, %v", c, d, err)
+		}
+	}
+}
+
 // TestHalfCachedCounts: prompts of which half was found in the cache count as cached, and help if the others lose more.
 func TestHalfCachedCounts(t *testing.T) {
 	a := New(header(1))

@@ -130,6 +130,48 @@ func TestTimelineWithPrefillReplica(t *testing.T) {
 	}
 }
 
+// TestTimelineOfARedirectedRequest: main/0 goes down while the request runs there, or did before it was sent. What is
+// known of a decision that is asked for begins with it.
+func TestTimelineOfARedirectedRequest(t *testing.T) {
+	in, r := smallRun(), detail()
+	first := stream.Decision{ID: "dec-000001", Stage: stream.StageRouting, AtUS: 1_500_000, Deployment: "main"}
+	r.Decisions[0], r.Decisions[1].AtUS, r.Preempted = first, 1_950_000, nil
+	r.Redirects, r.Moved = 1, true
+	checkText(t, "of a running request", written(in, func(w *writer) { w.events(r) }), `
+         0.0 ms  arrived (at 1.000000 s)
+       450.0 ms  admitted
+       500.0 ms  routed to main/0 [dec-000001]
+       500.0 ms  entered the queue
+       750.0 ms  first batch; 32 of 100 prompt tokens cached, 64 expected
+       900.0 ms  first token
+       950.0 ms  redirected to main/1 (best score, rule root), since main/0 went down or left [dec-000003]
+      2000.0 ms  last token
+`)
+	got := written(in, func(w *writer) { w.decisions(r) })
+	if strings.Count(got, "actual_queue") != 1 || !strings.Contains(got, "main/1 *     0.5000") {
+		t.Errorf("the queues are those of the last decision:\n%s", got)
+	}
+	r.Decisions = r.Decisions[1:]
+	if got := written(in, func(w *writer) { w.events(r) }); strings.Contains(got, "routed to main") ||
+		!strings.Contains(got, "redirected to main/1 (best score, rule root), since its replica went down or left") {
+		t.Errorf("of the second decision:\n%s", got)
+	}
+	r = detail()
+	r.Decisions[0], r.Redirects, r.Preempted = first, 1, nil
+	r.Prefill = &attribution.PrefillDetail{Replica: "main.prefill/2", Enqueued: stream.Never, Scheduled: stream.Never,
+		Computed: stream.Never, TransferStarted: stream.Never, TransferEnded: stream.Never}
+	checkText(t, "of one that was refused", written(in, func(w *writer) { w.events(r) }), `
+         0.0 ms  arrived (at 1.000000 s)
+       450.0 ms  admitted
+       500.0 ms  routed to main/0 [dec-000001]
+       500.0 ms  redirected to main/1 (best score, rule root), since main/0 went down or left [dec-000003]
+       500.0 ms  entered the queue of main/1
+       750.0 ms  first batch of main/1, with 6 other requests; 0 prompt tokens were cached there
+       900.0 ms  first token
+      2000.0 ms  last token
+`)
+}
+
 // TestAlternativesText: without any it says how to get them; columns without numbers are left out.
 func TestAlternativesText(t *testing.T) {
 	in, r := smallRun(), detail()

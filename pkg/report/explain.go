@@ -36,12 +36,22 @@ func (w *writer) decisions(r *attribution.RequestDetail) {
 			continue
 		}
 		w.line("chose %s/%d of %d candidates%s", name(d.Deployment), d.Replica, d.Candidates, reason(d))
-		queues := r.ActualQueues
-		if d.Stage != stream.StageRouting {
-			queues = nil // they are those of the other choice
+		var queues []int64
+		if d == lastRouting(r) {
+			queues = r.ActualQueues
 		}
 		w.candidates(d, queues)
 	}
+}
+
+// lastRouting is the decision that sent the request to its last replica, nil if there is none.
+func lastRouting(r *attribution.RequestDetail) (last *stream.Decision) {
+	for i := range r.Decisions {
+		if d := &r.Decisions[i]; d.Stage == stream.StageRouting {
+			last = d
+		}
+	}
+	return last
 }
 
 // verdict is a decision that does not choose a replica.

@@ -76,8 +76,15 @@ func (w *writer) events(r *attribution.RequestDetail) {
 	if len(r.Decisions) == 0 || r.Decisions[0].Stage != stream.StageAdmission {
 		event(r.Admitted, "admitted")
 	}
-	event(r.Routed, "routed to %s%s%s [%s]", name(r.Replica), rule(&r.Labels), actualQueue(&r.Example),
-		name(r.Decision))
+	first, others := name(r.Replica), fmt.Sprintf(", with %d other requests", r.Running)
+	if r.Moved {
+		others = ""
+	}
+	if r.Redirects > 0 {
+		first = w.routings(r, event)
+	} else {
+		event(r.Routed, "routed to %s%s%s [%s]", first, rule(&r.Labels), actualQueue(&r.Example), name(r.Decision))
+	}
 	for i := range r.Decisions {
 		if d := &r.Decisions[i]; d.Stage == stream.StagePrefillRouting {
 			event(d.AtUS, "prefill at %s/%d%s [%s]", name(d.Deployment), d.Replica, reason(d), name(d.ID))
@@ -88,14 +95,13 @@ func (w *writer) events(r *attribution.RequestDetail) {
 		event(p.Enqueued, "entered the queue of %s", name(p.Replica))
 		event(p.Scheduled, "first batch of %s; %s", name(p.Replica), cached)
 		event(p.Computed, "prompt computed")
-		event(p.TransferStarted, "transfer of %d blocks to %s began", p.Blocks, name(r.Replica))
+		event(p.TransferStarted, "transfer of %d blocks to %s began", p.Blocks, first)
 		event(p.TransferEnded, "transfer ended")
-		event(r.Enqueued, "entered the queue of %s", name(r.Replica))
-		event(r.Scheduled, "first batch of %s, with %d other requests; %d prompt tokens were cached there",
-			name(r.Replica), r.Running, p.DecodeCached)
+		event(r.Enqueued, "entered the queue of %s", first)
+		event(r.Scheduled, "first batch of %s%s; %d prompt tokens were cached there", first, others, p.DecodeCached)
 	} else {
 		event(r.Enqueued, "entered the queue")
-		event(r.Scheduled, "first batch, with %d other requests; %s", r.Running, cached)
+		event(r.Scheduled, "first batch%s; %s", others, cached)
 	}
 	for _, at := range r.Preempted {
 		event(at, "preempted")
@@ -110,6 +116,30 @@ func (w *writer) events(r *attribution.RequestDetail) {
 	for _, x := range all {
 		w.line("%12.1f ms  %s", float64(x.at-r.ArrivalUS)/1000, x.text)
 	}
+}
+
+// routings are the events at which a redirected request was routed. It returns the replica where it was queued first.
+// The decisions before the one that is asked for are unknown.
+func (w *writer) routings(r *attribution.RequestDetail, event func(stream.Micros, string, ...any)) (first string) {
+	first = "its replica"
+	before := ""
+	for i := range r.Decisions {
+		d := &r.Decisions[i]
+		if d.Stage != stream.StageRouting {
+			continue
+		}
+		next := fmt.Sprintf("%s/%d", name(d.Deployment), d.Replica)
+		if before == "" && d.AtUS <= r.Routed {
+			event(d.AtUS, "routed to %s%s [%s]", next, reason(d), name(d.ID))
+		} else {
+			event(d.AtUS, "redirected to %s%s, since %s went down or left [%s]", next, reason(d),
+				cmp.Or(before, "its replica"), name(d.ID))
+		}
+		if before = next; !r.Moved || d.AtUS <= r.Enqueued {
+			first = next
+		}
+	}
+	return first
 }
 
 // choosesReplica reports whether a decision is the choice of a replica.
