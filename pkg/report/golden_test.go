@@ -141,7 +141,7 @@ policies: routing weighted; others default
 engine:
 cluster: ; snapshots
 [WORST]
-W1 of P1: dec-000007 for req-7, class chat, tenant t1, at 3.250 s
+W1 of P1: dec-000007 for req-7, class chat, tenant t1, arrived at 3.250 s
    actual queue 9, shortest 2 at main/1; waited while 5000 tokens started
    ms: queue 700 | decode 300; TTFT 800 ms (MISSED 500); TPOT 10.0 ms (limit 10); E2E 1000 ms
 [STRENGTHS]

@@ -333,7 +333,7 @@ func TestExamples(t *testing.T) {
 		All: all}, {Verdict: "reject", Own: better, All: all}, {Deployment: "main", Replica: 2, Own: worse, All: all}},
 		Sensitivity: stream.Sensitivity{Controls: 2, E2EMS: 40}}
 	checkText(t, "example", Example(in, &e), `
-dec-000007 for req-7, class chat, at 3.250 s
+dec-000007 for req-7, class chat, arrived at 3.250 s
    chose main/0: queue 3, prefix tokens 0, kv 50.0 %, inflight 4, score 0.250, 2.5 ms old (rule root)
    next best main/1: inflight 1
    actual queue 9, shortest 2; waited while 5000 tokens started
@@ -365,7 +365,7 @@ func TestFocusComesFirst(t *testing.T) {
 		attribution.Example{Request: "req-9", Pattern: -1, Queue: attribution.ActualQueue{Own: -1}})
 	w := &writer{Input: in, Options: &Options{Focus: []string{"prefill"}, Examples: 2}, limit: maxSectionLength}
 	worst.write(w)
-	if got := string(w.text); !strings.HasPrefix(got, "W1 of P2: req-8, at 0.000 s\n") ||
+	if got := string(w.text); !strings.HasPrefix(got, "W1 of P2: req-8, arrived at 0.000 s\n") ||
 		!strings.Contains(got, "W2 of P1: dec-000007") || strings.Contains(got, "req-9") {
 		t.Errorf("%s", got)
 	}

@@ -48,7 +48,7 @@ func (w *writer) example(head string, e *attribution.Example) {
 	if e.Decision != "" {
 		head += name(e.Decision) + " for "
 	}
-	w.line("%s%s%s%s, at %.3f s", head, name(e.Request), labeled(", class ", e.Labels.Class),
+	w.line("%s%s%s%s, arrived at %.3f s", head, name(e.Request), labeled(", class ", e.Labels.Class),
 		labeled(", tenant ", e.Labels.Tenant), float64(e.ArrivalUS)/1e6)
 	if e.Chosen != nil {
 		w.line("   chose %s: %s%s", name(w.Analyzer.Replica(e.Chosen.Replica)), signals(e.Chosen), rule(&e.Labels))
