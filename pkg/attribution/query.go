@@ -238,9 +238,13 @@ func (a *Analyzer) prefillDetail(r *request) *PrefillDetail {
 	if p == nil || r.replica == missing {
 		return nil
 	}
-	pool := stream.PrefillPool(a.topology.replicas[r.replica].deployment)
-	return &PrefillDetail{fmt.Sprintf("%s/%d", pool, p.replica), p.enqueued, p.scheduled, p.computed, p.started,
+	return &PrefillDetail{a.prefillReplica(r), p.enqueued, p.scheduled, p.computed, p.started,
 		p.transferred, p.blocks, int64(p.cached)}
+}
+
+// prefillReplica is the prefill replica of r, which has one and a replica that decodes.
+func (a *Analyzer) prefillReplica(r *request) string {
+	return fmt.Sprintf("%s/%d", stream.PrefillPool(a.topology.replicas[r.replica].deployment), r.prefill.replica)
 }
 
 // findQueried finds the request that the query is about.

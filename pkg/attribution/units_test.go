@@ -45,14 +45,18 @@ func TestSlowedDownFrom500TokensPerToken(t *testing.T) {
 	}
 }
 
-// TestWindowOfReplicas: a window counts the requests that were sent from its first instant to before its last.
+// TestWindowOfReplicas: a window counts the requests that were sent from its first instant to before its last, at their
+// prefill replicas, too.
 func TestWindowOfReplicas(t *testing.T) {
-	a := &Analyzer{topology: topology{replicas: make([]replicaID, 2), names: []string{"main/0", "main/1"}}}
+	a := &Analyzer{topology: topology{replicas: []replicaID{{"main", 0}, {"main", 1}},
+		names: []string{"main/0", "main/1"}}}
 	for i, routed := range []stream.Micros{9, 10, 15, 19, 20, never} {
 		r := timed(0, 0, routed, never, never, never, never)
 		r.replica, r.derived = int32(i%2), &derived{contention: contention{queue: int32(i)}}
+		r.incidents = &noIncidents
 		if i == 3 {
 			r.verdict.loss = 1
+			r.setIncidents(incidents{prefill: &prefillTimes{replica: 4, queue: 7}})
 		}
 		a.requests.add(*r)
 	}
@@ -60,9 +64,9 @@ func TestWindowOfReplicas(t *testing.T) {
 	elsewhere.replica = missing
 	a.requests.add(*elsewhere)
 	all := a.windowReplicas(10, 20)
-	if len(all) != 2 || all[0].Sent != 2 || all[0].Lost != 1 || all[0].LongestQueue != 3 || all[1].Sent != 1 ||
-		all[1].Lost != 0 {
-		t.Errorf("%+v", all)
+	want := []WindowReplica{{"main.prefill/4", 1, 1, 7}, {"main/1", 2, 1, 3}, {"main/0", 1, 0, 2}}
+	if !slices.Equal(all, want) {
+		t.Errorf("%+v, want %+v", all, want)
 	}
 }
 

@@ -15,7 +15,7 @@ type Window struct {
 	// RunJudged and RunLost are of the whole run, whose requests arrived over SpanUS.
 	RunJudged, RunLost int64
 	SpanUS             int64
-	// Replicas are those that were sent requests in it, those with the most losses first.
+	// Replicas are those that were sent requests in it, prefill replicas as well, those with the most losses first.
 	Replicas []WindowReplica
 	// Tenants and Classes are those of the requests that arrived in it, those whose share grew
 	// most first.
@@ -101,30 +101,40 @@ func (a *Analyzer) Window(f *Findings, from, until stream.Micros) *Window {
 func (a *Analyzer) windowReplicas(from, until stream.Micros) (all []WindowReplica) {
 	replicas := make([]WindowReplica, len(a.topology.replicas))
 	for n := range replicas {
-		replicas[n].LongestQueue = -1
+		replicas[n] = WindowReplica{Replica: a.Replica(int32(n)), LongestQueue: -1}
 	}
+	prefills := map[string]int{} // indices in replicas
 	for _, r := range a.requests.all() {
 		at := r.routed()
 		if at == never || at < from || at >= until || r.replica == missing {
 			continue
 		}
-		x := &replicas[r.replica]
-		x.Sent++
-		x.LongestQueue = max(x.LongestQueue, int64(r.contention.queue))
-		if r.lost() {
-			x.Lost++
+		replicas[r.replica].add(r, r.contention.queue)
+		if r.prefill == nil {
+			continue
 		}
-	}
-	for n := range replicas {
-		if replicas[n].Sent > 0 {
-			replicas[n].Replica = a.Replica(int32(n))
-			all = append(all, replicas[n])
+		name := a.prefillReplica(r)
+		n, known := prefills[name]
+		if !known {
+			n = len(replicas)
+			prefills[name], replicas = n, append(replicas, WindowReplica{Replica: name, LongestQueue: -1})
 		}
+		replicas[n].add(r, r.prefill.queue)
 	}
+	all = slices.DeleteFunc(replicas, func(x WindowReplica) bool { return x.Sent == 0 })
 	slices.SortStableFunc(all, func(x, y WindowReplica) int {
 		return cmp.Or(cmp.Compare(y.Lost, x.Lost), cmp.Compare(y.LongestQueue, x.LongestQueue))
 	})
 	return all
+}
+
+// add counts r, which found this many requests in the queue.
+func (x *WindowReplica) add(r *request, queue int32) {
+	x.Sent++
+	x.LongestQueue = max(x.LongestQueue, int64(queue))
+	if r.lost() {
+		x.Lost++
+	}
 }
 
 // sortByGrowth are the groups with arrivals in the window, those first whose share of the window
