@@ -102,12 +102,19 @@ func (runningScore) of(r *Replica, all *extreme) float64 {
 // equal.
 func scoreLowest(v *View, scores []float64, of func(*Replica) int32) {
 	low, high := of(&v.Replicas[0]), of(&v.Replicas[0])
-	for i := range v.Replicas {
+	for i := range scores {
 		x := of(&v.Replicas[i])
 		low, high = min(low, x), max(high, x)
+		scores[i] = float64(x)
 	}
-	for i := range v.Replicas {
-		scores[i] = scoreBetween(of(&v.Replicas[i]), low, high)
+	if high == low {
+		for i := range scores {
+			scores[i] = 1
+		}
+		return
+	}
+	for i, x := range scores {
+		scores[i] = (float64(high) - x) / float64(high-low)
 	}
 }
 

@@ -70,9 +70,15 @@ type term struct {
 // for none. scores is scratch.
 func (t *term) addTo(total []float64, v *View, scores []float64, trace *Trace) {
 	t.score(v, scores)
+	total = total[:len(scores)]
 	for i, s := range scores {
-		scores[i] = min(max(s, 0), 1)
-		total[i] += float64(t.weight * scores[i])
+		if s > 1 { // min and max take longer
+			s = 1
+		} else if s <= 0 {
+			s = 0
+		}
+		scores[i] = s
+		total[i] += float64(t.weight * s)
 	}
 	trace.recordTerm(scores)
 }
