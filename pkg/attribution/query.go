@@ -207,7 +207,8 @@ func (a *Analyzer) Detail() (*RequestDetail, error) {
 	}
 	r := a.requests.at(at)
 	q.keepOnly(r.id())
-	d := &RequestDetail{Example: a.example(r), Redirects: int64(r.redirects), Decisions: q.decisions, Regrets: q.regrets,
+	d := &RequestDetail{Example: a.example(r), Redirects: int64(r.redirects),
+		Decisions: q.decisions, Regrets: q.regrets,
 		Admitted: r.admitted(), Routed: r.routed(), Enqueued: r.enqueued(),
 		Scheduled: r.scheduled(), FirstToken: r.firstToken(), Ended: r.ended(), Prefill: a.prefillDetail(r),
 		Loaded: int64(r.loaded), FromStorage: int64(r.promoted)}

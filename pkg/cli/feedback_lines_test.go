@@ -455,8 +455,8 @@ func (c *plainCheck) exampleLine(line string) string {
 	c.example = c.worst(of)
 	head, _, _ := strings.Cut(line, ":")
 	r := c.example
-	return fmt.Sprintf("%s: %s for %s, class %s, tenant %s, arrived at %.3f s", head, r.Decision, r.ID, r.Class, r.Tenant,
-		r.Arrival/1e6)
+	return fmt.Sprintf("%s: %s for %s, class %s, tenant %s, arrived at %.3f s", head, r.Decision, r.ID, r.Class,
+		r.Tenant, r.Arrival/1e6)
 }
 
 // worst is the request that is most above its target.
