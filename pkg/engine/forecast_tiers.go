@@ -122,14 +122,19 @@ func (e *Engine) lookAheadLoads(o *Forecast) {
 		tokens := int64(q.input + q.generated)
 		o.Queued++
 		o.QueuedTokens += max(1, tokens-int64((u.hit+u.loaded)*e.offload.blockSize))
-		e.own.pending.Add(e.cache.Path(q.kv), int(tokens))
+		if !e.offload.isPulling(s) { // others are tried before those blocks have come
+			e.own.pending.Add(e.cache.Path(q.kv), int(tokens))
+		}
 	}
 }
 
 // forecastLoad returns what r loads if the cache has this many of its tokens when it is tried.
 func (e *Engine) forecastLoad(now des.Time, r InTransit, cached int) (x TierLoad) {
 	o := e.offload
-	for _, s := range e.loaders { // it waits for what others load
+	for _, s := range e.loaders { // it waits for what others load, but not for what they get from other replicas
+		if o.isPulling(s) {
+			continue
+		}
 		if shared := sharedTokens(r.Path, e.cache.Path(e.seqs[s].kv)); shared > e.cache.Match(r.Path, r.Input-1) {
 			x.Ready = max(x.Ready, o.uses[s].loadEnd-now)
 		}

@@ -96,6 +96,34 @@ func TestEstimatesKnowTiers(t *testing.T) {
 	}
 }
 
+// TestEstimatesBehindTransfers: no request waits for the blocks that another one with its prompt gets from a prefill
+// replica, whose end is not known. A transfer of all blocks takes a second, and two share the link. With prefix-based
+// the replica that decodes computes the second prompt, since the router expects its blocks there.
+func TestEstimatesBehindTransfers(t *testing.T) {
+	for decider, blocks := range map[string]int64{"always": 6, "prefix-based": 0} {
+		testEstimateBehindTransfer(t, decider, blocks)
+	}
+}
+
+func testEstimateBehindTransfer(t *testing.T, decider string, blocks int64) {
+	t.Helper()
+	const request = `{"kind":"request","id":"r%d","arrival_us":%d,"input_tokens":96,"output_tokens":2,` +
+		`"prompt":[{"id":"p","tokens":90}]}` + "\n"
+	estimated, got, o := lastEstimate(t, "model: m, architecture: disaggregated, prefill: {replicas: 1}, "+
+		"decider: {type: "+decider+", non_cached_tokens: 80}, "+
+		"transfer: {latency_us: 0, in_gb_per_s: 0.0125829, out_gb_per_s: 0.0125829}, "+
+		"engine: {num_gpu_blocks_override: 25, block_size: 16, max_model_len: 384, kv_bytes_per_block: 2097152}, "+
+		"latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [1000, 10, 100]}, "+
+		"kv_tiers: [{tier: cpu, blocks: 64, load: {gb_per_s: 1}, store: {gb_per_s: 1}}]",
+		fmt.Sprintf(request, 0, 0)+fmt.Sprintf(request, 1, 500_000))
+	if o.TransferBlocks != blocks {
+		t.Errorf("%s: %d blocks come from the prefill replica, want %d", decider, o.TransferBlocks, blocks)
+	}
+	if estimated > 2*got || estimated < got/2 {
+		t.Errorf("%s: the estimate is %.1f ms, it takes %.1f", decider, estimated, got)
+	}
+}
+
 // TestEstimatesKnowContexts: the steps of a long prompt take longer the more of it is computed or cached.
 func TestEstimatesKnowContexts(t *testing.T) {
 	const prompt = `"output_tokens":1,"prompt":[{"id":"p","tokens":100000}]}` + "\n"
