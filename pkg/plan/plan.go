@@ -6,6 +6,7 @@ package plan
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -64,9 +65,13 @@ type Call struct {
 type Option struct {
 	GPU string         `json:"gpu"`
 	Set map[string]any `json:"set,omitempty"`
-	// GPUsPerReplica and Price, of a replica's hour, follow from them.
+	// GPUsPerReplica and Price, of a replica's hour, follow from them. With pools a replica is one that decodes and, if
+	// the prefill pool has as many, a prefill replica.
 	GPUsPerReplica int     `json:"gpus_per_replica,omitempty"`
 	Price          float64 `json:"replica_hour,omitempty"`
+	// PrefillGPUs and PrefillPrice are those of all prefill replicas, if the file states their number.
+	PrefillGPUs  int     `json:"prefill_gpus,omitempty"`
+	PrefillPrice float64 `json:"prefill_hour,omitempty"`
 	// State is feasible, not cheaper, infeasible or error. Replicas is the smallest feasible number, AtLeast the
 	// smallest one that was not excluded where the search ended early: it costs more than the answer.
 	State    string `json:"state"`
@@ -79,11 +84,32 @@ type Option struct {
 	// slots is the number of batch slots of a replica. disaggregated replicas have a prefill pool.
 	slots         int
 	disaggregated bool
+	// prefills is the number of prefill replicas: stated ones, or as many as replicas.
+	prefills struct {
+		stated int
+		follow bool
+	}
+}
+
+// gpus is the number of GPUs of some replicas, and most the number of replicas with at most that many GPUs.
+func (o *Option) gpus(replicas int) int { return replicas*o.GPUsPerReplica + o.PrefillGPUs }
+
+func (o *Option) most(gpus int) int { return max(0, gpus-o.PrefillGPUs) / o.GPUsPerReplica }
+
+// prefillReplicas is the number of prefill replicas beside some replicas.
+func (o *Option) prefillReplicas(replicas int) int {
+	if o.prefills.follow {
+		return replicas
+	}
+	return o.prefills.stated
 }
 
 // cost is the price of an hour of some replicas. It has 12 digits, so that 3 x 0.2 and 2 x 0.3 are the same cost.
 func (o *Option) cost(replicas int) float64 {
-	exact := float64(replicas) * o.Price
+	exact := float64(float64(replicas)*o.Price) + o.PrefillPrice
+	if replicas == 0 {
+		return 0
+	}
 	if exact == 0 {
 		return 0
 	}
@@ -104,6 +130,7 @@ type Fleet struct {
 	GPU      string         `json:"gpu"`
 	Set      map[string]any `json:"set,omitempty"`
 	Replicas int            `json:"replicas"`
+	Prefill  int            `json:"prefill_replicas,omitempty"`
 	GPUs     int            `json:"gpus"`
 	// Cost is per hour. Load is relative to that of the workload.
 	Cost     float64 `json:"cost_per_hour"`
@@ -308,6 +335,7 @@ func Run(ctx context.Context, f *File, conditions *fitness.Fitness, call Call) (
 
 // prepare finds the size and price of the replicas of each option, or why they do not start.
 func (p *planner) prepare() {
+	single, prices := map[*Option]*cluster.Deployment{}, map[string]float64{} // with one replica; by full name
 	for _, o := range p.answer.Options {
 		point := p.point(o, 1, 1)
 		c, err := p.runner.Cluster(&point)
@@ -328,11 +356,48 @@ func (p *planner) prepare() {
 		}
 		o.GPUsPerReplica, o.slots = d.Engine.GPUs(), d.Engine.ActiveSeqs()*d.Engine.DataParallelSize
 		o.latency, o.disaggregated = d.Latency, d.Prefill != nil
+		single[o], prices[d.GPU] = d, p.GPUs[o.GPU]
 		o.Price = p.GPUs[o.GPU] * float64(o.GPUsPerReplica)
 		if text := defaultBatch(d); text != "" && !slices.Contains(p.answer.Warnings, text) {
 			p.answer.Warnings = append(p.answer.Warnings, text)
 		}
 	}
+	for _, o := range p.answer.Options {
+		if d := single[o]; d != nil && o.disaggregated {
+			if err := p.countPrefills(o, d, prices); err != nil {
+				o.State, o.Error = failed, err.Error()
+			}
+		}
+	}
+}
+
+// countPrefills adds the prefill replicas of an option whose deployment, for one replica, is d. prices are those of
+// GPUs.
+func (p *planner) countPrefills(o *Option, d *cluster.Deployment, prices map[string]float64) error {
+	point := p.point(o, 2, 1)
+	c, err := p.runner.Cluster(&point)
+	if err != nil {
+		return err
+	}
+	two, pool := &c.Deployments[p.index], d.Prefill
+	if two.Replicas == d.Replicas {
+		return errors.New("the file states decode.replicas, which a plan chooses: leave it out")
+	}
+	gpu := cmp.Or(pool.GPU, d.GPU)
+	price, known := prices[gpu]
+	if !known {
+		return fmt.Errorf("gpus has no price of %s, the GPU of the prefill pool", gpu)
+	}
+	gpus := pool.Engine.GPUs()
+	if o.prefills.follow = two.Prefill.Replicas > pool.Replicas; o.prefills.follow {
+		o.GPUsPerReplica += gpus
+		o.Price += price * float64(gpus)
+		return nil
+	}
+	o.prefills.stated = pool.Replicas
+	o.PrefillGPUs = pool.Replicas * gpus
+	o.PrefillPrice = price * float64(o.PrefillGPUs)
+	return nil
 }
 
 // defaultBatch warns of a deployment whose batches have the general limits, which are below those of recent versions on

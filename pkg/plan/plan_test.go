@@ -446,6 +446,34 @@ func TestNoFleet(t *testing.T) {
 	}
 }
 
+// TestPools: both pools count. One replica of each serves three requests in a step, which takes as long as three
+// intervals.
+func TestPools(t *testing.T) {
+	const pools = "architecture: disaggregated, decider: {type: always}, model: m, replicas: 1, " +
+		"engine: {max_num_seqs: 9, num_gpu_blocks_override: 100, max_model_len: 64, kv_bytes_per_block: 16}, " +
+		"latency: {model: linear, alpha_us: [0, 0, 0], beta_us: [29000, 0, 0]}"
+	const policies = "policies: {routing: {type: least-loaded}}\n"
+	const file = "version: 1\ngpus: {H100: 2, A100: 1.5}\nmax_gpus: 9\nrequire: [m.ttft.p99 <= 200]\n"
+	for settings, want := range map[string]string{
+		"":                         "2 GPUs: 1 x A100 and 1 prefill replicas, 3 per hour",
+		", prefill: {replicas: 4}": "5 GPUs: 1 x A100 and 4 prefill replicas, 7.5 per hour",
+		", prefill: {engine: {tensor_parallel_size: 2}}": "3 GPUs: 1 x A100 and 1 prefill replicas, 4.5 per hour",
+		", prefill: {gpu: H100, replicas: 3}":            "4 GPUs: 1 x A100 and 3 prefill replicas, 7.5 per hour",
+		", prefill: {replicas: 9}":                       "and the prefill replicas have 10 GPUs: more than max_gpus, 9",
+		", decode: {replicas: 2}":                        "the file states decode.replicas, which a plan chooses",
+		", prefill: {gpu: B200}":                         "gpus has no price of B200-SXM-180GB, the GPU of the prefill pool",
+	} {
+		a, err := answerOn(t, "version: 1\ndeployments: [{id: main, "+pools+settings+"}]\n"+policies, file, "")
+		text := fmt.Sprint(err)
+		if err == nil {
+			text = a.Text()
+		}
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: want %q in\n%s", settings, want, text)
+		}
+	}
+}
+
 // TestServed: fleets that serve less are not cheaper. Admission rejects what three replicas cannot serve at once.
 func TestServed(t *testing.T) {
 	a, err := answer(t, "version: 1\ngpus: {H100: 2}\nmax_gpus: 3\nrequire: [served(m.ttft.p99) <= 45]\n"+

@@ -115,8 +115,9 @@ func fleetOf(t trial, r *sweep.Result) (*Fleet, error) {
 	for _, v := range values {
 		at[v.Path] = v.Value
 	}
-	f := &Fleet{GPU: t.option.GPU, Set: t.option.Set, Replicas: t.replicas, GPUs: t.replicas * t.option.GPUsPerReplica,
-		Cost: t.option.cost(t.replicas), Load: t.load, Feasible: true, Attainment: at["goodput.ratio"],
+	f := &Fleet{GPU: t.option.GPU, Set: t.option.Set, Replicas: t.replicas, GPUs: t.option.gpus(t.replicas),
+		Prefill: t.option.prefillReplicas(t.replicas),
+		Cost:    t.option.cost(t.replicas), Load: t.load, Feasible: true, Attainment: at["goodput.ratio"],
 		TTFTp99MS: at["ttft.p99"], TPOTp99MS: at["tpot.p99"], OutputTokS: at["throughput.output_tok_s"],
 		QueueP99MS: at["queue.p99"], MaxKVUse: at["kv.util_max"], Preemptions: at["kv.preemptions"]}
 	if _, hasTargets := at["goodput.ratio"]; !hasTargets {
@@ -245,7 +246,7 @@ func (p *planner) search() error {
 	var all []*bracket
 	for _, o := range p.answer.Options {
 		if o.State != failed {
-			all = append(all, &bracket{option: o, load: 1, most: p.MaxGPUs / o.GPUsPerReplica})
+			all = append(all, &bracket{option: o, load: 1, most: o.most(p.MaxGPUs)})
 		}
 	}
 	if err := p.run(all); err != nil {
@@ -263,7 +264,11 @@ func (p *planner) search() error {
 			}
 		case b.most == 0:
 			o.State = infeasible
-			o.Error = fmt.Sprintf("a replica has %s: more than max_gpus, %d", gpus(o.GPUsPerReplica), p.MaxGPUs)
+			o.Error = fmt.Sprintf("a replica has %s: more than max_gpus, %d", gpus(o.gpus(1)), p.MaxGPUs)
+			if o.PrefillGPUs > 0 {
+				o.Error = fmt.Sprintf("a replica and the prefill replicas have %s: more than max_gpus, %d",
+					gpus(o.gpus(1)), p.MaxGPUs)
+			}
 		case b.below >= b.most:
 			o.State, o.Largest = infeasible, b.belowRun
 		default:
@@ -376,7 +381,7 @@ func (a *Answer) warnUneven() {
 // sensitivity finds the smallest fleets for 10 % less and more load.
 func (p *planner) sensitivity(o *Option) error {
 	less := &bracket{option: o, load: 0.9, above: o.Replicas, most: o.Replicas}
-	more := &bracket{option: o, load: 1.1, below: o.Replicas - 1, most: p.MaxGPUs / o.GPUsPerReplica}
+	more := &bracket{option: o, load: 1.1, below: o.Replicas - 1, most: o.most(p.MaxGPUs)}
 	for _, b := range []*bracket{less, more} {
 		if err := p.run([]*bracket{b}); err != nil {
 			return err
@@ -385,7 +390,7 @@ func (p *planner) sensitivity(o *Option) error {
 			p.answer.Warnings = append(p.answer.Warnings, "max_gpus are too few for 10 % more load")
 			continue
 		}
-		p.answer.Sensitivity = append(p.answer.Sensitivity, Sensitivity{b.load, b.above, b.above * o.GPUsPerReplica,
+		p.answer.Sensitivity = append(p.answer.Sensitivity, Sensitivity{b.load, b.above, o.gpus(b.above),
 			o.cost(b.above)})
 	}
 	return p.uncertainty(o)
@@ -412,15 +417,16 @@ func (p *planner) uncertainty(o *Option) error {
 			set = p.intervalEnds(o, i)
 		}
 		maps.Copy(set, o.Set)
-		at := &Option{GPU: o.GPU, Set: set, GPUsPerReplica: o.GPUsPerReplica, Price: o.Price, slots: o.slots}
-		b := &bracket{option: at, load: 1, most: p.MaxGPUs / o.GPUsPerReplica}
+		at := &Option{GPU: o.GPU, Set: set, GPUsPerReplica: o.GPUsPerReplica, Price: o.Price,
+			PrefillGPUs: o.PrefillGPUs, PrefillPrice: o.PrefillPrice, slots: o.slots, prefills: o.prefills}
+		b := &bracket{option: at, load: 1, most: o.most(p.MaxGPUs)}
 		if err := p.run([]*bracket{b}); err != nil {
 			return err
 		}
 		if at.State == failed {
 			return errors.New("with other step times: " + at.Error)
 		}
-		s := &Sensitivity{1, b.above, b.above * o.GPUsPerReplica, o.cost(b.above)}
+		s := &Sensitivity{1, b.above, o.gpus(b.above), o.cost(b.above)}
 		switch {
 		case i == 0:
 			found.Lo = *s

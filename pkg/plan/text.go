@@ -40,7 +40,12 @@ func (w *text) table(t *texttab.Table) { w.Write(t.Append(nil)) }
 
 func (w *text) best(a *Answer) {
 	b := a.Best
-	w.line("answer      %s: %d x %s, %s per hour", gpus(b.GPUs), b.Replicas, settings(b.GPU, b.Set), number(b.Cost))
+	prefills := ""
+	if b.Prefill > 0 {
+		prefills = fmt.Sprintf(" and %d prefill replicas", b.Prefill)
+	}
+	w.line("answer      %s: %d x %s%s, %s per hour", gpus(b.GPUs), b.Replicas, settings(b.GPU, b.Set), prefills,
+		number(b.Cost))
 	w.line("            all served requests: TTFT p99 %s ms, TPOT p99 %s ms, targets met %.4g, %s output tokens/s, KV "+
 		"blocks in use at most %.3g", number(b.TTFTp99MS), number(b.TPOTp99MS), b.Attainment, number(b.OutputTokS),
 		b.MaxKVUse)
@@ -194,7 +199,7 @@ func (w *text) options(all []*Option) {
 			if o.AtLeast > 0 {
 				mark = ">="
 			}
-			row = []string{o.State, fmt.Sprint(mark, n), fmt.Sprint(mark, n*o.GPUsPerReplica),
+			row = []string{o.State, fmt.Sprint(mark, n), fmt.Sprint(mark, o.gpus(n)),
 				mark + number(o.cost(n))}
 		}
 		t.Row(settings(o.GPU, o.Set), row...)
