@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,7 +14,7 @@ import (
 )
 
 // linkReport is a link fitted to transfers: one takes LatencyUS + bytes / (1000 · GBPerS) µs. Bandwidths are in 10⁹
-// bytes a second. MedianErrorPercent is that of the held-out transfers, every second one, by a fit to the others.
+// bytes a second. MedianErrorPercent is that of the held-out transfers, every second one by size, by a fit to the others.
 type linkReport struct {
 	Transfers          int           `json:"transfers"`
 	MinBytes           float64       `json:"min_bytes"`
@@ -35,6 +36,8 @@ const (
 	// bandwidth are hardly identifiable from sizes that are more alike.
 	minLinkSpread = 4
 	linkLevel     = 0.9
+	// minGBPerS and maxGBPerS are the bandwidths that a cluster file can have.
+	minGBPerS, maxGBPerS = 1e-6, 1e6
 )
 
 // fitLink fits a link to the table of transfers that o.Link names, with the columns bytes and ms.
@@ -56,7 +59,7 @@ func (o *Options) fitLink(out io.Writer) error {
 		return enc.Encode(r)
 	}
 	_, err = fmt.Fprintf(out, `# Fitted to %d transfers of %.4g to %.4g bytes.
-# Held out, every second transfer: median error %.1f %%.
+# Held out, every second transfer by size: median error %.1f %%.
 latency_us: %.0f  # 90 %% interval %.0f to %.0f
 gb_per_s: %.4g  # 90 %% interval %.4g to %.4g
 `, r.Transfers, r.MinBytes, r.MaxBytes, r.MedianErrorPercent, r.LatencyUS, r.LatencyCI.Lo, r.LatencyCI.Hi,
@@ -103,6 +106,9 @@ func newLinkReport(pairs []linkPair) (*linkReport, error) {
 	if len(pairs) < minLinkPairs {
 		return nil, fmt.Errorf("has %d transfers; at least %d are needed", len(pairs), minLinkPairs)
 	}
+	// Where sizes repeat in turn, every second transfer would have few of them.
+	pairs = slices.Clone(pairs)
+	slices.SortStableFunc(pairs, func(a, b linkPair) int { return cmp.Compare(a.bytes, b.bytes) })
 	var all, even, odd leastsq.Regression
 	r := &linkReport{Transfers: len(pairs), MinBytes: math.Inf(1)}
 	for i, p := range pairs {
@@ -123,7 +129,14 @@ func newLinkReport(pairs []linkPair) (*linkReport, error) {
 	ci := all.Intervals(x, linkLevel)
 	r.LatencyUS, r.LatencyCI = x[0], ci[0]
 	r.GBPerS = 1 / (1000 * x[1])
-	r.GBPerSCI = stat.Interval{Lo: 1 / (1000 * ci[1].Hi), Hi: 1 / (1000 * max(ci[1].Lo, 1e-9)), Level: linkLevel}
+	if r.GBPerS < minGBPerS || r.GBPerS > maxGBPerS {
+		return nil, fmt.Errorf("a bandwidth of %.4g GB/s fits, which is not %g to %g: bytes must be in bytes and ms in "+
+			"milliseconds", r.GBPerS, minGBPerS, maxGBPerS)
+	}
+	r.GBPerSCI = stat.Interval{Lo: 1 / (1000 * ci[1].Hi), Hi: maxGBPerS, Level: linkLevel}
+	if lowest := 1 / (1000 * maxGBPerS); ci[1].Lo > lowest {
+		r.GBPerSCI.Hi = 1 / (1000 * ci[1].Lo)
+	}
 	errors := odd.Errors(even.Fit())
 	for i := range errors {
 		errors[i] = 100 * math.Abs(errors[i])

@@ -3,6 +3,7 @@ package calibrate
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -31,7 +32,20 @@ func TestLinkIsRecovered(t *testing.T) {
 	}
 }
 
-// TestLinkErrors: too few transfers, and times that fall with the bytes.
+// TestLinkOfTwoSizes: where two sizes take turns, both halves have both.
+func TestLinkOfTwoSizes(t *testing.T) {
+	var pairs []linkPair
+	for i := range 20 {
+		bytes := float64(1+63*(i%2)) * (1 << 20)
+		pairs = append(pairs, linkPair{bytes, 200 + bytes/50_000})
+	}
+	r, err := newLinkReport(pairs)
+	if err != nil || r.MedianErrorPercent > 0.001 || math.Abs(r.GBPerS-50) > 0.001 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestLinkErrors: too few transfers, times that fall with the bytes, and times in seconds instead of milliseconds.
 func TestLinkErrors(t *testing.T) {
 	var falling []linkPair
 	for i := range 8 {
@@ -41,6 +55,12 @@ func TestLinkErrors(t *testing.T) {
 		if r, err := newLinkReport(pairs); err == nil {
 			t.Errorf("no error for %d transfers: %+v", len(pairs), r)
 		}
+	}
+	for i := range falling {
+		falling[i].us = falling[i].bytes * 1e-10
+	}
+	if r, err := newLinkReport(falling); err == nil || !strings.Contains(err.Error(), "GB/s fits") {
+		t.Errorf("times in other units: %+v, %v", r, err)
 	}
 	alike := []linkPair{{100, 10}, {110, 11}, {120, 12}, {130, 13}, {140, 14}, {150, 15}}
 	if r, err := newLinkReport(alike); err != nil || len(r.Warnings) != 1 {

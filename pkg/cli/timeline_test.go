@@ -262,3 +262,43 @@ func TestTimelineEqualsRecords(t *testing.T) {
 		t.Error("a file of a failed call exists")
 	}
 }
+
+// TestTimelineOfPools: a request has a queue and a slot at its prefill replica, and at the one that decodes.
+func TestTimelineOfPools(t *testing.T) {
+	in, _, must := callsIn(t)
+	must(Gen, "--scenario", "documents", "--requests", "60", "-o", in("w.jsonl"))
+	must(Sim, "--set", "deployments.main.architecture=disaggregated", "--set", "deployments.main.prefill.replicas=3",
+		"--set", "deployments.main.replicas=1", in("w.jsonl"), "-o", in("run.jsonl"))
+	must(Summarize, "--perfetto", in("t.json"), in("run.jsonl"))
+	processes, got, want := map[int]string{}, map[string]int{}, map[string]int{}
+	events := readTimeline(t, in("t.json"))
+	importTimeline(t, events)
+	for _, e := range events {
+		if e.Phase == "M" && e.Name == "process_name" {
+			processes[e.PID] = e.Args["name"].(string)
+		}
+	}
+	for _, e := range events {
+		if e.Cat == "queue" || e.Cat == "slot" {
+			got[processes[e.PID]+" "+e.Cat]++
+		}
+	}
+	for r := range records(t, in("run.jsonl")) {
+		if r.Kind() != stream.KindOutcome {
+			continue
+		}
+		var o stream.Outcome
+		if err := r.Outcome(&o); err != nil {
+			t.Fatal(err)
+		}
+		for _, cat := range []string{" queue", " slot"} {
+			want[fmt.Sprintf("main/%d%s", o.Replica, cat)]++
+			if !o.PrefillReplica.IsZero() {
+				want[fmt.Sprintf("main.prefill/%d%s", o.PrefillReplica, cat)]++
+			}
+		}
+	}
+	if !maps.Equal(got, want) || len(want) < 8 {
+		t.Errorf("the timeline has %v, the run %v", got, want)
+	}
+}

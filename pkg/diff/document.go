@@ -3,7 +3,6 @@ package diff
 import (
 	"encoding/json"
 	"io"
-	"slices"
 	"strings"
 
 	"blis/pkg/metrics"
@@ -64,9 +63,13 @@ type Selection struct {
 
 // setReplicaNames sets the names of the replicas in the metrics.
 func (d *Document) setReplicaNames(a, b *metrics.Raw) {
-	onlyB := b.Replicas[min(len(a.Replicas), len(b.Replicas)):]
-	for _, r := range slices.Concat(a.Replicas, onlyB) {
+	for _, r := range a.Replicas {
 		d.replicas = append(d.replicas, replicaName(r.Deployment, r.Index))
+	}
+	for i, n := range replicaNumbers(a, b) {
+		if r := &b.Replicas[i]; n == len(d.replicas) {
+			d.replicas = append(d.replicas, replicaName(r.Deployment, r.Index))
+		}
 	}
 }
 

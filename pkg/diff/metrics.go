@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"blis/pkg/metrics"
@@ -163,6 +164,39 @@ func (s *side) recompute(ctx context.Context) error {
 	return nil
 }
 
+// replicaNumbers returns, for each replica of b, the number of the same one of a, that is of the deployment with the
+// same id and index, or a number behind these.
+func replicaNumbers(a, b *metrics.Raw) (numbers []int) {
+	known := map[string]int{}
+	for i := range a.Replicas {
+		known[replicaName(a.Replicas[i].Deployment, a.Replicas[i].Index)] = i
+	}
+	next := len(a.Replicas)
+	for i := range b.Replicas {
+		n, both := known[replicaName(b.Replicas[i].Deployment, b.Replicas[i].Index)]
+		if !both {
+			n = next
+			next++
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers
+}
+
+// renumbered is the path of a metric with the number of its replica, if it is of one, replaced.
+func renumbered(path string, numbers []int) string {
+	rest, is := strings.CutPrefix(path, "replicas[")
+	if !is {
+		return path
+	}
+	key, rest, _ := strings.Cut(rest, "]")
+	i, err := strconv.Atoi(key)
+	if err != nil {
+		return path
+	}
+	return fmt.Sprintf("replicas[%d]%s", numbers[i], rest)
+}
+
 // compareMetrics lists the numbers of both trees in the order of a's, then those that
 // only b has. Anomalies are included if both runs looked for them.
 func compareMetrics(a, b *metrics.Raw, intervals map[string]stat.Interval) Metrics {
@@ -172,7 +206,9 @@ func compareMetrics(a, b *metrics.Raw, intervals map[string]stat.Interval) Metri
 		at[v.Path] = len(list)
 		list = append(list, Metric{Path: v.Path, A: &v.Value})
 	}
+	numbers := replicaNumbers(a, b)
 	for _, v := range metrics.Values(b) {
+		v.Path = renumbered(v.Path, numbers)
 		i, both := at[v.Path]
 		if !both {
 			list = append(list, Metric{Path: v.Path, B: &v.Value})

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"blis/pkg/metrics"
 	"blis/pkg/stat"
+	"blis/pkg/stream"
 )
 
 // TestStar: a star marks intervals without 0. An interval that begins or ends at 0 has none.
@@ -46,5 +48,27 @@ func TestPercentOfAlmostNothing(t *testing.T) {
 		if got := [2]string{percent(x), unsignedPercent(x)}; got != want {
 			t.Errorf("%v is %q, want %q", x, got, want)
 		}
+	}
+}
+
+// TestReplicasAreComparedByName: b has one replica more of main, which comes before those of main.prefill, and lacks
+// the second of these.
+func TestReplicasAreComparedByName(t *testing.T) {
+	replica := func(deployment string, index stream.Index, requests int64) metrics.Replica {
+		return metrics.Replica{Deployment: deployment, Index: index, Requests: requests}
+	}
+	a := &metrics.Raw{Replicas: []metrics.Replica{replica("main", 0, 1), replica("main.prefill", 0, 2),
+		replica("main.prefill", 1, 3)}}
+	b := &metrics.Raw{Replicas: []metrics.Replica{replica("main", 0, 10), replica("main", 1, 11),
+		replica("main.prefill", 0, 20)}}
+	d := &Document{Metrics: compareMetrics(a, b, nil)}
+	d.setReplicaNames(a, b)
+	var rows []string
+	for _, row := range d.groupTable("replicas").Rows[1:] {
+		rows = append(rows, strings.TrimSpace(row[0])+" "+strings.TrimSpace(row[1]))
+	}
+	want := []string{"main/0 1 -> 10", "main.prefill/0 2 -> 20", "main.prefill/1 3 -> -", "main/1 - -> 11"}
+	if !slices.Equal(rows, want) {
+		t.Errorf("rows %q, want %q", rows, want)
 	}
 }

@@ -43,7 +43,8 @@ func (t *Trace) Outcome(o *stream.Outcome) {
 	first := len(t.spans)
 	t.add("request", o.ArrivalUS, until(o.RoutedUS), event{Name: id, PID: 1, Args: args})
 	if !o.PrefillEnqueuedUS.IsZero() {
-		t.stay(t.replica(o.Deployment, o.PrefillReplica), id, args, o.PrefillEnqueuedUS, o.PrefillScheduledUS,
+		t.stay(t.replica(stream.PrefillPool(o.Deployment), o.PrefillReplica), id, args,
+			o.PrefillEnqueuedUS, o.PrefillScheduledUS,
 			until(o.PrefilledUS), func(from, to stream.Micros) []event { return []event{within("prefill", from, to)} })
 	}
 	if !o.EnqueuedUS.IsZero() && !o.Replica.IsZero() {

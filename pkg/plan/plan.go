@@ -96,7 +96,7 @@ func (o *Option) gpus(replicas int) int { return replicas*o.GPUsPerReplica + o.P
 
 func (o *Option) most(gpus int) int { return max(0, gpus-o.PrefillGPUs) / o.GPUsPerReplica }
 
-// prefillReplicas is the number of prefill replicas beside some replicas.
+// prefillReplicas is the number of prefill replicas where some replicas decode.
 func (o *Option) prefillReplicas(replicas int) int {
 	if o.prefills.follow {
 		return replicas

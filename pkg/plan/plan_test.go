@@ -455,13 +455,14 @@ func TestPools(t *testing.T) {
 	const policies = "policies: {routing: {type: least-loaded}}\n"
 	const file = "version: 1\ngpus: {H100: 2, A100: 1.5}\nmax_gpus: 9\nrequire: [m.ttft.p99 <= 200]\n"
 	for settings, want := range map[string]string{
-		"":                         "2 GPUs: 1 x A100 and 1 prefill replicas, 3 per hour",
-		", prefill: {replicas: 4}": "5 GPUs: 1 x A100 and 4 prefill replicas, 7.5 per hour",
+		"": "2 GPUs: 1 x A100 and 1 prefill replicas, 3 per hour",
+
+		", prefill: {replicas: 4}":                       "5 GPUs: 1 x A100 and 4 prefill replicas, 7.5 per hour",
 		", prefill: {engine: {tensor_parallel_size: 2}}": "3 GPUs: 1 x A100 and 1 prefill replicas, 4.5 per hour",
 		", prefill: {gpu: H100, replicas: 3}":            "4 GPUs: 1 x A100 and 3 prefill replicas, 7.5 per hour",
-		", prefill: {replicas: 9}":                       "and the prefill replicas have 10 GPUs: more than max_gpus, 9",
+		", prefill: {replicas: 9}":                       "the prefill replicas have 10 GPUs: more than max_gpus, 9",
 		", decode: {replicas: 2}":                        "the file states decode.replicas, which a plan chooses",
-		", prefill: {gpu: B200}":                         "gpus has no price of B200-SXM-180GB, the GPU of the prefill pool",
+		", prefill: {gpu: B200}":                         "gpus has no price of B200-SXM-180GB, the GPU of the",
 	} {
 		a, err := answerOn(t, "version: 1\ndeployments: [{id: main, "+pools+settings+"}]\n"+policies, file, "")
 		text := fmt.Sprint(err)
