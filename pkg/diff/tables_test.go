@@ -72,3 +72,13 @@ func TestReplicasAreComparedByName(t *testing.T) {
 		t.Errorf("rows %q, want %q", rows, want)
 	}
 }
+
+// TestTextOfAPrefillDecision: the choice of a prefill replica is named like any other.
+func TestTextOfAPrefillDecision(t *testing.T) {
+	d := &stream.Decision{ID: "dec-1", Stage: stream.StagePrefillRouting, AtUS: 1_500_000, Deployment: "main.prefill",
+		Replica: 2, Candidates: 3, Score: 0.5, Reason: "highest score"}
+	const want = "dec-1 at 1.500000 s: main.prefill/2 of 3, score 0.5, highest score"
+	if got := decisionText(d); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

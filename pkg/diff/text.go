@@ -227,7 +227,7 @@ func decisionText(d *stream.Decision) string {
 	}
 	text := d.Verdict
 	switch {
-	case d.Stage == stream.StageRouting:
+	case d.Stage == stream.StageRouting, d.Stage == stream.StagePrefillRouting:
 		text = fmt.Sprintf("%s of %d, score %s", replicaName(d.Deployment, d.Replica), d.Candidates, number(d.Score))
 	case d.Stage == stream.StagePriority:
 		text = "priority " + number(d.Score)

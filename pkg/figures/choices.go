@@ -61,7 +61,15 @@ type decided struct {
 
 // Decision takes a decision.
 func (c *Collector) Decision(d *stream.Decision) {
-	if d.Stage != stream.StageRouting || d.Replica.IsZero() {
+	if d.Stage != stream.StageRouting && d.Stage != stream.StagePrefillRouting || d.Replica.IsZero() {
+		return
+	}
+	for i := range d.Considered {
+		if s := &d.Considered[i]; !s.KVUtil.IsZero() {
+			c.addSignal(s, d.AtUS)
+		}
+	}
+	if d.Stage == stream.StagePrefillRouting {
 		return
 	}
 	c.forget(d.Request) // an earlier decision
@@ -79,9 +87,6 @@ func (c *Collector) Decision(d *stream.Decision) {
 		if n := len(s.Terms); n > 0 {
 			x.terms = append(x.terms, s.Terms...)
 			s.Terms = x.terms[len(x.terms)-n:]
-		}
-		if !s.KVUtil.IsZero() {
-			c.addSignal(s, d.AtUS)
 		}
 	}
 	c.pending[d.Request] = x

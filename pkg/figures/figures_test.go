@@ -220,6 +220,10 @@ func TestRecordsOfARun(t *testing.T) {
 	c := stream.NewCandidate("main", 1)
 	c.KVUtil, c.Score, c.Inflight, c.Terms = 0.5, 1.23456789, 3, []float64{0.12345}
 	other := stream.NewCandidate("main", 0)
+	prefill := stream.NewCandidate("main.prefill", 2)
+	prefill.KVUtil = 0.75
+	do(w.Decision(&stream.Decision{ID: "dec-000002", Stage: stream.StagePrefillRouting, Request: "b", AtUS: 5_000,
+		Deployment: "main.prefill", Replica: 2, Candidates: 1, Considered: []stream.Candidate{prefill}}))
 	do(w.Decision(&stream.Decision{ID: "dec-000001", Stage: stream.StageRouting, Request: "b", AtUS: 5_000,
 		Deployment: "main", Replica: 1, Candidates: 2, Rule: "root", Scorers: []string{"queue"},
 		Considered: []stream.Candidate{c, other}}))
@@ -243,6 +247,8 @@ func TestRecordsOfARun(t *testing.T) {
 		do(k.Record(r))
 	}
 	do(r.Err())
+	seen := k.signals[k.replica("main.prefill", 2)]
+	same(t, "KV use that the choice of a prefill replica saw", seen != nil, true)
 	same(t, "calls that were not issued", k.notIssued, map[string]int32{"s1/x": 3})
 	no := false
 	b := served("b", "batch", 1, 5, 20, 30, 300)

@@ -16,15 +16,19 @@ const (
 // deploymentText has the model of a deployment and its replicas by GPU: those of its pools, and the bounds of their
 // number if it scales.
 func deploymentText(d tree) string {
-	replicas := fmt.Sprintf("%v x %v", d["replicas"], d["gpu"])
-	if d.isOn("max_replicas") {
-		replicas = fmt.Sprintf("%v (%v-%v) x %v", d["replicas"], cmp.Or[any](d["min_replicas"], 1), d["max_replicas"],
-			d["gpu"])
-	}
+	replicas := replicasText(d)
 	if p := d.at("prefill"); p != nil {
-		replicas = fmt.Sprintf("prefill %v x %v + decode %s", p["replicas"], p["gpu"], replicas)
+		replicas = fmt.Sprintf("prefill %s + decode %s", replicasText(p), replicas)
 	}
 	return fmt.Sprintf("%s %s with %v", name(fmt.Sprint(d["id"])), replicas, name(fmt.Sprint(d["model"])))
+}
+
+// replicasText has the replicas of a deployment or a prefill pool.
+func replicasText(d tree) string {
+	if !d.isOn("max_replicas") {
+		return fmt.Sprintf("%v x %v", d["replicas"], d["gpu"])
+	}
+	return fmt.Sprintf("%v (%v-%v) x %v", d["replicas"], cmp.Or[any](d["min_replicas"], 1), d["max_replicas"], d["gpu"])
 }
 
 // enginesText has the limits of the engine of a deployment, and of that of its prefill pool if they differ.

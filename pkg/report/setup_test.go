@@ -65,10 +65,11 @@ func TestSetup(t *testing.T) {
 			"kv_tiers": [{"tier": "cpu", "gib": 64, "load": {"gb_per_s": 25}}],
 			"kv_offload": {"policy": "eager", "eviction": "lru"}, "decider": {"type": "always"},
 			"transfer": {"latency_us": 205, "out_gb_per_s": 50, "in_gb_per_s": 50},
-			"prefill": {"gpu": "H200", "replicas": 2, "kv_tiers": [{"tier": "cpu", "gib": 8, "load": {"gb_per_s": 10}}],
+			"prefill": {"gpu": "H200", "replicas": 2, "max_replicas": 5,
+				"kv_tiers": [{"tier": "cpu", "gib": 8, "load": {"gb_per_s": 10}}],
 			"kv_offload": {"policy": "eager", "eviction": "arc"}, ` + testEngine + `}, ` + testEngine + `}]}`,
 			[]string{"policies: others default", "engine: main " + engineLine,
-				"cluster: main prefill 2 x H200 + decode 3 x H100 with m; snapshots",
+				"cluster: main prefill 2 (1-5) x H200 + decode 3 x H100 with m; snapshots",
 				"also: pools: decider always, links 50 GB/s out and 50 in, 205 us; KV tier at prefill replicas: " +
 					"cpu 8 GiB a replica, loads 10 GB/s, offload eager, eviction arc; KV tier at decode replicas: " +
 					"cpu 64 GiB a replica, loads 25 GB/s, offload eager, eviction lru"}},
