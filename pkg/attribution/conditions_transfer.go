@@ -71,22 +71,33 @@ var slowHandoff = Condition{Name: "slow_handoff", Component: engineComponent, ra
 	holds:      func(a *Analyzer, r *request) bool { return r.takesHalf(r.handoffUS()) && !a.leaseRanOut(r) }}
 
 var leaseTooShort = Condition{Name: "lease_too_short", Component: engineComponent, rank: rankCapacity, parts: anyPart,
-	Doc: "failed with transfer_timeout: the lease of its computed blocks ran out before its decode replica had asked" +
-		" for them",
+	Doc: "the lease of its computed blocks ran out before its decode replica had asked for them: it failed with" +
+		" transfer_timeout, or its prompt was computed again, and the time since it was first computed is at least" +
+		" half of that to its first token",
 	cause: func(p *Pattern) string {
 		return fmt.Sprintf("computed blocks waited %s ms for the decode replica until their lease ran out (means)",
 			p.mean(handoffMS))
 	},
-	Hint:       "lengthen the lease of computed blocks (transfer.lease_s), or recompute (transfer.on_expiry)",
+	Hint:       "lengthen the lease of computed blocks (transfer.lease_s)",
 	change:     (*proposal).longerLease,
 	others:     []remedy{{"let decode replicas compute all prompts", (*proposal).neverDisaggregate}},
 	isAbsolute: true,
 	holds:      (*Analyzer).leaseRanOut}
 
-// leaseRanOut reports whether r failed since its computed blocks were freed too soon.
+// leaseRanOut reports whether r failed since its computed blocks were freed too soon, or most of its time to the first
+// token passed since then.
 func (a *Analyzer) leaseRanOut(r *request) bool {
-	return a.names.list[r.labels.state] == stream.StateFailed &&
+	failed := a.names.list[r.labels.state] == stream.StateFailed &&
 		a.names.list[r.labels.reason] == stream.ReasonTransferTimeout
+	return failed || r.isRecomputed() && r.takesHalf(int64(r.firstTokenOrEnd()-r.prefill.computed))
+}
+
+// isRecomputed reports whether the lease of the computed blocks of r ran out and its decode replica computed them
+// again: else it would have got at least one.
+func (r *request) isRecomputed() bool {
+	p := r.prefill
+	return p != nil && p.computed != never && p.started == never && p.transferred == never &&
+		r.scheduled() != never && r.redirects == 0
 }
 
 var decodePoolFull = Condition{Name: "decode_pool_full", Component: engineComponent, rank: rankCapacity, parts: anyPart,
@@ -107,7 +118,7 @@ var decodePoolFull = Condition{Name: "decode_pool_full", Component: engineCompon
 	others:     []remedy{movePool, waitThere, {"add decode replicas", (*proposal).moreReplicas}},
 	isAbsolute: true,
 	holds: func(a *Analyzer, r *request) bool {
-		if a.transfersHold(r) || a.linksFull(r) {
+		if a.transfersHold(r) || a.linksFull(r) || r.isRecomputed() { // else no transfer waited
 			return false
 		}
 		return r.takesHalf(r.decodeWaitUS()+r.evidence.held.decodeUS) || a.decodesInFullPool(r)

@@ -74,6 +74,35 @@ func TestLeaseTooShort(t *testing.T) {
 	}
 }
 
+// A request whose blocks were freed is computed again. That counts if most of its time to the first token has passed
+// since then, and then it did not wait for room for a transfer.
+func TestLeaseTooShortToRecompute(t *testing.T) {
+	for _, c := range []struct {
+		computedMS  int64 // by the prefill replica
+		transferred bool
+		want        bool
+	}{{400, false, true}, {600, false, false}, {400, true, false}} {
+		a := New(header(1))
+		o := served("r", 0, 0, 0)
+		o.ClearPrefill()
+		o.PrefillReplica, o.PrefillEnqueuedUS, o.PrefillScheduledUS = 0, 0, 0
+		o.PrefilledUS = stream.Micros(1000 * c.computedMS)
+		if c.transferred {
+			o.TransferStartedUS, o.TransferredUS = o.PrefilledUS, o.PrefilledUS+1
+		}
+		o.EnqueuedUS, o.ScheduledUS, o.FirstTokenUS = o.PrefilledUS+1, 900_000, 1_000_000
+		a.Outcome(&o, false)
+		a.derive()
+		a.measureTransfers()
+		a.measureHeldBack()
+		r := a.requests.at(0)
+		if got := leaseTooShort.holds(a, r); got != c.want || r.isRecomputed() == c.transferred ||
+			!c.transferred && decodePoolFull.holds(a, r) {
+			t.Errorf("%+v: %v, decode pool full: %v", c, got, decodePoolFull.holds(a, r))
+		}
+	}
+}
+
 // Requests that a server with limits rejects have the condition; others do not.
 func TestServerLimit(t *testing.T) {
 	for _, c := range []struct {
