@@ -76,7 +76,8 @@ func (x *proposal) leastWorkFirst() []Change {
 	return []Change{x.set("policies.scheduler", map[string]any{"type": "expression", "order": order})}
 }
 
-// rejectLate proposes to reject requests whose estimated TTFT exceeds three quarters of the target of their class.
+// rejectLate proposes to reject requests whose estimated TTFT exceeds three quarters of the target of their class. The
+// estimate is of a replica that decodes: it does not know the queues of prefill replicas.
 func (x *proposal) rejectLate() []Change {
 	budgets := map[string]any{}
 	for name, class := range x.classes {
@@ -84,7 +85,7 @@ func (x *proposal) rejectLate() []Change {
 			budgets[name] = 0.75 * class.Targets.TTFTMS
 		}
 	}
-	if len(budgets) == 0 || x.topology.policy("admission") != alwaysAdmit {
+	if len(budgets) == 0 || x.topology.policy("admission") != alwaysAdmit || x.deployment().Prefill != nil {
 		return nil
 	}
 	return []Change{x.set("policies.admission", map[string]any{"type": "predictive-slo",
