@@ -123,6 +123,17 @@ func TestTimelineWithPrefillReplica(t *testing.T) {
        900.0 ms  first token
       2000.0 ms  last token
 `)
+	again := r.Decisions[0]
+	again.ID, again.AtUS, again.Replica = "dec-000005", 1_700_000, 3
+	r.Decisions, r.Prefill.Replica = append(r.Decisions, again), "main.prefill/3"
+	got = written(in, func(w *writer) { w.events(r) })
+	for _, want := range []string{"prefill at main.prefill/2", "entered the queue of main.prefill/2",
+		"first batch of main.prefill/2", "700.0 ms  prefill again at main.prefill/3", "prompt computed"} {
+		_, after, found := strings.Cut(got, want)
+		if got = after; !found {
+			t.Errorf("no %q next in the timeline of a prompt that went to another prefill replica", want)
+		}
+	}
 	got = written(in, func(w *writer) { w.decisions(r) })
 	if first, _, _ := strings.Cut(got, "[DECISION] dec-000003"); !strings.Contains(first,
 		"\nchose main.prefill/2 of 3 candidates (highest score)\n") {

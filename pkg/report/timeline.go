@@ -85,15 +85,17 @@ func (w *writer) events(r *attribution.RequestDetail) {
 	} else {
 		event(r.Routed, "routed to %s%s%s [%s]", first, rule(&r.Labels), actualQueue(&r.Example), name(r.Decision))
 	}
+	again := ""
 	for i := range r.Decisions {
 		if d := &r.Decisions[i]; d.Stage == stream.StagePrefillRouting {
-			event(d.AtUS, "prefill at %s/%d%s [%s]", name(d.Deployment), d.Replica, reason(d), name(d.ID))
+			event(d.AtUS, "prefill %sat %s/%d%s [%s]", again, name(d.Deployment), d.Replica, reason(d), name(d.ID))
+			again = "again "
 		}
 	}
 	cached := cachedText(r)
 	if p := r.Prefill; p != nil {
-		event(p.Enqueued, "entered the queue of %s", name(p.Replica))
-		event(p.Scheduled, "first batch of %s; %s", name(p.Replica), cached)
+		event(p.Enqueued, "entered the queue of %s", prefillReplica(r, p.Enqueued))
+		event(p.Scheduled, "first batch of %s; %s", prefillReplica(r, p.Scheduled), cached)
 		event(p.Computed, "prompt computed")
 		event(p.TransferStarted, "transfer of %d blocks to %s began", p.Blocks, first)
 		event(p.TransferEnded, "transfer ended")
@@ -116,6 +118,19 @@ func (w *writer) events(r *attribution.RequestDetail) {
 	for _, x := range all {
 		w.line("%12.1f ms  %s", float64(x.at-r.ArrivalUS)/1000, x.text)
 	}
+}
+
+// prefillReplica is the prefill replica of a request at an instant. Another one may be chosen when it goes down.
+func prefillReplica(r *attribution.RequestDetail, at stream.Micros) string {
+	of := name(r.Prefill.Replica)
+	for i := len(r.Decisions) - 1; i >= 0; i-- {
+		if d := &r.Decisions[i]; d.Stage == stream.StagePrefillRouting {
+			if of = fmt.Sprintf("%s/%d", name(d.Deployment), d.Replica); d.AtUS <= at {
+				break
+			}
+		}
+	}
+	return of
 }
 
 // routings are the events at which a redirected request was routed. It returns the replica where it was queued first.
