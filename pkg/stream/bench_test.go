@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 )
 
@@ -71,20 +72,34 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
+// exampleDecision is a decision by two scorers.
+const exampleDecision = `{"kind":"decision","id":"dec-299993","stage":"routing","at_us":212981285,` +
+	`"request":"req-0299993","deployment":"main","replica":7,"score":4,"candidates":64,"tied":2,` +
+	`"reason":"highest score","expected_cached_tokens":256,"scorers":["prefix-affinity","queue-depth"],"considered":[` +
+	`{"deployment":"main","replica":7,"score":4,"terms":[0.6666666666666666,1],"inflight":121,"queue_depth":0,` +
+	`"matched_blocks":16},{"deployment":"main","replica":37,"score":4,"terms":[0.6666666666666666,1],"inflight":82,` +
+	`"queue_depth":0,"matched_blocks":16},{"deployment":"main","replica":22,"score":3.25641025641025641,` +
+	`"terms":[0.41025641025641024,0.5],"inflight":79,"queue_depth":1,"matched_blocks":16},` +
+	`{"deployment":"main","replica":0,"score":2,"terms":[0,1],"inflight":85,"queue_depth":0,"matched_blocks":0}]}`
+
 func BenchmarkDecode(b *testing.B) {
 	r, o := exampleRecords()
+	var d Decision
 	lines := map[string][]byte{
 		KindRequest: appendRequest(nil, &r, new(numberCache)), KindOutcome: appendOutcome(nil, &o, new(numberCache)),
+		KindDecision: []byte(exampleDecision),
 	}
 	s := new(scanner)
 	for name, decode := range map[string]func(line []byte) error{
 		"request":      func(line []byte) error { return s.record(line, &r) },
 		"outcome":      func(line []byte) error { return s.record(line, &o) },
+		"decision":     func(line []byte) error { return s.record(line, &d) },
 		"request/json": func(line []byte) error { r = Request{}; return json.Unmarshal(line, &r) },
 		"outcome/json": func(line []byte) error { o = Outcome{}; return json.Unmarshal(line, &o) },
 	} {
 		b.Run(name, func(b *testing.B) {
-			line := lines[name[:len(KindRequest)]]
+			kind, _, _ := strings.Cut(name, "/")
+			line := lines[kind]
 			b.ReportAllocs()
 			b.SetBytes(int64(len(line)))
 			for range b.N {

@@ -637,9 +637,9 @@ func appendDecision(b []byte, v *Decision, cache *numberCache) []byte {
 func (v *Decision) decode(s *scanner) {
 	*v = Decision{Kind: "decision", Replica: NoIndex, Scorers: v.Scorers[:0], Considered: v.Considered[:0]}
 	it := fieldIterator{object: objectDecision}
-	if s.atWords(`{"kind":`, 0x3a22646e696b227b, 0x3a22646e696b227b) {
-		f := it.begin(0)
-		s.kind(f)
+	if s.atKey(`{"kind":"decision"`, 0x3a22646e696b227b) {
+		it.begin(0)
+
 		if s.atWord(`,"id":`, 0x3a226469222c) {
 			f := it.begin(1)
 			v.ID = s.uniqueString(f)
@@ -924,9 +924,9 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 func (v *Outcome) decode(s *scanner) {
 	*v = Outcome{Kind: "outcome", AdmittedUS: Never, RoutedUS: Never, PrefillReplica: NoIndex, PrefillEnqueuedUS: Never, PrefillScheduledUS: Never, PrefilledUS: Never, TransferStartedUS: Never, TransferredUS: Never, EncodedUS: Never, EnqueuedUS: Never, EmbeddingsUS: Never, ScheduledUS: Never, FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, Replica: NoIndex, ITLUS: v.ITLUS[:0], ITLMaxUS: Never}
 	it := fieldIterator{object: objectOutcome}
-	if s.atWords(`{"kind":`, 0x3a22646e696b227b, 0x3a22646e696b227b) {
-		f := it.begin(0)
-		s.kind(f)
+	if s.atKey(`{"kind":"outcome"`, 0x3a22646e696b227b) {
+		it.begin(0)
+
 		if s.atWord(`,"id":`, 0x3a226469222c) {
 			f := it.begin(1)
 			v.ID = s.uniqueString(f)
@@ -1345,9 +1345,9 @@ func appendRequest(b []byte, v *Request, cache *numberCache) []byte {
 func (v *Request) decode(s *scanner) {
 	*v = Request{Kind: "request", Prompt: v.Prompt[:0], DeadlineUS: Never}
 	it := fieldIterator{object: objectRequest}
-	if s.atWords(`{"kind":`, 0x3a22646e696b227b, 0x3a22646e696b227b) {
-		f := it.begin(0)
-		s.kind(f)
+	if s.atKey(`{"kind":"request"`, 0x3a22646e696b227b) {
+		it.begin(0)
+
 		if s.atWord(`,"id":`, 0x3a226469222c) {
 			f := it.begin(1)
 			v.ID = s.uniqueString(f)
@@ -1540,9 +1540,9 @@ func appendStep(b []byte, v *Step, cache *numberCache) []byte {
 func (v *Step) decode(s *scanner) {
 	*v = Step{Kind: "step", Batch: v.Batch[:0]}
 	it := fieldIterator{object: objectStep}
-	if s.atWords(`{"kind":`, 0x3a22646e696b227b, 0x3a22646e696b227b) {
-		f := it.begin(0)
-		s.kind(f)
+	if s.atWords(`{"kind":"step"`, 0x3a22646e696b227b, 0x2270657473223a22) {
+		it.begin(0)
+
 		if s.atWords(`,"deployment":`, 0x796f6c706564222c, 0x3a22746e656d796f) {
 			f := it.begin(1)
 			v.Deployment = s.internedString(f)
@@ -1712,9 +1712,9 @@ func appendRegret(b []byte, v *Regret, cache *numberCache) []byte {
 func (v *Regret) decode(s *scanner) {
 	*v = Regret{Kind: "regret", Alternatives: []Alternative{}}
 	it := fieldIterator{object: objectRegret}
-	if s.atWords(`{"kind":`, 0x3a22646e696b227b, 0x3a22646e696b227b) {
-		f := it.begin(0)
-		s.kind(f)
+	if s.atWords(`{"kind":"regret"`, 0x3a22646e696b227b, 0x2274657267657222) {
+		it.begin(0)
+
 		if s.atWords(`,"decision":`, 0x697369636564222c, 0x3a226e6f69736963) {
 			f := it.begin(1)
 			v.Decision = s.uniqueString(f)
@@ -1831,9 +1831,9 @@ func appendSession(b []byte, v *Session, cache *numberCache) []byte {
 func (v *Session) decode(s *scanner) {
 	*v = Session{Kind: "session", UntilUS: Never, Steps: v.Steps[:0]}
 	it := fieldIterator{object: objectSession}
-	if s.atWords(`{"kind":`, 0x3a22646e696b227b, 0x3a22646e696b227b) {
-		f := it.begin(0)
-		s.kind(f)
+	if s.atKey(`{"kind":"session"`, 0x3a22646e696b227b) {
+		it.begin(0)
+
 		if s.atWord(`,"id":`, 0x3a226469222c) {
 			f := it.begin(1)
 			v.ID = s.uniqueString(f)

@@ -244,6 +244,24 @@ func TestStringsStayValid(t *testing.T) {
 	}
 }
 
+// A scanner compares a string with the last one of its field. One with an escape is not its own text, and each field has
+// its own last one.
+func TestStringsAreNotMistakenForTheLastOnes(t *testing.T) {
+	s := new(scanner)
+	for _, c := range []struct{ tenant, class, want, wantClass string }{
+		{`"a"`, `"b"`, "a", "b"}, {`"a"`, `"b"`, "a", "b"}, {`"b"`, `"a"`, "b", "a"}, {`"a"`, `""`, "a", ""},
+		{`"a\\"`, `"a"`, `a\`, "a"}, {`"a\",\"x"`, `"a"`, `a","x`, "a"}, {`"a\\"`, `"aa"`, `a\`, "aa"},
+		{`"\u00e9"`, `"a"`, "é", "a"}, {`"é"`, `"a"`, "é", "a"},
+		{`"a"  `, `"aaaaaaaaaaaaaaaa"`, "a", "aaaaaaaaaaaaaaaa"},
+	} {
+		var r Request
+		line := strings.Replace(exampleRequest, `"tenant":"t"`, `"tenant":`+c.tenant+`,"slo_class":`+c.class, 1)
+		if err := s.record([]byte(line), &r); err != nil || r.Tenant != c.want || r.SLOClass != c.wantClass {
+			t.Errorf("%s, %s: got %q and %q, %v", c.tenant, c.class, r.Tenant, r.SLOClass, err)
+		}
+	}
+}
+
 func TestDecodeAllocatesOnlyIDs(t *testing.T) {
 	s := new(scanner)
 	var r Request

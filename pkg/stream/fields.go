@@ -20,6 +20,8 @@ type Field struct {
 	Min, Max int64
 	// OneOf lists the allowed strings; nil allows any.
 	OneOf []string
+	// number is that of the field among those of all objects, from 1; 0 if it is of none.
+	number int
 }
 
 // Object describes one object on the wire: a record, whose Name is its kind, or a part
@@ -34,13 +36,16 @@ type Object struct {
 	number   int // of the object among all
 }
 
-// objects is the number of objects.
-var objects int
+// objects is the number of objects, and fields that of their fields.
+var objects, fields int
 
-func describe[T any](name, doc string, fields ...Field) *Object {
-	o := &Object{Name: name, Doc: doc, Type: reflect.TypeFor[T](), Fields: fields, number: objects}
+func describe[T any](name, doc string, list ...Field) *Object {
+	o := &Object{Name: name, Doc: doc, Type: reflect.TypeFor[T](), Fields: list, number: objects}
 	objects++
-	for i, f := range fields {
+	for i := range o.Fields {
+		f := &o.Fields[i]
+		fields++
+		f.number = fields
 		o.keys = append(o.keys, `"`+f.Name+`":`)
 		if f.Required {
 			o.required |= 1 << i

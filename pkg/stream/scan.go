@@ -21,7 +21,8 @@ type scanner struct {
 	scratch []byte
 	names   interner
 	piece   strings.Builder // for short-lived strings
-	numbers longNumbers
+	// last has the string that each field had last, by its number.
+	last []string
 	// followers[o.number][m] is the field of o that was read last behind field m-1, first if m is 0.
 	followers [][maxFields + 1]uint8
 }
@@ -45,6 +46,10 @@ func (s *scanner) reset(line []byte) { s.b, s.i, s.err = line, 0, nil }
 // kindOf returns the kind of the record on line. It usually comes first.
 func (s *scanner) kindOf(line []byte) (string, error) {
 	s.reset(line)
+	if s.atWords(writtenKind, 0x3a22646e696b227b, 0x3a22646e696b227b) {
+		kind := s.internedString(&kindField)
+		return kind, s.err
+	}
 	for begun := false; s.advance(begun, '{', '}'); begun = true {
 		if string(s.fieldName()) == kindField.Name {
 			kind := s.internedString(&kindField)
@@ -57,6 +62,9 @@ func (s *scanner) kindOf(line []byte) (string, error) {
 }
 
 var kindField = Field{Name: "kind"}
+
+// writtenKind is what a Writer writes before the kind of a record.
+const writtenKind = `{"kind":`
 
 // skipValue moves past the next value of any type. It checks only what it needs to
 // find the end.
@@ -174,6 +182,11 @@ type fieldIterator struct {
 // on error, or past the end of the object after the last field.
 func (s *scanner) nextField(m *fieldIterator) bool {
 	if s.err != nil {
+		return false
+	}
+	if m.started && s.peek() == '}' {
+		s.i++
+		s.checkRequired(m)
 		return false
 	}
 	if !s.advance(m.started, '{', '}') {
@@ -334,6 +347,16 @@ func (s *scanner) checkRequired(m *fieldIterator) {
 // nextElement moves to element n of the list that is the value of f. It returns
 // false on error, or past the end of the list after the last element.
 func (s *scanner) nextElement(f *Field, n int) bool {
+	if s.err == nil && s.i+1 < len(s.b) {
+		switch c, next := s.b[s.i], s.b[s.i+1]; {
+		case n > 0 && c == ']':
+			s.i++
+			return false
+		case n > 0 && c == ',' && !isSpace(next), n == 0 && c == '[' && next != ']' && !isSpace(next):
+			s.i++
+			return true
+		}
+	}
 	if n == 0 && s.peek() != '[' {
 		s.typeError(f, "a list")
 	}

@@ -1,7 +1,10 @@
 package stream
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
+	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -10,13 +13,12 @@ import (
 func (s *scanner) integer(f *Field) int64 {
 	// 18 digits cannot overflow, and no bound is longer.
 	const maxDigits = 18
-	var v int64
-	start, i := s.i, s.i
+	v, i := int64(0), s.i
 	for ; i < len(s.b) && isDigit(s.b[i]); i++ {
 		v = v*10 + int64(s.b[i]-'0')
 	}
-	digits := i - start
-	valid := digits > 0 && digits <= maxDigits && (digits == 1 || s.b[start] != '0') &&
+	digits := i - s.i
+	valid := digits > 0 && digits <= maxDigits && (digits == 1 || s.b[s.i] != '0') &&
 		(i == len(s.b) || endsNumber(s.b[i]))
 	if !valid || v < f.Min || v > f.Max {
 		if f.Min < 0 && s.peek() == '-' {
@@ -32,15 +34,9 @@ func (s *scanner) integer(f *Field) int64 {
 
 // float reads a finite number.
 func (s *scanner) float(f *Field) float64 {
-	if v, end := shortDecimal(s.b, s.i); end > 0 {
+	if v, end := decimal(s.b, s.i); end > 0 {
 		s.i = end
 		return v
-	}
-	text := literal(s.b[s.i:])
-	entry := &s.numbers[hashBytes(text)%uint64(len(s.numbers))]
-	if entry.n > 0 && string(entry.text[:entry.n]) == string(text) {
-		s.i += len(text)
-		return entry.v
 	}
 	end := numberEnd(s.b, s.i)
 	if end < 0 || end < len(s.b) && !endsNumber(s.b[end]) {
@@ -52,64 +48,94 @@ func (s *scanner) float(f *Field) float64 {
 		s.typeError(f, "a finite number")
 		return 0
 	}
-	if len(text) <= len(entry.text) {
-		entry.v, entry.n = v, uint8(copy(entry.text[:], text))
-	}
 	s.i = end
 	return v
 }
 
-// longNumbers keeps the values of numbers with many digits by their text, since scores and their terms repeat: a hit
-// takes a fifth of the time of converting. It is a cache with one slot for each hash.
-type longNumbers [512]struct {
-	v    float64
-	n    uint8 // 0 is none
-	text [23]byte
-}
+// maxDecimal is how many digits fit into an unsigned integer.
+const maxDecimal = 19
 
-// literal is the part of b before the first byte that may follow a literal.
-func literal(b []byte) []byte {
-	n := 0
-	for n < len(b) && !endsNumber(b[n]) {
-		n++
-	}
-	return b[:n]
-}
-
-// powersOfTen are those that divide a shortDecimal.
-var powersOfTen = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
-
-// shortDecimal reads a number without exponent that begins at b[i] and has at most 15 digits, and returns its end, 0 if
-// there is none. Its digits and the power of ten are exact, so that their quotient is the number rounded once.
-func shortDecimal(b []byte, i int) (v float64, end int) {
+// decimal reads a number without exponent that begins at b[i] and has at most maxDecimal digits, and returns its end, 0
+// if there is none.
+func decimal(b []byte, i int) (v float64, end int) {
 	negative := i < len(b) && b[i] == '-'
 	if negative {
 		i++
 	}
-	start, point, digits := i, -1, int64(0)
-	for ; i < len(b) && i-start <= len(powersOfTen); i++ {
-		if c := b[i]; isDigit(c) {
-			digits = digits*10 + int64(c-'0')
-		} else if c != '.' || point >= 0 {
-			break
-		} else {
-			point = i
+	start, digits, fraction := i, uint64(0), 0
+	for ; i < len(b) && isDigit(b[i]); i++ {
+		digits = digits*10 + uint64(b[i]-'0')
+	}
+	whole := i - start
+	if i < len(b) && b[i] == '.' {
+		i++
+		point := i
+		for len(b)-i >= 8 {
+			eight, ok := eightDigits(binary.LittleEndian.Uint64(b[i:]))
+			if !ok {
+				break
+			}
+			digits, i = digits*1e8+eight, i+8
+		}
+		for ; i < len(b) && isDigit(b[i]); i++ {
+			digits = digits*10 + uint64(b[i]-'0')
+		}
+		if fraction = i - point; fraction == 0 {
+			return 0, 0
 		}
 	}
-	whole, fraction := i-start, 0
-	if point >= 0 {
-		whole, fraction = point-start, i-point-1
-	}
 	switch {
-	case whole == 0, point >= 0 && fraction == 0, whole > 1 && b[start] == '0', whole+fraction >= len(powersOfTen):
-		return 0, 0
-	case i < len(b) && !endsNumber(b[i]):
+	case whole == 0, whole > 1 && b[start] == '0', whole+fraction > maxDecimal, i < len(b) && !endsNumber(b[i]):
 		return 0, 0
 	}
-	if v = float64(digits) / powersOfTen[fraction]; negative {
+	if v = quotient(digits, fraction); negative {
 		v = -v
 	}
 	return v, i
+}
+
+// eightDigits is the number of which word has the eight digits, the first one in its lowest byte; false if some are
+// none.
+func eightDigits(word uint64) (uint64, bool) {
+	const ones, pairs = 0x0101010101010101, 0x000000FF000000FF
+	// Only of a digit the upper half of the byte is 3, also after 6 is added.
+	if word&(ones*0xF0) != ones*0x30 || (word+ones*6)&(ones*0xF0) != ones*0x30 {
+		return 0, false
+	}
+	word -= ones * '0'
+	word = word*10 + word>>8 // numbers of two digits in every other byte
+	return (word&pairs*(100+1000000<<32) + word>>16&pairs*(1+10000<<32)) >> 32, true
+}
+
+// powersOfTen are those that fit into an unsigned integer.
+var powersOfTen = func() (all [maxDecimal + 1]uint64) {
+	all[0] = 1
+	for i := range maxDecimal {
+		all[i+1] = 10 * all[i]
+	}
+	return all
+}()
+
+// quotient is digits divided by the power of ten, rounded once to the nearest number, as strconv.ParseFloat does.
+func quotient(digits uint64, power int) float64 {
+	const exact = 1 << 53 // up to here integers are
+	divisor := powersOfTen[power]
+	switch {
+	case power == 0 && digits <= exact:
+		return float64(digits)
+	case digits <= exact && divisor <= exact:
+		return float64(digits) / float64(divisor)
+	}
+	// Both begin with a one bit, so that the result has at least 63 bits. All that is below its last bit is rounded by
+	// one that is set if anything is: the others are enough for 53.
+	up, down := bits.LeadingZeros64(digits), bits.LeadingZeros64(divisor)
+	digits, divisor = digits<<up, divisor<<down
+	q, rest := bits.Div64(digits>>1, digits<<63, divisor)
+	if rest != 0 {
+		q |= 1
+	}
+	const bias, mantissa = 1023, 52 // of the exponent of a number, which is no subnormal one here
+	return float64(int64(q>>1|q&1)) * math.Float64frombits(uint64(bias+down-up-62)<<mantissa)
 }
 
 // boolean reads true or false.
@@ -160,7 +186,9 @@ func numberEnd(b []byte, i int) int {
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // endsNumber reports whether c may follow a literal.
-func endsNumber(c byte) bool { return c == ',' || c == '}' || c == ']' || isSpace(c) }
+func endsNumber(c byte) bool { return literalEnds[c] }
+
+var literalEnds = [256]bool{',': true, '}': true, ']': true, ' ': true, '\t': true, '\r': true, '\n': true}
 
 // Bounds of the elements of lists of integers.
 var (

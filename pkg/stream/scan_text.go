@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -32,16 +31,36 @@ func (s *scanner) shortLivedString(f *Field) string {
 // stringPiece is the size of a piece of memory for short-lived strings.
 const stringPiece = 1 << 12
 
-// internedString reads a string that is likely to occur again, such as a tenant.
-func (s *scanner) internedString(f *Field) string { return s.names.intern(s.stringBytes(f)) }
+// internedString reads a string that is likely to occur again, such as a tenant. The string that the field had last is
+// compared with what is here before its end is known.
+func (s *scanner) internedString(f *Field) string {
+	if s.last == nil {
+		s.last = make([]string, fields+1)
+	}
+	last, rest := &s.last[f.number], s.b[s.i:]
+	if end := len(*last) + 1; end < len(rest) && rest[0] == '"' && rest[end] == '"' && string(rest[1:end]) == *last {
+		s.i += end + 1
+		return *last
+	}
+	v := s.names.intern(s.stringBytes(f))
+	if unescapedLength([]byte(v)) == len(v) { // its text is itself
+		*last = v
+	}
+	return v
+}
 
 // choice reads one of the strings that f allows.
 func (s *scanner) choice(f *Field) string {
-	v := s.internedString(f)
-	if s.err == nil && !slices.Contains(f.OneOf, v) {
-		s.err = registry.Unknown(f.Name, v, f.OneOf)
+	b := s.stringBytes(f)
+	for _, v := range f.OneOf {
+		if string(b) == v {
+			return v
+		}
 	}
-	return v
+	if s.err == nil {
+		s.err = registry.Unknown(f.Name, string(b), f.OneOf)
+	}
+	return ""
 }
 
 // stringBytes reads a string, valid until the next one is read.
@@ -176,17 +195,23 @@ func (t *interner) intern(b []byte) string {
 	return *slot
 }
 
-// hashBytes mixes eight bytes at a time. Nothing outside depends on its value.
+// hashBytes mixes eight bytes at a time, some of the last ones twice. Nothing outside depends on its value.
 func hashBytes(b []byte) uint64 {
 	const multiplier = 0x9E3779B97F4A7C15 // 2^64 / golden ratio
-	h := uint64(len(b))
-	for ; len(b) >= 8; b = b[8:] {
-		h = (h ^ binary.LittleEndian.Uint64(b)) * multiplier
-		h ^= h >> 32
+	n := len(b)
+	h, last := uint64(n), uint64(0)
+	switch {
+	case n >= 8:
+		for rest := b; len(rest) > 8; rest = rest[8:] {
+			h = (h ^ binary.LittleEndian.Uint64(rest)) * multiplier
+			h ^= h >> 32
+		}
+		last = binary.LittleEndian.Uint64(b[n-8:])
+	case n >= 4:
+		last = uint64(binary.LittleEndian.Uint32(b)) | uint64(binary.LittleEndian.Uint32(b[n-4:]))<<32
+	case n > 0:
+		last = uint64(b[0]) | uint64(b[n/2])<<8 | uint64(b[n-1])<<16
 	}
-	for _, c := range b {
-		h = h<<8 ^ h>>56 ^ uint64(c)
-	}
-	h *= multiplier
+	h = (h ^ last) * multiplier
 	return h >> 40
 }

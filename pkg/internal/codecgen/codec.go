@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/binary"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -108,11 +109,14 @@ func (g *generator) decoder(o *object) {
 func (g *generator) writtenFields(o *object) {
 	first := "{"
 	for i, f := range o.fields {
-		read, begin := f.expand(f.decode, "v."+f.goName, ""), "it.begin(%d)\n"
+		key, read, begin := fmt.Sprintf("%s%q:", first, f.name), f.expand(f.decode, "v."+f.goName, ""), "it.begin(%d)\n"
+		if f.name == "kind" { // its value is a part of the key
+			key, read = key+strconv.Quote(o.name), ""
+		}
 		if strings.Contains(read, "(f)") || strings.Contains(read, "(f,") {
 			begin = "f := " + begin
 		}
-		g.printf("if %s {\n", atKey(fmt.Sprintf("%s%q:", first, f.name)))
+		g.printf("if %s {\n", atKey(key))
 		g.printf(begin+"%s\n", i, read)
 		if first = ","; i > 0 || !f.required {
 			g.printf("}\n")
