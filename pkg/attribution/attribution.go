@@ -63,8 +63,9 @@ type Analyzer struct {
 	prefixesUnweighted bool
 	names              nameTable
 	labels             map[labels]*labels
-	texts              textStore // what requests have packed
-	packing            []byte    // the buffer of pack
+	recentLabels       [64]*labels // some of those that were looked up, which is faster than labels
+	texts              textStore   // what requests have packed
+	packing            []byte      // the buffer of pack
 	metrics            *metrics.Raw
 	episodes           []stream.Anomaly
 	query              *Query
@@ -73,7 +74,7 @@ type Analyzer struct {
 	wantsAll, measuresLost bool
 
 	requests requestList
-	pending  map[string]*request // requests without outcome, by id
+	pending  pendingRequests
 
 	exact          map[string]*Exact // of re-simulated decisions, by id
 	scalingRegrets []ScalingRegret
@@ -91,7 +92,7 @@ type Analyzer struct {
 // New returns an Analyzer for the run with this header.
 func New(h *stream.Header) *Analyzer {
 	a := &Analyzer{classes: map[string]stream.SLOClass{}, names: newNameTable(), labels: map[labels]*labels{},
-		timedOut: map[string]bool{}, lossBySource: map[*request][]sourceShare{}, pending: map[string]*request{},
+		timedOut: map[string]bool{}, lossBySource: map[*request][]sourceShare{}, pending: newPendingRequests(),
 		exact: map[string]*Exact{}, admissions: map[string]int64{}, topology: newTopology(h)}
 	config := &proposal{Analyzer: a}
 	a.queueWeight = config.number("policies.routing.params." + queueScorer)
@@ -141,16 +142,26 @@ const never = stream.Never
 type nameTable struct {
 	numbers map[string]int32
 	list    []string
+	// recent are numbers of names that were looked up, which is faster than numbers.
+	recent [64]int32
 }
 
-func newNameTable() nameTable { return nameTable{map[string]int32{"": 0}, []string{""}} }
+func newNameTable() nameTable { return nameTable{numbers: map[string]int32{"": 0}, list: []string{""}} }
 
 func (n *nameTable) number(name string) int32 {
+	if name == "" {
+		return 0
+	}
+	recent := &n.recent[(len(name)+5*int(name[0])+int(name[len(name)-1]))%len(n.recent)]
+	if n.list[*recent] == name {
+		return *recent
+	}
 	i, ok := n.numbers[name]
 	if !ok {
 		i = int32(len(n.list))
 		n.numbers[name] = i
 		n.list = append(n.list, name)
 	}
+	*recent = i
 	return i
 }

@@ -179,6 +179,7 @@ type replicaBuffers struct {
 	rates                         []float64
 	sums                          []prefixSums
 	byCompany                     samplesByCompany
+	met                           metReplica
 }
 
 // keyed returns two empty buffers for n samples.
@@ -190,11 +191,14 @@ func (b *replicaBuffers) keyed(n int) (samples, scratch []stat.Keyed) {
 // measureReplicas finds what happened at each replica: what started while requests waited, and what slowed them down.
 // It takes the replicas one after the other.
 func (a *Analyzer) measureReplicas() {
-	b := replicaBuffers{byCompany: samplesByCompany{}}
+	b := replicaBuffers{}
 	a.stats.prefillRates = make([]float64, len(a.topology.replicas))
 	units, shared := a.speedUnits(), a.sharedLoads()
 	for i, requests := range a.byReplica() {
 		n := int32(i)
+		if a.measuresLost && b.met.measure(a, n, requests, &units[n], &b.byCompany) {
+			continue
+		}
 		b.queued, b.started = b.queued[:0], b.started[:0]
 		// Else they are nearly side by side.
 		apart := 4*len(requests) <= a.requests.len() || a.measuresLost
@@ -221,7 +225,7 @@ func (a *Analyzer) measureReplicas() {
 		a.measureAhead(&b)
 		a.measureLoads(n, b.started, shared)
 		if a.measuresLost {
-			a.measureSpeed(&units[n], own, b.byCompany)
+			a.measureSpeed(&units[n], own, &b.byCompany)
 		}
 		if apart {
 			b.copies.giveBack(requests)
@@ -368,13 +372,17 @@ func (w *startedWork) measure(r *request) {
 	if until == never {
 		return
 	}
-	// How many requests had entered a batch before r joined the queue, and before it got its first token or ended.
-	from, to := w.joined.find(w.at, r.enqueued()), w.begun.find(w.at, until)
+	// How many requests had entered a batch before r got its first token or ended, and before it joined the queue.
+	to := w.begun.find(w.at, until)
 	if r.firstToken() != never && r.ended() != never {
 		end := w.ended.find(w.at, r.ended())
 		r.contention.interfering = w.prompts[end] - w.prompts[to]
 		r.contention.interferingRecomputed = w.work[end].recomputed - w.work[to].recomputed
 	}
+	if r.shared {
+		return
+	}
+	from := w.joined.find(w.at, r.enqueued())
 	begin, end, lower := &w.work[from], &w.work[to], w.lower[w.ranks[r.labels.class]]
 	ahead := tokensAhead{total: end.total - begin.total, lowerPriority: lower[to] - lower[from],
 		heavyTenant: end.heavyTenant - begin.heavyTenant, recomputed: end.recomputed - begin.recomputed}

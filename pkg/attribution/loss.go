@@ -187,12 +187,7 @@ func (a *Analyzer) markLate() float64 {
 
 // divide finds the dominant part of each loss and adds up l.
 func (a *Analyzer) divide(l *Loss) {
-	baselines := a.baselines()
-	if l.Kind == LossFitness {
-		for i := range baselines {
-			baselines[i].ignoreWaits()
-		}
-	}
+	var baselines []baseline // nil until a request lost something
 	groups, states := map[Group]*Group{}, make([]int64, len(a.names.list))
 	for _, r := range a.requests.all() {
 		if !r.verdict.judged {
@@ -201,6 +196,14 @@ func (a *Analyzer) divide(l *Loss) {
 		l.Judged++
 		if !r.lost() {
 			continue
+		}
+		if baselines == nil {
+			baselines = a.baselines()
+			for i := range baselines {
+				if l.Kind == LossFitness {
+					baselines[i].ignoreWaits()
+				}
+			}
 		}
 		r.verdict.dominant = a.dominantPart(r, &baselines[r.labels.class])
 		if r.verdict.missed&missedCompletion != 0 {

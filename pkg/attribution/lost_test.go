@@ -13,7 +13,8 @@ import (
 
 // TestMeasuringLaterIsTheSame: a run that lost hardly anything has the same findings, and the same of what is asked for
 // later, as if all was measured at once: with and without targets, where steps take longer with more sequences, and
-// with more replicas, requests that fail, and excluded ones.
+// with more replicas, requests that fail, and excluded ones; with many times at the same instant, and where some
+// requests lack times or never entered a batch.
 func TestMeasuringLaterIsTheSame(t *testing.T) {
 	same := []cmp.Option{cmpopts.EquateNaNs(), cmpopts.IgnoreFields(Findings{}, "Conditions"),
 		cmpopts.IgnoreUnexported(ReplicaRow{}, GroupRow{}),
@@ -70,6 +71,9 @@ func feed(a *Analyzer, seed, replicas uint64) {
 		n := random.IntN(int(replicas))
 		o := served(fmt.Sprint("r", i), stream.Index(n), int64(at), 0)
 		o.ScheduledUS = o.EnqueuedUS + stream.Micros(random.IntN(400))
+		if seed%3 == 1 {
+			o.ScheduledUS = o.EnqueuedUS + stream.Micros(500*random.IntN(2))
+		}
 		o.FirstTokenUS = o.ScheduledUS + 500
 		o.InputTokens, o.OutputTokens = 50+random.Int64N(8000), 1+random.Int64N(60)
 		o.GeneratedTokens = o.OutputTokens
@@ -85,10 +89,23 @@ func feed(a *Analyzer, seed, replicas uint64) {
 				o.State, o.EndedUS, o.CompletedUS = stream.StateFailed, o.CompletedUS, never
 			}
 		}
+		excluded := i%97 == 5
+		switch {
+		case excluded && i%2 == 0: // it gave up in the queue
+			o.State, o.EndedUS, o.CompletedUS = stream.StateTimedOut, o.EnqueuedUS+900, never
+			o.ScheduledUS, o.FirstTokenUS = never, never
+		case seed%4 == 2 && n == 0 && i%50 == 0: // of a recording
+			o.EnqueuedUS = never
+			if i%100 == 0 {
+				o.ScheduledUS = never
+			}
+		case seed%4 == 3 && n == 1 && i%50 == 0:
+			o.ScheduledUS = never
+		}
 		a.Decision(&stream.Decision{ID: o.Decision, Stage: stream.StageRouting, AtUS: o.RoutedUS, Request: o.ID,
 			Deployment: "main", Replica: o.Replica, Candidates: int64(replicas),
 			Considered: []stream.Candidate{{Deployment: "main", Replica: o.Replica, QueueDepth: 1,
 				Running: stream.NoIndex, Matched: stream.NoIndex, Cached: stream.NoIndex, AgeUS: random.Int64N(9000)}}})
-		a.Outcome(&o, i%97 == 5)
+		a.Outcome(&o, excluded)
 	}
 }

@@ -45,37 +45,48 @@ type occupancyEvents struct {
 	sorted, scratch []stat.Keyed
 }
 
-// measureOccupancy finds the occupancy for each request that joined the queue of replica n.
-func (a *Analyzer) measureOccupancy(n int32, queued []*request, e *occupancyEvents) {
+func (e *occupancyEvents) clear() {
 	for kind := range e.byKind {
 		e.byKind[kind] = e.byKind[kind][:0]
 	}
+}
+
+// add adds an event of request i of the replica.
+func (e *occupancyEvents) add(at stream.Micros, kind eventKind, i int) {
+	tag := uint32(i)<<eventBits | uint32(kind)
+	e.byKind[kind] = append(e.byKind[kind], stat.Keyed{Key: uint64(at), Tag: tag})
+}
+
+// sort returns the events by time, those of equal times by kind, then by request.
+func (e *occupancyEvents) sort() []stat.Keyed {
+	e.sorted = e.sorted[:0]
+	for _, some := range e.byKind {
+		e.sorted = append(e.sorted, some...)
+	}
+	e.scratch = slices.Grow(e.scratch[:0], len(e.sorted))[:len(e.sorted)]
+	return stat.SortKeyed(e.sorted, e.scratch)
+}
+
+// measureOccupancy finds the occupancy for each request that joined the queue of replica n.
+func (a *Analyzer) measureOccupancy(n int32, queued []*request, e *occupancyEvents) {
+	e.clear()
 	for i, r := range queued {
-		add := func(at stream.Micros, kind eventKind) {
-			tag := uint32(i)<<eventBits | uint32(kind)
-			e.byKind[kind] = append(e.byKind[kind], stat.Keyed{Key: uint64(at), Tag: tag})
-		}
 		if r.leftQueue() > r.enqueued() {
-			add(r.enqueued(), waitBegins)
-			add(r.leftQueue(), waitEnds)
+			e.add(r.enqueued(), waitBegins, i)
+			e.add(r.leftQueue(), waitEnds, i)
 		}
 		if r.scheduled() == never {
 			continue
 		}
-		add(r.scheduled(), batchEntered)
+		e.add(r.scheduled(), batchEntered, i)
 		if r.firstToken() != never && r.ended() > r.firstToken() {
-			add(r.firstToken(), firstToken)
+			e.add(r.firstToken(), firstToken, i)
 		}
 		if r.ended() != never {
-			add(r.ended(), requestEnds)
+			e.add(r.ended(), requestEnds, i)
 		}
 	}
-	e.sorted = e.sorted[:0]
-	for _, some := range e.byKind { // equal times keep this order: by kind, then by request
-		e.sorted = append(e.sorted, some...)
-	}
-	e.scratch = slices.Grow(e.scratch[:0], len(e.sorted))[:len(e.sorted)]
-	a.replayOccupancy(n, queued, stat.SortKeyed(e.sorted, e.scratch))
+	a.replayOccupancy(n, queued, e.sort())
 }
 
 // replayOccupancy replays the events of one replica, whose keys are times.

@@ -141,12 +141,17 @@ var noLabels labels
 
 // shared returns the labels that all requests with these ones share.
 func (a *Analyzer) shared(l labels) *labels {
+	recent := &a.recentLabels[uint32(l.tenant+5*l.class+11*l.model+17*l.state+23*l.reason+29*l.routingReason)%64]
+	if *recent != nil && **recent == l {
+		return *recent
+	}
 	s, known := a.labels[l]
 	if !known {
 		own := l
 		s = &own
 		a.labels[l] = s
 	}
+	*recent = s
 	return s
 }
 
@@ -201,7 +206,7 @@ func (a *Analyzer) admissionDecision(d *stream.Decision) {
 	r, known := a.request(d.Request)
 	if !known {
 		r.packed = a.pack(d.Request, "", &noRouting)
-		a.pending[r.id()] = r
+		a.pending.add(r)
 	}
 	rule := a.names.number(d.Rule)
 	x := *r.incidents
@@ -211,7 +216,7 @@ func (a *Analyzer) admissionDecision(d *stream.Decision) {
 	if d.Verdict == verdictDelay {
 		x.delays++
 	}
-	x.admission = admission{d.ID, d.Verdict == verdictReject, rule}
+	x.admission = admission{strings.Clone(d.ID), d.Verdict == verdictReject, rule}
 	r.setIncidents(x)
 	a.admissions[d.Verdict]++
 }
@@ -237,22 +242,23 @@ func (a *Analyzer) routingDecision(d *stream.Decision) {
 	}
 	for i := range d.Considered {
 		c := &d.Considered[i]
-		v := a.view(c)
+		n := a.topology.number(c.Deployment, c.Replica)
 		switch {
-		case v.Replica == r.replica:
-			g.chosen = v
+		case n == r.replica:
+			g.chosen = a.view(n, c)
 			g.cacheAgeUS = a.cacheAgeUS(c)
 		case g.nextBest.Replica == missing && !c.Filtered:
-			g.nextBest = v
+			g.nextBest = a.view(n, c)
 		}
 	}
 	if r.packed = a.pack(d.Request, d.ID, &g); !known {
-		a.pending[r.id()] = r
+		a.pending.add(r)
 	}
 }
 
-func (a *Analyzer) view(c *stream.Candidate) ReplicaView {
-	v := ReplicaView{Replica: a.topology.number(c.Deployment, c.Replica), Inflight: int32(c.Inflight),
+// view is what the router saw of the replica with a number.
+func (a *Analyzer) view(replica int32, c *stream.Candidate) ReplicaView {
+	v := ReplicaView{Replica: replica, Inflight: int32(c.Inflight),
 		Queue: int32(c.QueueDepth), Running: int32(c.Running), Prefix: int32(max(c.Matched, c.Cached)), KV: unknownKV,
 		Score: float64(c.Score), AgeUS: c.AgeUS}
 	if !c.KVUtil.IsZero() {
@@ -274,11 +280,15 @@ func (a *Analyzer) cacheAgeUS(c *stream.Candidate) int64 {
 
 // request returns the pending request with this id, or a new one. What is new is not in pending yet, and has no text.
 func (a *Analyzer) request(id string) (r *request, known bool) {
-	if r, known = a.pending[id]; known {
+	if r = a.pending.get(id); r != nil {
 		return r, true
 	}
+	return a.newRequest(), false
+}
+
+func (a *Analyzer) newRequest() *request {
 	return a.requests.add(request{pending: true, replica: missing, incidents: &noIncidents, labels: &noLabels,
-		times: noTimes}), false
+		times: noTimes})
 }
 
 // Regret takes the counterfactuals of a decision.
@@ -294,7 +304,7 @@ func (a *Analyzer) Regret(g *stream.Regret) {
 		a.exact[g.Decision] = e
 		return
 	}
-	r := a.pending[g.Request]
+	r := a.pending.get(g.Request)
 	if r == nil || g.Stage != stream.StageRouting || g.HindsightMS == nil || g.AvoidableMS == nil {
 		return
 	}
@@ -314,13 +324,13 @@ func (a *Analyzer) Regret(g *stream.Regret) {
 // Outcome takes the outcome of an attempt at a request. An excluded request, or an attempt that is not the last, cannot
 // lose anything, but others may have waited for it.
 func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
-	r, known := a.request(o.ID)
-	if !known {
+	r := a.pending.take(o.ID)
+	if r == nil {
+		r = a.newRequest()
 		r.packed = a.pack(o.ID, o.Decision, &noRouting)
 	} else if begin, end := r.decisionParts(); o.Decision != "" && o.Decision != begin+end {
 		r.packed = a.pack(o.ID, o.Decision, r.seen())
 	}
-	delete(a.pending, o.ID)
 	r.pending = false
 	a.setIncidentsOf(r, o)
 	r.setTimes(o)

@@ -43,9 +43,23 @@ func (a *Analyzer) tpotMS(r *request) float64 {
 // on a slow replica.
 type company struct{ running, interfering int }
 
-func (r *request) company() company {
-	ms := max(1, int64(r.ended()-r.firstToken())/1000)
-	return company{bits.Len32(uint32(r.contention.concurrent)), bits.Len64(uint64(r.contention.interfering / ms))}
+func (d decoding) company() company {
+	ms := max(1, d.us/1000)
+	return company{bits.Len32(uint32(d.concurrent)), bits.Len64(uint64(d.interfering / ms))}
+}
+
+// decoding is how long a request decoded, how many tokens, and what its replica did meanwhile: concurrent and
+// interfering are those of its contention.
+type decoding struct {
+	us          int64
+	tokens      int32 // after the first
+	concurrent  float64
+	interfering int64
+}
+
+func (r *request) decoding() decoding {
+	return decoding{int64(r.ended() - r.firstToken()), r.tokens.output - 1, r.contention.concurrent,
+		r.contention.interfering}
 }
 
 // measureSpeeds compares replicas, and deployments with different hardware, by the TPOT of requests with similar
@@ -53,7 +67,7 @@ func (r *request) company() company {
 func (a *Analyzer) measureSpeeds() {
 	units, samples := a.speedUnits(), samplesByCompany{}
 	for n, requests := range a.byReplica() {
-		a.measureSpeed(&units[n], requests, samples)
+		a.measureSpeed(&units[n], requests, &samples)
 	}
 	a.compareSpeeds(units)
 }

@@ -18,9 +18,8 @@ type stepFit struct {
 }
 
 // features are what the fit knows of a request.
-func (r *request) features() [3]float64 {
-	return [3]float64{1, r.contention.concurrent,
-		float64(r.contention.interfering) / float64(max(1, r.tokens.output-1))}
+func (d decoding) features() [3]float64 {
+	return [3]float64{1, d.concurrent, float64(d.interfering) / float64(max(1, d.tokens))}
 }
 
 func (f *stepFit) add(x [3]float64, y float64) {

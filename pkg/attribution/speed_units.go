@@ -11,6 +11,7 @@ type speedUnit struct {
 	counts     map[company]int
 	medians    map[company]speedSample
 	fit        stepFit
+	fastest    float64 // TPOT in ms of its fastest request, 0 without any
 }
 
 // speedUnits are all replicas, each a group of its own.
@@ -24,33 +25,61 @@ func (a *Analyzer) speedUnits() (all []speedUnit) {
 }
 
 // samplesByCompany are the samples of one unit. Lists are empty between units, and keep their memory.
-type samplesByCompany map[company][]speedSample
+type samplesByCompany struct {
+	lists map[company]*[]speedSample
+	// last is the list of the company in which the last request was: most are in the same one as that before.
+	last      *[]speedSample
+	lastOwner company
+}
+
+// add adds a sample in a company.
+func (x *samplesByCompany) add(c company, s speedSample) {
+	if x.last == nil || c != x.lastOwner {
+		if x.lists == nil {
+			x.lists = map[company]*[]speedSample{}
+		}
+		if x.lists[c] == nil {
+			x.lists[c] = new([]speedSample)
+		}
+		x.last, x.lastOwner = x.lists[c], c
+	}
+	*x.last = append(*x.last, s)
+}
 
 // measureSpeed finds the counts, medians and fit of a unit, which has these requests. samples is scratch: those of all
 // units at once would take 16 bytes a request.
-func (a *Analyzer) measureSpeed(u *speedUnit, requests []*request, samples samplesByCompany) {
-	s, model := &a.stats.speeds, u.deployment.Model
+func (a *Analyzer) measureSpeed(u *speedUnit, requests []*request, samples *samplesByCompany) {
 	for _, r := range requests {
-		tpot := a.tpotMS(r)
-		if tpot == 0 {
-			continue
+		if tpot := a.tpotMS(r); tpot != 0 {
+			a.addSpeed(u, tpot, r.decoding(), samples)
 		}
-		if s.fastest[model] == 0 || tpot < s.fastest[model] {
-			s.fastest[model] = tpot
-		}
-		c := r.company()
-		samples[c] = append(samples[c], speedSample{tpot, r.contention.concurrent})
-		u.fit.add(r.features(), tpot)
 	}
-	for c, list := range samples { // in any order: a company has its own entries
-		if len(list) == 0 {
+	u.endSamples(samples)
+}
+
+// addSpeed adds the TPOT of a request to its unit.
+func (a *Analyzer) addSpeed(u *speedUnit, tpot float64, d decoding, samples *samplesByCompany) {
+	if fastest := a.stats.speeds.fastest; u.fastest == 0 || tpot < u.fastest {
+		u.fastest = tpot
+		if model := u.deployment.Model; fastest[model] == 0 || tpot < fastest[model] {
+			fastest[model] = tpot
+		}
+	}
+	samples.add(d.company(), speedSample{tpot, d.concurrent})
+	u.fit.add(d.features(), tpot)
+}
+
+// endSamples finds the counts and medians of a unit from its samples.
+func (u *speedUnit) endSamples(samples *samplesByCompany) {
+	for c, list := range samples.lists { // in any order: a company has its own entries
+		if len(*list) == 0 {
 			continue
 		}
-		u.counts[c] = len(list)
-		if len(list) >= speedSamples {
-			u.medians[c] = medianSample(list)
+		u.counts[c] = len(*list)
+		if len(*list) >= speedSamples {
+			u.medians[c] = medianSample(*list)
 		}
-		samples[c] = list[:0]
+		*list = (*list)[:0]
 	}
 }
 

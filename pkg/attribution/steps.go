@@ -20,7 +20,7 @@ func (a *Analyzer) measureSteps() {
 		if fits[id] == nil {
 			fits[id] = &stepFit{}
 		}
-		fits[id].add(r.features(), tpot)
+		fits[id].add(r.decoding().features(), tpot)
 	}
 	a.stats.steps = map[string]stepTimes{}
 	for i := range a.topology.Deployments {
@@ -39,22 +39,37 @@ func (a *Analyzer) measureSteps() {
 // measureInterference finds for the requests of a replica how many prompt tokens of others it computed while they
 // decoded, by the progress of all prefills, and runStats.prefillRates.
 func (a *Analyzer) measureInterference(n int32, requests []*request, all *progress) {
-	var prefills span
-	tokens := 0.0
+	var prefills prefillTotals
 	var begun, ended nearby
 	for _, r := range requests {
 		if r.scheduled() == never {
 			continue
 		}
-		prefills.add(r.scheduled(), max(r.scheduled(), r.firstTokenOrEnd()))
-		tokens += uncachedTokens(r)
-		if r.firstToken() != never && r.ended() != never {
+		if prefills.add(r); !r.shared && r.firstToken() != never && r.ended() != never {
 			r.evidence.promptsMeanwhile = all.until(r.ended(), &ended) - all.until(r.firstToken(), &begun)
 		}
 	}
-	if prefills.until > prefills.from {
-		a.stats.prefillRates[n] = tokens / prefills.us()
+	a.stats.prefillRates[n] = prefills.rate()
+}
+
+// prefillTotals are the prompt tokens that a replica computed, and when.
+type prefillTotals struct {
+	span
+	tokens float64
+}
+
+// add adds those of a request that entered a batch.
+func (p *prefillTotals) add(r *request) {
+	p.span.add(r.scheduled(), max(r.scheduled(), r.firstTokenOrEnd()))
+	p.tokens += uncachedTokens(r)
+}
+
+// rate is the number of tokens for each µs, 0 without any time.
+func (p *prefillTotals) rate() float64 {
+	if p.until <= p.from {
+		return 0
 	}
+	return p.tokens / p.us()
 }
 
 // evenFactor times the TPOT target is above it by more than estimates are wrong.

@@ -163,6 +163,9 @@ func (d *deployment) slotLimit() string {
 // cacheTokens is the number of tokens that the KV cache holds.
 func (d *deployment) cacheTokens() int64 { return d.usableBlocks() * d.Engine.BlockSize }
 
+// outputVaries reports whether outputUS depends on that number.
+func (d *deployment) outputVaries() bool { return len(d.Latency.AlphaUS) > 3 }
+
 // outputUS is how long each token needs to the client where that number of requests runs, at most what fits.
 func (d *deployment) outputUS(running float64) uint32 {
 	alpha := d.Latency.AlphaUS
