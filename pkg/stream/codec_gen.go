@@ -642,7 +642,7 @@ func (v *Decision) decode(s *scanner) {
 
 		if s.atWord(`,"id":`, 0x3a226469222c) {
 			f := it.begin(1)
-			v.ID = s.uniqueString(f)
+			v.ID = s.shortLivedString(f)
 			if v.ID == "" {
 				s.failf("id is empty")
 			}
@@ -657,7 +657,7 @@ func (v *Decision) decode(s *scanner) {
 		}
 		if s.atWords(`,"request":`, 0x736575716572222c, 0x3a22747365757165) {
 			f := it.begin(4)
-			v.Request = s.uniqueString(f)
+			v.Request = s.shortLivedString(f)
 		}
 		if s.atWords(`,"verdict":`, 0x636964726576222c, 0x3a22746369647265) {
 			f := it.begin(5)
@@ -721,7 +721,7 @@ func (v *Decision) decode(s *scanner) {
 		case 0: // kind
 			s.kind(f)
 		case 1: // id
-			v.ID = s.uniqueString(f)
+			v.ID = s.shortLivedString(f)
 			if v.ID == "" {
 				s.failf("id is empty")
 			}
@@ -730,7 +730,7 @@ func (v *Decision) decode(s *scanner) {
 		case 3: // at_us
 			v.AtUS = Micros(s.integer(f))
 		case 4: // request
-			v.Request = s.uniqueString(f)
+			v.Request = s.shortLivedString(f)
 		case 5: // verdict
 			v.Verdict = s.internedString(f)
 		case 6: // delay_us
@@ -929,7 +929,7 @@ func (v *Outcome) decode(s *scanner) {
 
 		if s.atWord(`,"id":`, 0x3a226469222c) {
 			f := it.begin(1)
-			v.ID = s.uniqueString(f)
+			v.ID = s.shortLivedString(f)
 			if v.ID == "" {
 				s.failf("id is empty")
 			}
@@ -1080,7 +1080,7 @@ func (v *Outcome) decode(s *scanner) {
 		}
 		if s.atWords(`,"decision":`, 0x697369636564222c, 0x3a226e6f69736963) {
 			f := it.begin(38)
-			v.Decision = s.uniqueString(f)
+			v.Decision = s.shortLivedString(f)
 		}
 		if s.atWords(`,"input_tokens":`, 0x5f7475706e69222c, 0x3a22736e656b6f74) {
 			f := it.begin(39)
@@ -1125,7 +1125,7 @@ func (v *Outcome) decode(s *scanner) {
 		}
 		if s.atWords(`,"retry_of":`, 0x5f7972746572222c, 0x3a22666f5f797274) {
 			f := it.begin(49)
-			v.RetryOf = s.uniqueString(f)
+			v.RetryOf = s.shortLivedString(f)
 		}
 		if s.atWords(`,"retry_us":`, 0x5f7972746572222c, 0x3a2273755f797274) {
 			f := it.begin(50)
@@ -1162,7 +1162,7 @@ func (v *Outcome) decode(s *scanner) {
 		case 0: // kind
 			s.kind(f)
 		case 1: // id
-			v.ID = s.uniqueString(f)
+			v.ID = s.shortLivedString(f)
 			if v.ID == "" {
 				s.failf("id is empty")
 			}
@@ -1239,7 +1239,7 @@ func (v *Outcome) decode(s *scanner) {
 		case 37: // iteration
 			v.Iteration = s.integer(f)
 		case 38: // decision
-			v.Decision = s.uniqueString(f)
+			v.Decision = s.shortLivedString(f)
 		case 39: // input_tokens
 			v.InputTokens = s.integer(f)
 		case 40: // output_tokens
@@ -1262,7 +1262,7 @@ func (v *Outcome) decode(s *scanner) {
 		case 48: // redirects
 			v.Redirects = s.integer(f)
 		case 49: // retry_of
-			v.RetryOf = s.uniqueString(f)
+			v.RetryOf = s.shortLivedString(f)
 		case 50: // retry_us
 			v.RetryUS = s.integer(f)
 		case 51: // retried

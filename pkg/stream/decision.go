@@ -23,13 +23,13 @@ const VerdictExpire = "expire"
 type Decision struct {
 	Kind string `json:"kind"`
 	// Name of the decision, unique in its stream.
-	ID string `json:"id" wire:"unique"`
+	ID string `json:"id" wire:"unique,shortlived"`
 	// Stage that decided.
 	Stage string `json:"stage" wire:"oneof=Stages"`
 	// Time of the decision, in µs since the workload's origin.
 	AtUS Micros `json:"at_us"`
 	// Id of the request.
-	Request string `json:"request" wire:"unique"`
+	Request string `json:"request" wire:"unique,shortlived"`
 	// Verdict of admission (admit, reject, delay, expire) or flow control (queue, reject, expire).
 	Verdict string `json:"verdict,omitempty"`
 	// How long the request was delayed, in µs.

@@ -46,7 +46,7 @@ func IsServerReason(reason string) bool {
 type Outcome struct {
 	Kind string `json:"kind"`
 	// Id of the request.
-	ID string `json:"id" wire:"unique"`
+	ID string `json:"id" wire:"unique,shortlived"`
 	// How the request ended.
 	State string `json:"state" wire:"oneof=states"`
 	// Why the request did not complete.
@@ -123,7 +123,7 @@ type Outcome struct {
 	// Iteration of the step's loop, from 1.
 	Iteration int64 `json:"iteration,omitempty" wire:"min=1"`
 	// Id of the routing decision.
-	Decision string `json:"decision,omitempty" wire:"unique"`
+	Decision string `json:"decision,omitempty" wire:"unique,shortlived"`
 	// Length of the prompt; 0 if a recording does not have it.
 	InputTokens int64 `json:"input_tokens" wire:"max=maxTokens"`
 	// Requested tokens; 0 if a recording does not have them.
@@ -146,7 +146,7 @@ type Outcome struct {
 	// Number of times the request was sent to another replica because its own one went.
 	Redirects int64 `json:"redirects,omitempty" wire:"min=1"`
 	// Request that the client repeats with this one.
-	RetryOf string `json:"retry_of,omitempty" wire:"unique"`
+	RetryOf string `json:"retry_of,omitempty" wire:"unique,shortlived"`
 	// Time from its arrival to that of this attempt, in µs.
 	RetryUS int64 `json:"retry_us,omitempty" wire:"min=1"`
 	// Whether the client sends the request again: then this attempt is not its last.

@@ -31,11 +31,12 @@ func (r *Reader) Request(req *Request) error { return r.located(r.scan.record(r.
 func (r *Reader) Session(v *Session) error { return r.located(r.scan.record(r.line, v)) }
 
 // Outcome decodes the current record into o and checks it, as Request does. The
-// memory of ITLUS is reused.
+// memory of ITLUS is reused. Its ids stay valid, but in one piece of memory with many others: clone those that are
+// kept.
 func (r *Reader) Outcome(o *Outcome) error { return r.located(r.scan.record(r.line, o)) }
 
 // Decision decodes the current record into d. Fields that the line omits are absent in
-// d. The memory of its lists is reused.
+// d. The memory of its lists is reused, and its ids are like those of an Outcome.
 func (r *Reader) Decision(d *Decision) error { return r.located(r.scan.record(r.line, d)) }
 
 // DecisionResult decodes what the current record decided about which request, when and at which stage. The other fields

@@ -15,8 +15,8 @@ import (
 // uniqueString reads a string that is unlikely to occur again.
 func (s *scanner) uniqueString(f *Field) string { return string(s.stringBytes(f)) }
 
-// shortLivedString reads a string that is unlikely to occur again, and that no one keeps: it is in one piece of memory
-// with many others.
+// shortLivedString reads a string that is unlikely to occur again, and that no one keeps for long: it is in one piece
+// of memory with many others.
 func (s *scanner) shortLivedString(f *Field) string {
 	b := s.stringBytes(f)
 	if s.piece.Cap()-s.piece.Len() < len(b) {

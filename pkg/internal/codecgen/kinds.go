@@ -90,6 +90,8 @@ func (f *field) expand(source, value, key string) string {
 	switch {
 	case f.options["oneof"] != "":
 		reader = "choice"
+	case f.has("shortlived"):
+		reader = "shortLivedString"
 	case f.has("unique"):
 		reader = "uniqueString"
 	}

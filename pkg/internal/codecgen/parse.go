@@ -35,6 +35,7 @@ func (o *object) has(flag string) bool { return slices.Contains(o.flags, flag) }
 //	min=X max=X  bounds of an integer, as Go expressions; by default 0 and the type's
 //	oneof=X      the variable that lists the allowed strings
 //	unique       strings that seldom repeat: not interned, no dictionary in Parquet
+//	shortlived   strings in one piece of memory with many others, as those of Reader.Outcome
 //	nodict       strings without dictionary in Parquet
 //	fresh        decode into new memory instead of that of the previous record
 type field struct {
@@ -44,7 +45,7 @@ type field struct {
 	kind
 }
 
-var fieldOptions = []string{"min", "max", "oneof", "unique", "nodict", "fresh"}
+var fieldOptions = []string{"min", "max", "oneof", "unique", "nodict", "fresh", "shortlived"}
 
 func (f *field) has(option string) bool {
 	_, found := f.options[option]
