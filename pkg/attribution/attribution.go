@@ -47,8 +47,10 @@ const (
 
 // Analyzer collects a run's records and explains its losses.
 type Analyzer struct {
-	classes  map[string]stream.SLOClass
-	topology topology
+	classes map[string]stream.SLOClass
+	// nameTargets are those of the class with each name in names, if there is such a class; see knownTargets.
+	nameTargets []stream.Targets
+	topology    topology
 	// queueWeight is that of queue-depth in the policy weighted, 0 in others.
 	queueWeight float64
 	// cacheDelayUS is the highest age of what replicas report about their caches.

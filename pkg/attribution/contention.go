@@ -302,10 +302,10 @@ func (a *Analyzer) measureAhead(b *replicaBuffers) {
 
 // priorityRanks finds runStats.ranks.
 func (a *Analyzer) priorityRanks() map[int32]int {
-	priorities := map[int32]float64{}
+	priorities, known := map[int32]float64{}, make([]bool, len(a.names.list))
 	for _, r := range a.requests.all() {
-		if _, known := priorities[r.labels.class]; !known {
-			priorities[r.labels.class] = a.priority(r)
+		if class := r.labels.class; !known[class] {
+			known[class], priorities[class] = true, a.priority(r)
 		}
 	}
 	ordered := slices.Compact(slices.Sorted(maps.Values(priorities)))

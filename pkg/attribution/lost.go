@@ -30,18 +30,24 @@ func (a *Analyzer) deriveLost() bool {
 		return false
 	}
 	var rows derivedRows
-	shared := map[verdict]*derived{}
+	var shared [8]*derived // by what begins the verdict
 	for _, r := range a.requests.all() {
 		v := verdict{excluded: r.excluded, judged: r.judged, met: r.met, pattern: -1}
-		switch {
-		case loses(r):
+		if loses(r) {
 			r.derived = rows.next(v)
 			continue
-		case shared[v] == nil:
-			shared[v] = rows.next(v)
-			shared[v].shared = true
 		}
-		r.derived = shared[v]
+		begins := 0
+		for bit, is := range [...]bool{r.excluded, r.judged, r.met} {
+			if is {
+				begins |= 1 << bit
+			}
+		}
+		if shared[begins] == nil {
+			shared[begins] = rows.next(v)
+			shared[begins].shared = true
+		}
+		r.derived = shared[begins]
 	}
 	return true
 }

@@ -345,9 +345,17 @@ func (a *Analyzer) Outcome(o *stream.Outcome, excluded bool) {
 	if !excluded {
 		a.sessionCall(o, r)
 	}
-	met := metrics.SLOMet(o, a.classes[o.SLOClass].Targets)
+	met := metrics.SLOMet(o, a.knownTargets(r))
 	r.excluded, r.judged = excluded, met != nil && !excluded
 	r.met = r.judged && *met
+}
+
+// knownTargets is targets, which it looks up only once for each name.
+func (a *Analyzer) knownTargets(r *request) stream.Targets {
+	for _, name := range a.names.list[len(a.nameTargets):] {
+		a.nameTargets = append(a.nameTargets, a.classes[name].Targets)
+	}
+	return a.nameTargets[r.labels.class]
 }
 
 // setIncidentsOf sets the incidents of the request with an outcome.

@@ -124,7 +124,13 @@ func (r *request) unpack() routing {
 // packer appends numbers. Small ones, and those that are short in binary, take few bytes.
 type packer struct{ bytes []byte }
 
-func (p *packer) int(n int64) { p.bytes = binary.AppendVarint(p.bytes, n) }
+func (p *packer) int(n int64) {
+	if n >= 0 && n < 64 { // one byte, without a call
+		p.bytes = append(p.bytes, byte(2*n))
+		return
+	}
+	p.bytes = binary.AppendVarint(p.bytes, n)
+}
 
 func (p *packer) text(s string) {
 	p.int(int64(len(s)))

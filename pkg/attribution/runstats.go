@@ -74,23 +74,28 @@ func (a *Analyzer) computeStats() {
 // more than that share; else the one with the most work, if that is at least 30 % and three times that of any other
 // tenant, or 1.4 times its share of the requests and 1.25 times an even share; else missing.
 func (a *Analyzer) heavyTenant() int32 {
-	work, sent, total := map[int32]int64{}, map[int32]int64{}, int64(0)
+	work, sent, total := make([]int64, len(a.names.list)), make([]int64, len(a.names.list)), int64(0)
+	tenants := 0
 	for _, r := range a.requests.all() {
-		work[r.labels.tenant] += r.work()
-		sent[r.labels.tenant]++
-		total += r.work()
+		n, tokens := r.labels.tenant, r.work()
+		if sent[n] == 0 {
+			tenants++
+		}
+		work[n] += tokens
+		sent[n]++
+		total += tokens
 	}
-	if len(work) < 2 {
+	if tenants < 2 || total == 0 { // a recording may lack tokens
 		return missing
 	}
 	most, second, heaviest, weight := missing, int64(0), missing, 0.0
 	for n, name := range a.names.list {
-		w := work[int32(n)]
+		w := work[n]
 		if w == 0 {
 			continue
 		}
 		share := float64(w) / float64(total)
-		each := share / (float64(sent[int32(n)]) / float64(a.requests.len()))
+		each := share / (float64(sent[n]) / float64(a.requests.len()))
 		if name != "" && share >= 0.3 && each >= 2 && each > weight {
 			heaviest, weight = int32(n), each
 		}
@@ -108,7 +113,7 @@ func (a *Analyzer) heavyTenant() int32 {
 		return heaviest
 	}
 	share, shareSent := float64(work[most])/float64(total), float64(sent[most])/float64(a.requests.len())
-	isUneven := share >= 1.25/float64(len(work)) && share >= 1.4*shareSent
+	isUneven := share >= 1.25/float64(tenants) && share >= 1.4*shareSent
 	if a.names.list[most] == "" || share < 0.3 || work[most] < 3*second && !isUneven {
 		return missing
 	}

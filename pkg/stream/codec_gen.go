@@ -3,6 +3,7 @@
 package stream
 
 import (
+	"math/bits"
 	"slices"
 	"strconv"
 )
@@ -51,7 +52,9 @@ var Objects = []*Object{
 	objectSessionStep,
 }
 
-var objectAnomaly = describe[Anomaly]("anomaly", "An episode of a problem, from its first to its last occurrence, written when it is over.",
+var objectAnomaly = describe[Anomaly]("anomaly", "An episode of a problem, from its first to its last occurrence, written when it is over.", fieldsOfAnomaly[:])
+
+var fieldsOfAnomaly = [...]Field{
 	Field{Name: "kind", Doc: "Always anomaly.", Required: true, OneOf: []string{"anomaly"}},
 	Field{Name: "type", Doc: "What happened.", Required: true, OneOf: anomalyTypes},
 	Field{Name: "start_us", Doc: "Time of the first occurrence, in µs since the workload's origin.", Required: true, Max: maxExact},
@@ -63,9 +66,11 @@ var objectAnomaly = describe[Anomaly]("anomaly", "An episode of a problem, from 
 	Field{Name: "replica", Doc: "Index of the affected replica in its deployment, from 0.", Max: maxIndex},
 	Field{Name: "slo_class", Doc: "SLO class of all affected requests."},
 	Field{Name: "text", Doc: "One line with the numbers.", Required: true},
-)
+}
 
-var objectDecision = describe[Decision]("decision", "One choice of a policy about a request.",
+var objectDecision = describe[Decision]("decision", "One choice of a policy about a request.", fieldsOfDecision[:])
+
+var fieldsOfDecision = [...]Field{
 	Field{Name: "kind", Doc: "Always decision.", Required: true, OneOf: []string{"decision"}},
 	Field{Name: "id", Doc: "Name of the decision, unique in its stream.", Required: true},
 	Field{Name: "stage", Doc: "Stage that decided.", Required: true, OneOf: Stages},
@@ -83,9 +88,11 @@ var objectDecision = describe[Decision]("decision", "One choice of a policy abou
 	Field{Name: "expected_cached_tokens", Doc: "Cached tokens that the router expected on the chosen replica.", Min: 1, Max: maxTokens},
 	Field{Name: "scorers", Doc: "Names of the candidates' score terms, in order."},
 	Field{Name: "considered", Doc: "The best candidates, best first, including the chosen one; all of them at trace level full."},
-)
+}
 
-var objectSnapshot = describe[Snapshot]("snapshot", "What the router read from a replica at one instant; what it did not read is absent. Of equal readings only the last is written, so a snapshot may follow records of later times.",
+var objectSnapshot = describe[Snapshot]("snapshot", "What the router read from a replica at one instant; what it did not read is absent. Of equal readings only the last is written, so a snapshot may follow records of later times.", fieldsOfSnapshot[:])
+
+var fieldsOfSnapshot = [...]Field{
 	Field{Name: "kind", Doc: "Always snapshot.", Required: true, OneOf: []string{"snapshot"}},
 	Field{Name: "at_us", Doc: "Time of the reading, in µs since the workload's origin.", Required: true, Max: maxExact},
 	Field{Name: "deployment", Doc: "Deployment of the replica.", Required: true},
@@ -100,9 +107,11 @@ var objectSnapshot = describe[Snapshot]("snapshot", "What the router read from a
 	Field{Name: "kv_util_cpu", Doc: "Share of the blocks of the KV tier cpu in use."},
 	Field{Name: "loading", Doc: "Requests that load from KV tiers.", Max: maxIndex},
 	Field{Name: "cache", Doc: "Whether the contents of the prefix cache were read."},
-)
+}
 
-var objectHeader = describe[Header]("header", "The first record of a stream. It names no files.",
+var objectHeader = describe[Header]("header", "The first record of a stream. It names no files.", fieldsOfHeader[:])
+
+var fieldsOfHeader = [...]Field{
 	Field{Name: "kind", Doc: "Always header.", Required: true, OneOf: []string{"header"}},
 	Field{Name: "stream", Doc: "What the stream is.", Required: true, OneOf: streams},
 	Field{Name: "stream_version", Doc: "Version of the stream format.", Required: true, Min: StreamVersion, Max: StreamVersion},
@@ -114,26 +123,32 @@ var objectHeader = describe[Header]("header", "The first record of a stream. It 
 	Field{Name: "slo_classes", Doc: "SLO classes and their targets."},
 	Field{Name: "run", Doc: "Fields of a run's header only."},
 	Field{Name: "recording", Doc: "Fields of a recording's header only."},
-)
+}
 
-var objectErrorRecord = describe[ErrorRecord]("error", "An error that a stream carries instead of results.",
+var objectErrorRecord = describe[ErrorRecord]("error", "An error that a stream carries instead of results.", fieldsOfErrorRecord[:])
+
+var fieldsOfErrorRecord = [...]Field{
 	Field{Name: "kind", Doc: "Always error.", Required: true, OneOf: []string{"error"}},
 	Field{Name: "tool", Doc: "Program that found the error.", Required: true},
 	Field{Name: "file", Doc: "File with the error."},
 	Field{Name: "line", Doc: "Line in the file, from 1.", Min: 1, Max: maxExact},
 	Field{Name: "column", Doc: "Column in the line, from 1.", Min: 1, Max: maxExact},
 	Field{Name: "message", Doc: "What is wrong and what is allowed.", Required: true},
-)
+}
 
-var objectEnd = describe[End]("end", "The last record of a stream; a stream without it is truncated.",
+var objectEnd = describe[End]("end", "The last record of a stream; a stream without it is truncated.", fieldsOfEnd[:])
+
+var fieldsOfEnd = [...]Field{
 	Field{Name: "kind", Doc: "Always end.", Required: true, OneOf: []string{"end"}},
 	Field{Name: "records", Doc: "Number of records before this one.", Required: true, Max: maxExact},
 	Field{Name: "digest", Doc: "SHA-256 of their lines, each with its line feed, in hex.", Required: true},
 	Field{Name: "requests", Doc: "Requests of a run by how they ended."},
 	Field{Name: "workload_digest", Doc: "SHA-256 of the workload's lines as the run read them, in hex."},
-)
+}
 
-var objectOutcome = describe[Outcome]("outcome", "The result of one request. Times are µs since the workload's origin, absent for events that did not happen.",
+var objectOutcome = describe[Outcome]("outcome", "The result of one request. Times are µs since the workload's origin, absent for events that did not happen.", fieldsOfOutcome[:])
+
+var fieldsOfOutcome = [...]Field{
 	Field{Name: "kind", Doc: "Always outcome.", Required: true, OneOf: []string{"outcome"}},
 	Field{Name: "id", Doc: "Id of the request.", Required: true},
 	Field{Name: "state", Doc: "How the request ended.", Required: true, OneOf: states},
@@ -190,9 +205,11 @@ var objectOutcome = describe[Outcome]("outcome", "The result of one request. Tim
 	Field{Name: "itl_us", Doc: "Inter-token latencies, run-length encoded: [gap in µs, count]."},
 	Field{Name: "itl_max_us", Doc: "Largest inter-token latency, in µs.", Max: maxExact},
 	Field{Name: "slo_met", Doc: "Whether the request met all targets of its class; absent if the class has none."},
-)
+}
 
-var objectRequest = describe[Request]("request", "One model call that a workload offers. Requests of a stream are sorted by arrival.",
+var objectRequest = describe[Request]("request", "One model call that a workload offers. Requests of a stream are sorted by arrival.", fieldsOfRequest[:])
+
+var fieldsOfRequest = [...]Field{
 	Field{Name: "kind", Doc: "Always request.", Required: true, OneOf: []string{"request"}},
 	Field{Name: "id", Doc: "Name of the request, unique in its stream.", Required: true},
 	Field{Name: "arrival_us", Doc: "When the request arrives, in µs since the workload's origin.", Required: true, Max: maxExact},
@@ -212,17 +229,21 @@ var objectRequest = describe[Request]("request", "One model call that a workload
 	Field{Name: "deadline_us", Doc: "When the request is aborted if it is not complete, in µs since the workload's origin.", Max: maxExact},
 	Field{Name: "predicted_output_tokens", Doc: "Prediction of output_tokens that policies may use.", Min: 1, Max: maxTokens},
 	Field{Name: "retry", Doc: "When the client sends it again; absent if it does not."},
-)
+}
 
-var objectPreemption = describe[Preemption]("preemption", "A request that lost its place in a replica's batch, written at trace level full.",
+var objectPreemption = describe[Preemption]("preemption", "A request that lost its place in a replica's batch, written at trace level full.", fieldsOfPreemption[:])
+
+var fieldsOfPreemption = [...]Field{
 	Field{Name: "kind", Doc: "Always preemption.", Required: true, OneOf: []string{"preemption"}},
 	Field{Name: "at_us", Doc: "When the batch without the request was formed, in µs since the workload's origin.", Required: true, Max: maxExact},
 	Field{Name: "deployment", Doc: "Deployment of the replica.", Required: true},
 	Field{Name: "replica", Doc: "Index of the replica in its deployment, from 0.", Required: true, Max: maxIndex},
 	Field{Name: "request", Doc: "Id of the request.", Required: true},
-)
+}
 
-var objectTransfer = describe[Transfer]("transfer", "A movement of KV blocks between memories, or of embeddings from an encode replica, written at trace level full when it ends.",
+var objectTransfer = describe[Transfer]("transfer", "A movement of KV blocks between memories, or of embeddings from an encode replica, written at trace level full when it ends.", fieldsOfTransfer[:])
+
+var fieldsOfTransfer = [...]Field{
 	Field{Name: "kind", Doc: "Always transfer.", Required: true, OneOf: []string{"transfer"}},
 	Field{Name: "id", Doc: "Id of the transfer.", Required: true},
 	Field{Name: "type", Doc: "What moves: store is to a tier, load from a tier to the GPU, promote from storage to the memory of the host, pd from a prefill replica, embeddings from an encode replica.", Required: true, OneOf: transferTypes},
@@ -240,9 +261,11 @@ var objectTransfer = describe[Transfer]("transfer", "A movement of KV blocks bet
 	Field{Name: "started_us", Doc: "When its link began with it, in µs since the workload's origin. If it failed before that: when it failed.", Required: true, Max: maxExact},
 	Field{Name: "ended_us", Doc: "When it ended, in µs since the workload's origin.", Required: true, Max: maxExact},
 	Field{Name: "incomplete", Doc: "Whether it did not complete, since a replica at one of its ends went down or is gone."},
-)
+}
 
-var objectStep = describe[Step]("step", "One engine iteration of one replica, written at trace level full when it ends.",
+var objectStep = describe[Step]("step", "One engine iteration of one replica, written at trace level full when it ends.", fieldsOfStep[:])
+
+var fieldsOfStep = [...]Field{
 	Field{Name: "kind", Doc: "Always step.", Required: true, OneOf: []string{"step"}},
 	Field{Name: "deployment", Doc: "Deployment of the replica.", Required: true},
 	Field{Name: "replica", Doc: "Index of the replica in its deployment, from 0.", Required: true, Max: maxIndex},
@@ -264,9 +287,11 @@ var objectStep = describe[Step]("step", "One engine iteration of one replica, wr
 	Field{Name: "used_blocks", Doc: "KV blocks held by requests.", Required: true, Max: maxExact},
 	Field{Name: "preempted", Doc: "Requests preempted when the batch was formed.", Required: true, Max: maxExact},
 	Field{Name: "batch", Doc: "The requests in the batch, in the order in which they were scheduled.", Required: true},
-)
+}
 
-var objectRegret = describe[Regret]("regret", "The effect that the alternatives to one decision would have had.",
+var objectRegret = describe[Regret]("regret", "The effect that the alternatives to one decision would have had.", fieldsOfRegret[:])
+
+var fieldsOfRegret = [...]Field{
 	Field{Name: "kind", Doc: "Always regret.", Required: true, OneOf: []string{"regret"}},
 	Field{Name: "decision", Doc: "Id of the decision.", Required: true},
 	Field{Name: "request", Doc: "Id of the request.", Required: true},
@@ -276,9 +301,11 @@ var objectRegret = describe[Regret]("regret", "The effect that the alternatives 
 	Field{Name: "avoidable_ms", Doc: "Estimated E2E of the choice minus that of the candidate that the same estimator prefers when it knows only what the policy knew, in ms. It may be negative; only if estimated."},
 	Field{Name: "alternatives", Doc: "The best alternatives by estimate, best first; if estimated, including the choice.", Required: true},
 	Field{Name: "sensitivity", Doc: "How far the run moves by itself; only if exact, absent if nothing arrives after the decision."},
-)
+}
 
-var objectScaling = describe[Scaling]("scaling", "One look of the auto-scaler at a deployment, with what it saw and decided.",
+var objectScaling = describe[Scaling]("scaling", "One look of the auto-scaler at a deployment, with what it saw and decided.", fieldsOfScaling[:])
+
+var fieldsOfScaling = [...]Field{
 	Field{Name: "kind", Doc: "Always scaling.", Required: true, OneOf: []string{"scaling"}},
 	Field{Name: "id", Doc: "Name of the decision, unique in its stream.", Required: true},
 	Field{Name: "stage", Doc: "Stage that decided.", Required: true, OneOf: stageAutoscale},
@@ -293,9 +320,11 @@ var objectScaling = describe[Scaling]("scaling", "One look of the auto-scaler at
 	Field{Name: "recommended", Doc: "Replicas that the policy recommends.", Required: true, Max: maxExact},
 	Field{Name: "desired", Doc: "Replicas that remain after stabilization, limits, cooldown and bounds.", Required: true, Max: maxExact},
 	Field{Name: "reason", Doc: "What decided, in a few words."},
-)
+}
 
-var objectScalingChoice = describe[ScalingChoice]("scaling_choice", "The choice of the deployment that gets or loses one replica, among those that scale together.",
+var objectScalingChoice = describe[ScalingChoice]("scaling_choice", "The choice of the deployment that gets or loses one replica, among those that scale together.", fieldsOfScalingChoice[:])
+
+var fieldsOfScalingChoice = [...]Field{
 	Field{Name: "kind", Doc: "Always scaling_choice.", Required: true, OneOf: []string{"scaling_choice"}},
 	Field{Name: "decision", Doc: "Name of the look that decided the number of replicas.", Required: true},
 	Field{Name: "at_us", Doc: "Time of the choice, in µs since the workload's origin.", Required: true, Max: maxExact},
@@ -303,9 +332,11 @@ var objectScalingChoice = describe[ScalingChoice]("scaling_choice", "The choice 
 	Field{Name: "change", Doc: "Whether it gets a replica (add) or loses one (remove).", Required: true, OneOf: replicaChanges},
 	Field{Name: "considered", Doc: "The deployments that may change, in the order of the cluster file.", Required: true},
 	Field{Name: "reason", Doc: "What decided, in a few words.", Required: true},
-)
+}
 
-var objectScalingRegret = describe[ScalingRegret]("scaling_regret", "The effect that alternatives to one change of the number of replicas would have had: for each, the whole run was simulated again.",
+var objectScalingRegret = describe[ScalingRegret]("scaling_regret", "The effect that alternatives to one change of the number of replicas would have had: for each, the whole run was simulated again.", fieldsOfScalingRegret[:])
+
+var fieldsOfScalingRegret = [...]Field{
 	Field{Name: "kind", Doc: "Always scaling_regret.", Required: true, OneOf: []string{"scaling_regret"}},
 	Field{Name: "decision", Doc: "Name of the decision.", Required: true},
 	Field{Name: "at_us", Doc: "Time of the decision, in µs since the workload's origin.", Required: true, Max: maxExact},
@@ -314,18 +345,22 @@ var objectScalingRegret = describe[ScalingRegret]("scaling_regret", "The effect 
 	Field{Name: "desired", Doc: "Replicas that were decided.", Required: true, Max: maxExact},
 	Field{Name: "alternatives", Doc: "The alternatives.", Required: true},
 	Field{Name: "sensitivity", Doc: "How far the run moves by itself.", Required: true},
-)
+}
 
-var objectReplicaState = describe[ReplicaState]("replica_state", "A change of the state of a replica of a deployment that scales, or whose replicas fail.",
+var objectReplicaState = describe[ReplicaState]("replica_state", "A change of the state of a replica of a deployment that scales, or whose replicas fail.", fieldsOfReplicaState[:])
+
+var fieldsOfReplicaState = [...]Field{
 	Field{Name: "kind", Doc: "Always replica_state.", Required: true, OneOf: []string{"replica_state"}},
 	Field{Name: "at_us", Doc: "Time of the change, in µs since the workload's origin.", Required: true, Max: maxExact},
 	Field{Name: "deployment", Doc: "Deployment of the replica.", Required: true},
 	Field{Name: "replica", Doc: "Index of the replica in its deployment, from 0.", Required: true, Max: maxIndex},
 	Field{Name: "state", Doc: "State from now on.", Required: true, OneOf: ReplicaStates},
 	Field{Name: "inflight", Doc: "Requests that were sent to the replica and have not left it.", Required: true, Max: maxExact},
-)
+}
 
-var objectSeries = describe[Series]("series", "The state of a deployment at the end of an interval and what happened in it, with --series. In a disaggregated deployment there is one for each pool; requests are those of its replicas.",
+var objectSeries = describe[Series]("series", "The state of a deployment at the end of an interval and what happened in it, with --series. In a disaggregated deployment there is one for each pool; requests are those of its replicas.", fieldsOfSeries[:])
+
+var fieldsOfSeries = [...]Field{
 	Field{Name: "kind", Doc: "Always series.", Required: true, OneOf: []string{"series"}},
 	Field{Name: "at_us", Doc: "End of the interval, in µs since the workload's origin.", Required: true, Max: maxExact},
 	Field{Name: "deployment", Doc: "Deployment.", Required: true},
@@ -347,9 +382,11 @@ var objectSeries = describe[Series]("series", "The state of a deployment at the 
 	Field{Name: "decode_tokens", Doc: "Decode tokens computed in the interval.", Required: true, Max: maxExact},
 	Field{Name: "ttft_sum_us", Doc: "Sum of the TTFT of the requests of the deployment that ended in the interval and have a first token, in µs.", Required: true, Max: maxExact},
 	Field{Name: "ttft_count", Doc: "Number of these requests.", Required: true, Max: maxExact},
-)
+}
 
-var objectSession = describe[Session]("session", "A DAG of model and tool calls that belong together: a conversation, an agent at work.",
+var objectSession = describe[Session]("session", "A DAG of model and tool calls that belong together: a conversation, an agent at work.", fieldsOfSession[:])
+
+var fieldsOfSession = [...]Field{
 	Field{Name: "kind", Doc: "Always session.", Required: true, OneOf: []string{"session"}},
 	Field{Name: "id", Doc: "Name of the session, unique in its stream, also among requests.", Required: true},
 	Field{Name: "arrival_us", Doc: "When the steps without predecessors begin, in µs since the workload's origin.", Required: true, Max: maxExact},
@@ -362,9 +399,11 @@ var objectSession = describe[Session]("session", "A DAG of model and tool calls 
 	Field{Name: "until_us", Doc: "Steps that would begin later do not happen, in µs since the workload's origin.", Max: maxExact},
 	Field{Name: "persistent", Doc: "Whether the session continues after a step that did not complete; otherwise it is broken."},
 	Field{Name: "steps", Doc: "The calls, each after the calls it waits for.", Required: true},
-)
+}
 
-var objectSessionOutcome = describe[SessionOutcome]("session_outcome", "The result of one session.",
+var objectSessionOutcome = describe[SessionOutcome]("session_outcome", "The result of one session.", fieldsOfSessionOutcome[:])
+
+var fieldsOfSessionOutcome = [...]Field{
 	Field{Name: "kind", Doc: "Always session_outcome.", Required: true, OneOf: []string{"session_outcome"}},
 	Field{Name: "id", Doc: "Id of the session.", Required: true},
 	Field{Name: "state", Doc: "How the session ended.", Required: true, OneOf: sessionStates},
@@ -385,9 +424,11 @@ var objectSessionOutcome = describe[SessionOutcome]("session_outcome", "The resu
 	Field{Name: "parallel_completed", Doc: "Parallel calls that completed.", Min: 1, Max: maxExact},
 	Field{Name: "iterations", Doc: "Last iteration with a completed step.", Min: 1, Max: maxExact},
 	Field{Name: "slo_met", Doc: "Whether all calls were issued and met the targets of the class; absent if the class has none."},
-)
+}
 
-var objectCandidate = describe[Candidate]("candidate", "A replica as a routing policy saw it. Signals that the policy does not read are absent.",
+var objectCandidate = describe[Candidate]("candidate", "A replica as a routing policy saw it. Signals that the policy does not read are absent.", fieldsOfCandidate[:])
+
+var fieldsOfCandidate = [...]Field{
 	Field{Name: "deployment", Doc: "Deployment of the replica.", Required: true},
 	Field{Name: "replica", Doc: "Index of the replica in its deployment, from 0.", Required: true, Max: maxIndex},
 	Field{Name: "filtered", Doc: "Whether a filter excluded the replica."},
@@ -406,9 +447,11 @@ var objectCandidate = describe[Candidate]("candidate", "A replica as a routing p
 	Field{Name: "matched_blocks", Doc: "Prompt blocks that the router's index expects on the replica.", Max: maxIndex},
 	Field{Name: "cached_blocks", Doc: "Prompt blocks that the router saw on the replica.", Max: maxIndex},
 	Field{Name: "age_us", Doc: "Age of the oldest signal read from the replica, in µs.", Min: 1, Max: maxExact},
-)
+}
 
-var objectRecordingHeader = describe[RecordingHeader]("recording", "The part of a header for recordings: the server and how it was measured.",
+var objectRecordingHeader = describe[RecordingHeader]("recording", "The part of a header for recordings: the server and how it was measured.", fieldsOfRecordingHeader[:])
+
+var fieldsOfRecordingHeader = [...]Field{
 	Field{Name: "clock", Doc: "Whose clock gave the times.", Required: true, OneOf: clocks},
 	Field{Name: "arrivals", Doc: "Whether arrival_us is the time of arrival.", Required: true},
 	Field{Name: "model", Doc: "Served model."},
@@ -417,9 +460,11 @@ var objectRecordingHeader = describe[RecordingHeader]("recording", "The part of 
 	Field{Name: "tensor_parallel_size", Doc: "Number of GPUs that share each layer.", Min: 1, Max: maxIndex},
 	Field{Name: "replicas", Doc: "Number of engines.", Min: 1, Max: maxIndex},
 	Field{Name: "target_rps", Doc: "Intended rate, in requests per second."},
-)
+}
 
-var objectRunHeader = describe[RunHeader]("run", "The part of a header for runs.",
+var objectRunHeader = describe[RunHeader]("run", "The part of a header for runs.", fieldsOfRunHeader[:])
+
+var fieldsOfRunHeader = [...]Field{
 	Field{Name: "key", Doc: "Identity of the run, together with its configuration and workload.", Required: true},
 	Field{Name: "trace", Doc: "Level of detail of the run.", Required: true, OneOf: TraceLevels},
 	Field{Name: "horizon_us", Doc: "When the run stops; if absent, when all requests have ended."},
@@ -432,47 +477,61 @@ var objectRunHeader = describe[RunHeader]("run", "The part of a header for runs.
 	Field{Name: "parent", Doc: "Original run, if this run is a what-if of it."},
 	Field{Name: "config_digest", Doc: "SHA-256 of the resolved configuration, in hex.", Required: true},
 	Field{Name: "config", Doc: "The complete resolved configuration.", Required: true},
-)
+}
 
-var objectSimulationKey = describe[SimulationKey]("simulation_key", "The identity of a run: with equal configuration and workload, equal keys give equal bytes.",
+var objectSimulationKey = describe[SimulationKey]("simulation_key", "The identity of a run: with equal configuration and workload, equal keys give equal bytes.", fieldsOfSimulationKey[:])
+
+var fieldsOfSimulationKey = [...]Field{
 	Field{Name: "policy", Doc: "SHA-256 of the resolved policies, in hex.", Required: true},
 	Field{Name: "workload_seed", Doc: "Seed of the workload.", Required: true},
 	Field{Name: "sim_seed", Doc: "Seed of the simulation.", Required: true},
 	Field{Name: "jitter_seed", Doc: "Seed of the step-time noise.", Required: true},
-)
+}
 
-var objectSource = describe[Source]("source", "The workload of a run, as the workload's header describes it.",
+var objectSource = describe[Source]("source", "The workload of a run, as the workload's header describes it.", fieldsOfSource[:])
+
+var fieldsOfSource = [...]Field{
 	Field{Name: "tool", Doc: "Program that wrote the workload; absent for a headerless one."},
 	Field{Name: "seed", Doc: "Seed of the workload.", Required: true},
 	Field{Name: "spec_digest", Doc: "SHA-256 of the resolved workload spec, in hex."},
 	Field{Name: "shard", Doc: "Part of a larger workload that it is; if absent, it is whole."},
-)
+}
 
-var objectShard = describe[Shard]("shard", "A part of a workload for a fleet of independent cells: the requests whose sessions or tenants belong to one cell. The seed and the spec digest are those of the whole workload.",
+var objectShard = describe[Shard]("shard", "A part of a workload for a fleet of independent cells: the requests whose sessions or tenants belong to one cell. The seed and the spec digest are those of the whole workload.", fieldsOfShard[:])
+
+var fieldsOfShard = [...]Field{
 	Field{Name: "part", Doc: "Number of the part, from 1.", Required: true, Min: 1, Max: maxIndex},
 	Field{Name: "of", Doc: "Number of parts.", Required: true, Min: 1, Max: maxIndex},
 	Field{Name: "by", Doc: "Whose hash decides the part.", Required: true, OneOf: ShardKeys},
-)
+}
 
-var objectParent = describe[Parent]("parent", "The original run of a what-if, identified by what a what-if may change.",
+var objectParent = describe[Parent]("parent", "The original run of a what-if, identified by what a what-if may change.", fieldsOfParent[:])
+
+var fieldsOfParent = [...]Field{
 	Field{Name: "config_digest", Doc: "SHA-256 of its resolved configuration, in hex.", Required: true},
 	Field{Name: "policy", Doc: "SHA-256 of its resolved policies, in hex.", Required: true},
-)
+}
 
-var objectSLOClass = describe[SLOClass]("slo_class", "A class of requests with their SLO targets.",
+var objectSLOClass = describe[SLOClass]("slo_class", "A class of requests with their SLO targets.", fieldsOfSLOClass[:])
+
+var fieldsOfSLOClass = [...]Field{
 	Field{Name: "name", Doc: "How requests refer to the class.", Required: true},
 	Field{Name: "tier", Doc: "Treatment of the class under overload.", Required: true, OneOf: Tiers},
 	Field{Name: "priority", Doc: "Requests of a higher priority are served sooner.", Required: true},
 	Field{Name: "targets", Doc: "SLO targets."},
-)
+}
 
-var objectTargets = describe[Targets]("targets", "The set of latency bounds of a class, in ms; an absent bound does not apply.",
+var objectTargets = describe[Targets]("targets", "The set of latency bounds of a class, in ms; an absent bound does not apply.", fieldsOfTargets[:])
+
+var fieldsOfTargets = [...]Field{
 	Field{Name: "ttft_ms", Doc: "Time to first token."},
 	Field{Name: "tpot_ms", Doc: "Mean time per output token after the first."},
 	Field{Name: "e2e_ms", Doc: "Time from arrival to the last token."},
-)
+}
 
-var objectCounts = describe[Counts]("counts", "The number of requests that ended in each state.",
+var objectCounts = describe[Counts]("counts", "The number of requests that ended in each state.", fieldsOfCounts[:])
+
+var fieldsOfCounts = [...]Field{
 	Field{Name: "offered", Doc: "Offered requests: the sum of the five states.", Required: true, Max: maxExact},
 	Field{Name: "completed", Doc: "Requests that generated all their tokens.", Required: true, Max: maxExact},
 	Field{Name: "rejected", Doc: "Requests that were rejected.", Required: true, Max: maxExact},
@@ -481,25 +540,33 @@ var objectCounts = describe[Counts]("counts", "The number of requests that ended
 	Field{Name: "unfinished", Doc: "Requests still in flight at the horizon.", Required: true, Max: maxExact},
 	Field{Name: "retries", Doc: "Attempts after the first ones of these requests, which are not offered.", Max: maxExact},
 	Field{Name: "beyond_horizon", Doc: "Requests that arrive after the horizon and were not offered.", Required: true, Max: maxExact},
-)
+}
 
-var objectLoadedTokens = describe[LoadedTokens]("loaded_tokens", "LoadedTokens are the tokens that a request loaded, by tier.",
+var objectLoadedTokens = describe[LoadedTokens]("loaded_tokens", "LoadedTokens are the tokens that a request loaded, by tier.", fieldsOfLoadedTokens[:])
+
+var fieldsOfLoadedTokens = [...]Field{
 	Field{Name: "cpu", Doc: "From the memory of the host.", Required: true, Max: maxTokens},
 	Field{Name: "storage", Doc: "From storage, by the memory of the host.", Max: maxTokens},
-)
+}
 
-var objectSegment = describe[Segment]("segment", "A run of prompt tokens with an identity: prompts that begin with the same segments begin with the same tokens.",
+var objectSegment = describe[Segment]("segment", "A run of prompt tokens with an identity: prompts that begin with the same segments begin with the same tokens.", fieldsOfSegment[:])
+
+var fieldsOfSegment = [...]Field{
 	Field{Name: "id", Doc: "Name of the tokens. A shorter use of an id is a prefix of a longer one. The output of request R is R.out.", Required: true},
 	Field{Name: "tokens", Doc: "Number of its tokens that are used.", Required: true, Min: 1, Max: maxTokens},
 	Field{Name: "media", Doc: "What an encoder makes them of: an image, an audio clip or a video. If absent, they are text. The same id with the same tokens is the same content.", OneOf: mediaKinds},
-)
+}
 
-var objectBatchEntry = describe[BatchEntry]("batch_entry", "A request in the batch of a step.",
+var objectBatchEntry = describe[BatchEntry]("batch_entry", "A request in the batch of a step.", fieldsOfBatchEntry[:])
+
+var fieldsOfBatchEntry = [...]Field{
 	Field{Name: "request", Doc: "Id of the request.", Required: true},
 	Field{Name: "tokens", Doc: "Tokens that the step computes for it.", Required: true, Max: maxExact},
-)
+}
 
-var objectSensitivity = describe[Sensitivity]("sensitivity", "How far a run moves by itself: the largest absolute changes in controls, which overrule no decision but give one later request one output token more.",
+var objectSensitivity = describe[Sensitivity]("sensitivity", "How far a run moves by itself: the largest absolute changes in controls, which overrule no decision but give one later request one output token more.", fieldsOfSensitivity[:])
+
+var fieldsOfSensitivity = [...]Field{
 	Field{Name: "controls", Doc: "Number of controls.", Required: true, Max: maxExact},
 	Field{Name: "slo", Doc: "Largest net number of requests that gain or lose their targets.", Required: true, Max: maxExact},
 	Field{Name: "completed", Doc: "Largest change of the number of completed requests.", Required: true, Max: maxExact},
@@ -507,9 +574,11 @@ var objectSensitivity = describe[Sensitivity]("sensitivity", "How far a run move
 	Field{Name: "e2e_ms", Doc: "Largest change of the sum of the E2E of all requests, in ms.", Required: true},
 	Field{Name: "own_ttft_ms", Doc: "Largest change of the TTFT of a request that was decided about, in ms.", Required: true},
 	Field{Name: "own_e2e_ms", Doc: "Largest change of the E2E of a request that was decided about, in ms.", Required: true},
-)
+}
 
-var objectAlternative = describe[Alternative]("alternative", "A candidate of routing or a verdict of admission.",
+var objectAlternative = describe[Alternative]("alternative", "A candidate of routing or a verdict of admission.", fieldsOfAlternative[:])
+
+var fieldsOfAlternative = [...]Field{
 	Field{Name: "deployment", Doc: "Deployment of the candidate."},
 	Field{Name: "replica", Doc: "Index of the candidate in its deployment, from 0.", Max: maxIndex},
 	Field{Name: "verdict", Doc: "Verdict of admission."},
@@ -520,45 +589,57 @@ var objectAlternative = describe[Alternative]("alternative", "A candidate of rou
 	Field{Name: "own", Doc: "Effect on the request itself; only if exact."},
 	Field{Name: "all", Doc: "Effect on all requests; only if exact."},
 	Field{Name: "insensitive", Doc: "The effect on all requests is within the sensitivity of the run; only if exact."},
-)
+}
 
-var objectDifference = describe[Difference]("difference", "The effect that an alternative would have had.",
+var objectDifference = describe[Difference]("difference", "The effect that an alternative would have had.", fieldsOfDifference[:])
+
+var fieldsOfDifference = [...]Field{
 	Field{Name: "slo_gained", Doc: "Requests that missed their targets and would have met them.", Required: true, Max: maxExact},
 	Field{Name: "slo_lost", Doc: "Requests that met their targets and would have missed them.", Required: true, Max: maxExact},
 	Field{Name: "completed", Doc: "Additional requests that would have completed; negative if fewer.", Required: true, Min: -maxExact, Max: maxExact},
 	Field{Name: "latency_changed", Doc: "Requests that completed in both cases with different latencies.", Required: true, Max: maxExact},
 	Field{Name: "ttft_ms", Doc: "Sum over them of the actual TTFT minus that of the alternative, in ms.", Required: true},
 	Field{Name: "e2e_ms", Doc: "Sum over them of the actual E2E minus that of the alternative, in ms.", Required: true},
-)
+}
 
-var objectRetry = describe[Retry]("retry", "Retry says when a client sends a request again that did not complete.",
+var objectRetry = describe[Retry]("retry", "Retry says when a client sends a request again that did not complete.", fieldsOfRetry[:])
+
+var fieldsOfRetry = [...]Field{
 	Field{Name: "on", Doc: "States after which it does.", Required: true, OneOf: retryStates},
 	Field{Name: "backoff_us", Doc: "Times from the end of an attempt to the next one, in µs; their number is that of the retries at most.", Required: true, Max: maxExact},
-)
+}
 
-var objectScalingCandidate = describe[ScalingCandidate]("scaling_candidate", "A deployment that may get or lose a replica.",
+var objectScalingCandidate = describe[ScalingCandidate]("scaling_candidate", "A deployment that may get or lose a replica.", fieldsOfScalingCandidate[:])
+
+var fieldsOfScalingCandidate = [...]Field{
 	Field{Name: "deployment", Doc: "Deployment.", Required: true},
 	Field{Name: "replicas", Doc: "Its replicas that are not draining, before the change.", Required: true, Max: maxExact},
 	Field{Name: "score", Doc: "Number that the rule gives it; the highest is chosen. Absent if the rule failed."},
-)
+}
 
-var objectScalingAlternative = describe[ScalingAlternative]("scaling_alternative", "Another time of a change of the number of replicas.",
+var objectScalingAlternative = describe[ScalingAlternative]("scaling_alternative", "Another time of a change of the number of replicas.", fieldsOfScalingAlternative[:])
+
+var fieldsOfScalingAlternative = [...]Field{
 	Field{Name: "change", Doc: "Change: made at the look before (earlier), at the look after (later), or not at this look, after which the auto-scaler decides as it does (never).", Required: true, OneOf: scalingChanges},
 	Field{Name: "gpu_s", Doc: "GPU seconds of the run minus those of the alternative.", Required: true},
 	Field{Name: "all", Doc: "Effect on all requests.", Required: true},
 	Field{Name: "insensitive", Doc: "The effect on all requests is within the sensitivity of the run."},
-)
+}
 
-var objectScalingSensitivity = describe[ScalingSensitivity]("scaling_sensitivity", "How far a run moves by itself: the largest absolute changes in controls, which change no decision but give one request one output token more.",
+var objectScalingSensitivity = describe[ScalingSensitivity]("scaling_sensitivity", "How far a run moves by itself: the largest absolute changes in controls, which change no decision but give one request one output token more.", fieldsOfScalingSensitivity[:])
+
+var fieldsOfScalingSensitivity = [...]Field{
 	Field{Name: "controls", Doc: "Number of controls.", Required: true, Max: maxExact},
 	Field{Name: "slo", Doc: "Largest net number of requests that gain or lose their targets.", Required: true, Max: maxExact},
 	Field{Name: "completed", Doc: "Largest change of the number of completed requests.", Required: true, Max: maxExact},
 	Field{Name: "ttft_ms", Doc: "Largest change of the sum of the TTFT of all requests, in ms.", Required: true},
 	Field{Name: "e2e_ms", Doc: "Largest change of the sum of the E2E of all requests, in ms.", Required: true},
 	Field{Name: "gpu_s", Doc: "Largest change of the GPU seconds.", Required: true},
-)
+}
 
-var objectSessionStep = describe[SessionStep]("session_step", "A model call or, if it names a tool, a tool call. A model call is the request SESSION/ID.",
+var objectSessionStep = describe[SessionStep]("session_step", "A model call or, if it names a tool, a tool call. A model call is the request SESSION/ID.", fieldsOfSessionStep[:])
+
+var fieldsOfSessionStep = [...]Field{
 	Field{Name: "id", Doc: "Name of the step, unique in its session.", Required: true},
 	Field{Name: "step", Doc: "Name of the step in the workflow, shared by parallel calls and loop iterations; if absent, the id."},
 	Field{Name: "iteration", Doc: "Iteration of the step's loop, from 1.", Min: 1, Max: maxExact},
@@ -578,7 +659,7 @@ var objectSessionStep = describe[SessionStep]("session_step", "A model call or, 
 	Field{Name: "timeout_us", Doc: "Time after arrival at which the request is aborted, in µs.", Min: 1, Max: maxExact},
 	Field{Name: "predicted_output_tokens", Doc: "Prediction of output_tokens that policies may use.", Min: 1, Max: maxTokens},
 	Field{Name: "retry", Doc: "When the client sends the request again; absent if it does not."},
-)
+}
 
 func appendDecision(b []byte, v *Decision, cache *numberCache) []byte {
 	b = appendString(append(b, `{"kind":"decision","id":`...), v.ID)
@@ -636,77 +717,93 @@ func appendDecision(b []byte, v *Decision, cache *numberCache) []byte {
 
 func (v *Decision) decode(s *scanner) {
 	*v = Decision{Kind: "decision", Replica: NoIndex, Scorers: v.Scorers[:0], Considered: v.Considered[:0]}
-	it := fieldIterator{object: objectDecision}
+	seen := uint64(0)
 	if s.atKey(`{"kind":"decision"`, 0x3a22646e696b227b) {
-		it.begin(0)
+		seen |= 1 << 0
 
 		if s.atWord(`,"id":`, 0x3a226469222c) {
-			f := it.begin(1)
+			seen |= 1 << 1
+			f := &fieldsOfDecision[1]
 			v.ID = s.shortLivedString(f)
 			if v.ID == "" {
 				s.failf("id is empty")
 			}
 		}
 		if s.atWords(`,"stage":`, 0x226567617473222c, 0x3a22656761747322) {
-			f := it.begin(2)
+			seen |= 1 << 2
+			f := &fieldsOfDecision[2]
 			v.Stage = s.choice(f)
 		}
 		if s.atWords(`,"at_us":`, 0x2273755f7461222c, 0x3a2273755f746122) {
-			f := it.begin(3)
+			seen |= 1 << 3
+			f := &fieldsOfDecision[3]
 			v.AtUS = Micros(s.integer(f))
 		}
 		if s.atWords(`,"request":`, 0x736575716572222c, 0x3a22747365757165) {
-			f := it.begin(4)
+			seen |= 1 << 4
+			f := &fieldsOfDecision[4]
 			v.Request = s.shortLivedString(f)
 		}
 		if s.atWords(`,"verdict":`, 0x636964726576222c, 0x3a22746369647265) {
-			f := it.begin(5)
+			seen |= 1 << 5
+			f := &fieldsOfDecision[5]
 			v.Verdict = s.internedString(f)
 		}
 		if s.atWords(`,"delay_us":`, 0x5f79616c6564222c, 0x3a2273755f79616c) {
-			f := it.begin(6)
+			seen |= 1 << 6
+			f := &fieldsOfDecision[6]
 			v.DelayUS = s.integer(f)
 		}
 		if s.atWords(`,"deployment":`, 0x796f6c706564222c, 0x3a22746e656d796f) {
-			f := it.begin(7)
+			seen |= 1 << 7
+			f := &fieldsOfDecision[7]
 			v.Deployment = s.internedString(f)
 		}
 		if s.atWords(`,"replica":`, 0x63696c706572222c, 0x3a226163696c7065) {
-			f := it.begin(8)
+			seen |= 1 << 8
+			f := &fieldsOfDecision[8]
 			v.Replica = Index(s.integer(f))
 		}
 		if s.atWords(`,"score":`, 0x2265726f6373222c, 0x3a2265726f637322) {
-			f := it.begin(9)
+			seen |= 1 << 9
+			f := &fieldsOfDecision[9]
 			v.Score = s.float(f)
 		}
 		if s.atWords(`,"candidates":`, 0x6469646e6163222c, 0x3a22736574616469) {
-			f := it.begin(10)
+			seen |= 1 << 10
+			f := &fieldsOfDecision[10]
 			v.Candidates = s.integer(f)
 		}
 		if s.atWords(`,"tied":`, 0x3a2264656974222c, 0x3a2264656974222c) {
-			f := it.begin(11)
+			seen |= 1 << 11
+			f := &fieldsOfDecision[11]
 			v.Tied = s.integer(f)
 		}
 		if s.atWords(`,"reason":`, 0x6e6f73616572222c, 0x3a226e6f73616572) {
-			f := it.begin(12)
+			seen |= 1 << 12
+			f := &fieldsOfDecision[12]
 			v.Reason = s.internedString(f)
 		}
 		if s.atWords(`,"rule":`, 0x3a22656c7572222c, 0x3a22656c7572222c) {
-			f := it.begin(13)
+			seen |= 1 << 13
+			f := &fieldsOfDecision[13]
 			v.Rule = s.internedString(f)
 		}
 		if s.atKey(`,"expected_cached_tokens":`, 0x746365707865222c) {
-			f := it.begin(14)
+			seen |= 1 << 14
+			f := &fieldsOfDecision[14]
 			v.ExpectedCachedTokens = s.integer(f)
 		}
 		if s.atWords(`,"scorers":`, 0x7265726f6373222c, 0x3a22737265726f63) {
-			f := it.begin(15)
+			seen |= 1 << 15
+			f := &fieldsOfDecision[15]
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Scorers = append(v.Scorers, s.internedString(f))
 			}
 		}
 		if s.atWords(`,"considered":`, 0x6469736e6f63222c, 0x3a22646572656469) {
-			f := it.begin(16)
+			seen |= 1 << 16
+			f := &fieldsOfDecision[16]
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Considered = slices.Grow(v.Considered, 1)[:n+1]
 				v.Considered[n].decode(s)
@@ -716,51 +813,54 @@ func (v *Decision) decode(s *scanner) {
 			}
 		}
 	}
-	for s.nextField(&it) {
-		switch f := it.field; it.index {
-		case 0: // kind
-			s.kind(f)
-		case 1: // id
-			v.ID = s.shortLivedString(f)
-			if v.ID == "" {
-				s.failf("id is empty")
-			}
-		case 2: // stage
-			v.Stage = s.choice(f)
-		case 3: // at_us
-			v.AtUS = Micros(s.integer(f))
-		case 4: // request
-			v.Request = s.shortLivedString(f)
-		case 5: // verdict
-			v.Verdict = s.internedString(f)
-		case 6: // delay_us
-			v.DelayUS = s.integer(f)
-		case 7: // deployment
-			v.Deployment = s.internedString(f)
-		case 8: // replica
-			v.Replica = Index(s.integer(f))
-		case 9: // score
-			v.Score = s.float(f)
-		case 10: // candidates
-			v.Candidates = s.integer(f)
-		case 11: // tied
-			v.Tied = s.integer(f)
-		case 12: // reason
-			v.Reason = s.internedString(f)
-		case 13: // rule
-			v.Rule = s.internedString(f)
-		case 14: // expected_cached_tokens
-			v.ExpectedCachedTokens = s.integer(f)
-		case 15: // scorers
-			for n := 0; s.nextElement(f, n); n++ {
-				v.Scorers = append(v.Scorers, s.internedString(f))
-			}
-		case 16: // considered
-			for n := 0; s.nextElement(f, n); n++ {
-				v.Considered = slices.Grow(v.Considered, 1)[:n+1]
-				v.Considered[n].decode(s)
-				if s.err != nil {
-					s.inElement(f, n)
+	if !s.ends(objectDecision, seen) {
+		it := fieldIterator{object: objectDecision, seen: seen, next: bits.Len64(seen), started: seen != 0}
+		for s.nextField(&it) {
+			switch f := it.field; it.index {
+			case 0: // kind
+				s.kind(f)
+			case 1: // id
+				v.ID = s.shortLivedString(f)
+				if v.ID == "" {
+					s.failf("id is empty")
+				}
+			case 2: // stage
+				v.Stage = s.choice(f)
+			case 3: // at_us
+				v.AtUS = Micros(s.integer(f))
+			case 4: // request
+				v.Request = s.shortLivedString(f)
+			case 5: // verdict
+				v.Verdict = s.internedString(f)
+			case 6: // delay_us
+				v.DelayUS = s.integer(f)
+			case 7: // deployment
+				v.Deployment = s.internedString(f)
+			case 8: // replica
+				v.Replica = Index(s.integer(f))
+			case 9: // score
+				v.Score = s.float(f)
+			case 10: // candidates
+				v.Candidates = s.integer(f)
+			case 11: // tied
+				v.Tied = s.integer(f)
+			case 12: // reason
+				v.Reason = s.internedString(f)
+			case 13: // rule
+				v.Rule = s.internedString(f)
+			case 14: // expected_cached_tokens
+				v.ExpectedCachedTokens = s.integer(f)
+			case 15: // scorers
+				for n := 0; s.nextElement(f, n); n++ {
+					v.Scorers = append(v.Scorers, s.internedString(f))
+				}
+			case 16: // considered
+				for n := 0; s.nextElement(f, n); n++ {
+					v.Considered = slices.Grow(v.Considered, 1)[:n+1]
+					v.Considered[n].decode(s)
+					if s.err != nil {
+						s.inElement(f, n)
+					}
 				}
 			}
 		}
@@ -923,224 +1023,276 @@ func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 
 func (v *Outcome) decode(s *scanner) {
 	*v = Outcome{Kind: "outcome", AdmittedUS: Never, RoutedUS: Never, PrefillReplica: NoIndex, PrefillEnqueuedUS: Never, PrefillScheduledUS: Never, PrefilledUS: Never, TransferStartedUS: Never, TransferredUS: Never, EncodedUS: Never, EnqueuedUS: Never, EmbeddingsUS: Never, ScheduledUS: Never, FirstTokenUS: Never, CompletedUS: Never, EndedUS: Never, Replica: NoIndex, ITLUS: v.ITLUS[:0], ITLMaxUS: Never}
-	it := fieldIterator{object: objectOutcome}
+	seen := uint64(0)
 	if s.atKey(`{"kind":"outcome"`, 0x3a22646e696b227b) {
-		it.begin(0)
+		seen |= 1 << 0
 
 		if s.atWord(`,"id":`, 0x3a226469222c) {
-			f := it.begin(1)
+			seen |= 1 << 1
+			f := &fieldsOfOutcome[1]
 			v.ID = s.shortLivedString(f)
 			if v.ID == "" {
 				s.failf("id is empty")
 			}
 		}
 		if s.atWords(`,"state":`, 0x226574617473222c, 0x3a22657461747322) {
-			f := it.begin(2)
+			seen |= 1 << 2
+			f := &fieldsOfOutcome[2]
 			v.State = s.choice(f)
 		}
 		if s.atWords(`,"reason":`, 0x6e6f73616572222c, 0x3a226e6f73616572) {
-			f := it.begin(3)
+			seen |= 1 << 3
+			f := &fieldsOfOutcome[3]
 			v.Reason = s.internedString(f)
 		}
 		if s.atWords(`,"arrival_us":`, 0x617669727261222c, 0x3a2273755f6c6176) {
-			f := it.begin(4)
+			seen |= 1 << 4
+			f := &fieldsOfOutcome[4]
 			v.ArrivalUS = Micros(s.integer(f))
 		}
 		if s.atWords(`,"admitted_us":`, 0x7474696d6461222c, 0x3a2273755f646574) {
-			f := it.begin(5)
+			seen |= 1 << 5
+			f := &fieldsOfOutcome[5]
 			v.AdmittedUS = Micros(s.integer(f))
 		}
 		if s.atWords(`,"routed_us":`, 0x646574756f72222c, 0x3a2273755f646574) {
-			f := it.begin(6)
+			seen |= 1 << 6
+			f := &fieldsOfOutcome[6]
 			v.RoutedUS = Micros(s.integer(f))
 		}
 		if s.atKey(`,"prefill_replica":`, 0x6c6966657270222c) {
-			f := it.begin(7)
+			seen |= 1 << 7
+			f := &fieldsOfOutcome[7]
 			v.PrefillReplica = Index(s.integer(f))
 		}
 		if s.atKey(`,"prefill_enqueued_us":`, 0x6c6966657270222c) {
-			f := it.begin(8)
+			seen |= 1 << 8
+			f := &fieldsOfOutcome[8]
 			v.PrefillEnqueuedUS = Micros(s.integer(f))
 		}
 		if s.atKey(`,"prefill_scheduled_us":`, 0x6c6966657270222c) {
-			f := it.begin(9)
+			seen |= 1 << 9
+			f := &fieldsOfOutcome[9]
 			v.PrefillScheduledUS = Micros(s.integer(f))
 		}
 		if s.atWords(`,"prefilled_us":`, 0x6c6966657270222c, 0x3a2273755f64656c) {
-			f := it.begin(10)
+			seen |= 1 << 10
+			f := &fieldsOfOutcome[10]
 			v.PrefilledUS = Micros(s.integer(f))
 		}
 		if s.atKey(`,"transfer_started_us":`, 0x66736e617274222c) {
-			f := it.begin(11)
+			seen |= 1 << 11
+			f := &fieldsOfOutcome[11]
 			v.TransferStartedUS = Micros(s.integer(f))
 		}
 		if s.atKey(`,"transferred_us":`, 0x66736e617274222c) {
-			f := it.begin(12)
+			seen |= 1 << 12
+			f := &fieldsOfOutcome[12]
 			v.TransferredUS = Micros(s.integer(f))
 		}
 		if s.atKey(`,"transfer_blocks":`, 0x66736e617274222c) {
-			f := it.begin(13)
+			seen |= 1 << 13
+			f := &fieldsOfOutcome[13]
 			v.TransferBlocks = s.integer(f)
 		}
 		if s.atWords(`,"encoded_us":`, 0x65646f636e65222c, 0x3a2273755f646564) {
-			f := it.begin(14)
+			seen |= 1 << 14
+			f := &fieldsOfOutcome[14]
 			v.EncodedUS = Micros(s.integer(f))
 		}
 		if s.atWords(`,"enqueued_us":`, 0x756575716e65222c, 0x3a2273755f646575) {
-			f := it.begin(15)
+			seen |= 1 << 15
+			f := &fieldsOfOutcome[15]
 			v.EnqueuedUS = Micros(s.integer(f))
 		}
 		if s.atKey(`,"embeddings_us":`, 0x646465626d65222c) {
-			f := it.begin(16)
+			seen |= 1 << 16
+			f := &fieldsOfOutcome[16]
 			v.EmbeddingsUS = Micros(s.integer(f))
 		}
 		if s.atWords(`,"scheduled_us":`, 0x756465686373222c, 0x3a2273755f64656c) {
-			f := it.begin(17)
+			seen |= 1 << 17
+			f := &fieldsOfOutcome[17]
 			v.ScheduledUS = Micros(s.integer(f))
 		}
 		if s.atWords(`,"slot_wait_us":`, 0x775f746f6c73222c, 0x3a2273755f746961) {
-			f := it.begin(18)
+			seen |= 1 << 18
+			f := &fieldsOfOutcome[18]
 			v.SlotWaitUS = s.integer(f)
 		}
 		if s.atKey(`,"budget_wait_us":`, 0x746567647562222c) {
-			f := it.begin(19)
+			seen |= 1 << 19
+			f := &fieldsOfOutcome[19]
 			v.BudgetWaitUS = s.integer(f)
 		}
 		if s.atKey(`,"block_wait_us":`, 0x5f6b636f6c62222c) {
-			f := it.begin(20)
+			seen |= 1 << 20
+			f := &fieldsOfOutcome[20]
 			v.BlockWaitUS = s.integer(f)
 		}
 		if s.atKey(`,"adapter_wait_us":`, 0x657470616461222c) {
-			f := it.begin(21)
+			seen |= 1 << 21
+			f := &fieldsOfOutcome[21]
 			v.AdapterWaitUS = s.integer(f)
 		}
 		if s.atKey(`,"grammar_wait_us":`, 0x616d6d617267222c) {
-			f := it.begin(22)
+			seen |= 1 << 22
+			f := &fieldsOfOutcome[22]
 			v.GrammarWaitUS = s.integer(f)
 		}
 		if s.atKey(`,"encoder_wait_us":`, 0x65646f636e65222c) {
-			f := it.begin(23)
+			seen |= 1 << 23
+			f := &fieldsOfOutcome[23]
 			v.EncoderWaitUS = s.integer(f)
 		}
 		if s.atKey(`,"first_token_us":`, 0x5f7473726966222c) {
-			f := it.begin(24)
+			seen |= 1 << 24
+			f := &fieldsOfOutcome[24]
 			v.FirstTokenUS = Micros(s.integer(f))
 		}
 		if s.atWords(`,"completed_us":`, 0x656c706d6f63222c, 0x3a2273755f646574) {
-			f := it.begin(25)
+			seen |= 1 << 25
+			f := &fieldsOfOutcome[25]
 			v.CompletedUS = Micros(s.integer(f))
 		}
 		if s.atWords(`,"ended_us":`, 0x5f6465646e65222c, 0x3a2273755f646564) {
-			f := it.begin(26)
+			seen |= 1 << 26
+			f := &fieldsOfOutcome[26]
 			v.EndedUS = Micros(s.integer(f))
 		}
 		if s.atWords(`,"deployment":`, 0x796f6c706564222c, 0x3a22746e656d796f) {
-			f := it.begin(27)
+			seen |= 1 << 27
+			f := &fieldsOfOutcome[27]
 			v.Deployment = s.internedString(f)
 		}
 		if s.atWords(`,"replica":`, 0x63696c706572222c, 0x3a226163696c7065) {
-			f := it.begin(28)
+			seen |= 1 << 28
+			f := &fieldsOfOutcome[28]
 			v.Replica = Index(s.integer(f))
 		}
 		if s.atWords(`,"tenant":`, 0x746e616e6574222c, 0x3a22746e616e6574) {
-			f := it.begin(29)
+			seen |= 1 << 29
+			f := &fieldsOfOutcome[29]
 			v.Tenant = s.internedString(f)
 		}
 		if s.atWords(`,"slo_class":`, 0x6c635f6f6c73222c, 0x3a227373616c635f) {
-			f := it.begin(30)
+			seen |= 1 << 30
+			f := &fieldsOfOutcome[30]
 			v.SLOClass = s.internedString(f)
 		}
 		if s.atWords(`,"model":`, 0x226c65646f6d222c, 0x3a226c65646f6d22) {
-			f := it.begin(31)
+			seen |= 1 << 31
+			f := &fieldsOfOutcome[31]
 			v.Model = s.internedString(f)
 		}
 		if s.atWords(`,"adapter":`, 0x657470616461222c, 0x3a22726574706164) {
-			f := it.begin(32)
+			seen |= 1 << 32
+			f := &fieldsOfOutcome[32]
 			v.Adapter = s.internedString(f)
 		}
 		if s.atWords(`,"grammar":`, 0x616d6d617267222c, 0x3a2272616d6d6172) {
-			f := it.begin(33)
+			seen |= 1 << 33
+			f := &fieldsOfOutcome[33]
 			v.Grammar = s.internedString(f)
 		}
 		if s.atWords(`,"priority":`, 0x69726f697270222c, 0x3a22797469726f69) {
-			f := it.begin(34)
+			seen |= 1 << 34
+			f := &fieldsOfOutcome[34]
 			v.Priority = s.float(f)
 		}
 		if s.atWords(`,"session":`, 0x6f6973736573222c, 0x3a226e6f69737365) {
-			f := it.begin(35)
+			seen |= 1 << 35
+			f := &fieldsOfOutcome[35]
 			v.Session = s.internedString(f)
 		}
 		if s.atWords(`,"step":`, 0x3a2270657473222c, 0x3a2270657473222c) {
-			f := it.begin(36)
+			seen |= 1 << 36
+			f := &fieldsOfOutcome[36]
 			v.Step = s.internedString(f)
 		}
 		if s.atWords(`,"iteration":`, 0x746172657469222c, 0x3a226e6f69746172) {
-			f := it.begin(37)
+			seen |= 1 << 37
+			f := &fieldsOfOutcome[37]
 			v.Iteration = s.integer(f)
 		}
 		if s.atWords(`,"decision":`, 0x697369636564222c, 0x3a226e6f69736963) {
-			f := it.begin(38)
+			seen |= 1 << 38
+			f := &fieldsOfOutcome[38]
 			v.Decision = s.shortLivedString(f)
 		}
 		if s.atWords(`,"input_tokens":`, 0x5f7475706e69222c, 0x3a22736e656b6f74) {
-			f := it.begin(39)
+			seen |= 1 << 39
+			f := &fieldsOfOutcome[39]
 			v.InputTokens = s.integer(f)
 		}
 		if s.atKey(`,"output_tokens":`, 0x74757074756f222c) {
-			f := it.begin(40)
+			seen |= 1 << 40
+			f := &fieldsOfOutcome[40]
 			v.OutputTokens = s.integer(f)
 		}
 		if s.atKey(`,"generated_tokens":`, 0x6172656e6567222c) {
-			f := it.begin(41)
+			seen |= 1 << 41
+			f := &fieldsOfOutcome[41]
 			v.GeneratedTokens = s.integer(f)
 		}
 		if s.atKey(`,"cached_tokens":`, 0x646568636163222c) {
-			f := it.begin(42)
+			seen |= 1 << 42
+			f := &fieldsOfOutcome[42]
 			v.CachedTokens = s.integer(f)
 		}
 		if s.atKey(`,"decode_cached_tokens":`, 0x65646f636564222c) {
-			f := it.begin(43)
+			seen |= 1 << 43
+			f := &fieldsOfOutcome[43]
 			v.DecodeCachedTokens = s.integer(f)
 		}
 		if s.atKey(`,"loaded_tokens":`, 0x646564616f6c222c) {
-			it.begin(44)
+			seen |= 1 << 44
 			v.LoadedTokens = new(LoadedTokens)
 			v.LoadedTokens.decode(s)
 		}
 		if s.atKey(`,"expected_cached_tokens":`, 0x746365707865222c) {
-			f := it.begin(45)
+			seen |= 1 << 45
+			f := &fieldsOfOutcome[45]
 			v.ExpectedCachedTokens = s.integer(f)
 		}
 		if s.atWords(`,"preemptions":`, 0x706d65657270222c, 0x3a22736e6f697470) {
-			f := it.begin(46)
+			seen |= 1 << 46
+			f := &fieldsOfOutcome[46]
 			v.Preemptions = s.integer(f)
 		}
 		if s.atWords(`,"preempted_us":`, 0x706d65657270222c, 0x3a2273755f646574) {
-			f := it.begin(47)
+			seen |= 1 << 47
+			f := &fieldsOfOutcome[47]
 			v.PreemptedUS = s.integer(f)
 		}
 		if s.atWords(`,"redirects":`, 0x657269646572222c, 0x3a22737463657269) {
-			f := it.begin(48)
+			seen |= 1 << 48
+			f := &fieldsOfOutcome[48]
 			v.Redirects = s.integer(f)
 		}
 		if s.atWords(`,"retry_of":`, 0x5f7972746572222c, 0x3a22666f5f797274) {
-			f := it.begin(49)
+			seen |= 1 << 49
+			f := &fieldsOfOutcome[49]
 			v.RetryOf = s.shortLivedString(f)
 		}
 		if s.atWords(`,"retry_us":`, 0x5f7972746572222c, 0x3a2273755f797274) {
-			f := it.begin(50)
+			seen |= 1 << 50
+			f := &fieldsOfOutcome[50]
 			v.RetryUS = s.integer(f)
 		}
 		if s.atWords(`,"retried":`, 0x656972746572222c, 0x3a22646569727465) {
-			f := it.begin(51)
+			seen |= 1 << 51
+			f := &fieldsOfOutcome[51]
 			v.Retried = s.boolean(f)
 		}
 		if s.atWords(`,"delays":`, 0x7379616c6564222c, 0x3a227379616c6564) {
-			f := it.begin(52)
+			seen |= 1 << 52
+			f := &fieldsOfOutcome[52]
 			v.Delays = s.integer(f)
 		}
 		if s.atWords(`,"itl_us":`, 0x73755f6c7469222c, 0x3a2273755f6c7469) {
-			f := it.begin(53)
+			seen |= 1 << 53
+			f := &fieldsOfOutcome[53]
 			for n := 0; s.nextElement(f, n); n++ {
 				v.ITLUS = append(v.ITLUS, s.pair())
 				if s.err != nil {
@@ -1149,137 +1301,142 @@ func (v *Outcome) decode(s *scanner) {
 			}
 		}
 		if s.atWords(`,"itl_max_us":`, 0x616d5f6c7469222c, 0x3a2273755f78616d) {
-			f := it.begin(54)
+			seen |= 1 << 54
+			f := &fieldsOfOutcome[54]
 			v.ITLMaxUS = Micros(s.integer(f))
 		}
 		if s.atWords(`,"slo_met":`, 0x656d5f6f6c73222c, 0x3a2274656d5f6f6c) {
-			f := it.begin(55)
+			seen |= 1 << 55
+			f := &fieldsOfOutcome[55]
 			v.SLOMet = BoolPtr(s.boolean(f))
 		}
 	}
-	for s.nextField(&it) {
-		switch f := it.field; it.index {
-		case 0: // kind
-			s.kind(f)
-		case 1: // id
-			v.ID = s.shortLivedString(f)
-			if v.ID == "" {
-				s.failf("id is empty")
-			}
-		case 2: // state
-			v.State = s.choice(f)
-		case 3: // reason
-			v.Reason = s.internedString(f)
-		case 4: // arrival_us
-			v.ArrivalUS = Micros(s.integer(f))
-		case 5: // admitted_us
-			v.AdmittedUS = Micros(s.integer(f))
-		case 6: // routed_us
-			v.RoutedUS = Micros(s.integer(f))
-		case 7: // prefill_replica
-			v.PrefillReplica = Index(s.integer(f))
-		case 8: // prefill_enqueued_us
-			v.PrefillEnqueuedUS = Micros(s.integer(f))
-		case 9: // prefill_scheduled_us
-			v.PrefillScheduledUS = Micros(s.integer(f))
-		case 10: // prefilled_us
-			v.PrefilledUS = Micros(s.integer(f))
-		case 11: // transfer_started_us
-			v.TransferStartedUS = Micros(s.integer(f))
-		case 12: // transferred_us
-			v.TransferredUS = Micros(s.integer(f))
-		case 13: // transfer_blocks
-			v.TransferBlocks = s.integer(f)
-		case 14: // encoded_us
-			v.EncodedUS = Micros(s.integer(f))
-		case 15: // enqueued_us
-			v.EnqueuedUS = Micros(s.integer(f))
-		case 16: // embeddings_us
-			v.EmbeddingsUS = Micros(s.integer(f))
-		case 17: // scheduled_us
-			v.ScheduledUS = Micros(s.integer(f))
-		case 18: // slot_wait_us
-			v.SlotWaitUS = s.integer(f)
-		case 19: // budget_wait_us
-			v.BudgetWaitUS = s.integer(f)
-		case 20: // block_wait_us
-			v.BlockWaitUS = s.integer(f)
-		case 21: // adapter_wait_us
-			v.AdapterWaitUS = s.integer(f)
-		case 22: // grammar_wait_us
-			v.GrammarWaitUS = s.integer(f)
-		case 23: // encoder_wait_us
-			v.EncoderWaitUS = s.integer(f)
-		case 24: // first_token_us
-			v.FirstTokenUS = Micros(s.integer(f))
-		case 25: // completed_us
-			v.CompletedUS = Micros(s.integer(f))
-		case 26: // ended_us
-			v.EndedUS = Micros(s.integer(f))
-		case 27: // deployment
-			v.Deployment = s.internedString(f)
-		case 28: // replica
-			v.Replica = Index(s.integer(f))
-		case 29: // tenant
-			v.Tenant = s.internedString(f)
-		case 30: // slo_class
-			v.SLOClass = s.internedString(f)
-		case 31: // model
-			v.Model = s.internedString(f)
-		case 32: // adapter
-			v.Adapter = s.internedString(f)
-		case 33: // grammar
-			v.Grammar = s.internedString(f)
-		case 34: // priority
-			v.Priority = s.float(f)
-		case 35: // session
-			v.Session = s.internedString(f)
-		case 36: // step
-			v.Step = s.internedString(f)
-		case 37: // iteration
-			v.Iteration = s.integer(f)
-		case 38: // decision
-			v.Decision = s.shortLivedString(f)
-		case 39: // input_tokens
-			v.InputTokens = s.integer(f)
-		case 40: // output_tokens
-			v.OutputTokens = s.integer(f)
-		case 41: // generated_tokens
-			v.GeneratedTokens = s.integer(f)
-		case 42: // cached_tokens
-			v.CachedTokens = s.integer(f)
-		case 43: // decode_cached_tokens
-			v.DecodeCachedTokens = s.integer(f)
-		case 44: // loaded_tokens
-			v.LoadedTokens = new(LoadedTokens)
-			v.LoadedTokens.decode(s)
-		case 45: // expected_cached_tokens
-			v.ExpectedCachedTokens = s.integer(f)
-		case 46: // preemptions
-			v.Preemptions = s.integer(f)
-		case 47: // preempted_us
-			v.PreemptedUS = s.integer(f)
-		case 48: // redirects
-			v.Redirects = s.integer(f)
-		case 49: // retry_of
-			v.RetryOf = s.shortLivedString(f)
-		case 50: // retry_us
-			v.RetryUS = s.integer(f)
-		case 51: // retried
-			v.Retried = s.boolean(f)
-		case 52: // delays
-			v.Delays = s.integer(f)
-		case 53: // itl_us
-			for n := 0; s.nextElement(f, n); n++ {
-				v.ITLUS = append(v.ITLUS, s.pair())
-				if s.err != nil {
-					s.inElement(f, n)
+	if !s.ends(objectOutcome, seen) {
+		it := fieldIterator{object: objectOutcome, seen: seen, next: bits.Len64(seen), started: seen != 0}
+		for s.nextField(&it) {
+			switch f := it.field; it.index {
+			case 0: // kind
+				s.kind(f)
+			case 1: // id
+				v.ID = s.shortLivedString(f)
+				if v.ID == "" {
+					s.failf("id is empty")
 				}
+			case 2: // state
+				v.State = s.choice(f)
+			case 3: // reason
+				v.Reason = s.internedString(f)
+			case 4: // arrival_us
+				v.ArrivalUS = Micros(s.integer(f))
+			case 5: // admitted_us
+				v.AdmittedUS = Micros(s.integer(f))
+			case 6: // routed_us
+				v.RoutedUS = Micros(s.integer(f))
+			case 7: // prefill_replica
+				v.PrefillReplica = Index(s.integer(f))
+			case 8: // prefill_enqueued_us
+				v.PrefillEnqueuedUS = Micros(s.integer(f))
+			case 9: // prefill_scheduled_us
+				v.PrefillScheduledUS = Micros(s.integer(f))
+			case 10: // prefilled_us
+				v.PrefilledUS = Micros(s.integer(f))
+			case 11: // transfer_started_us
+				v.TransferStartedUS = Micros(s.integer(f))
+			case 12: // transferred_us
+				v.TransferredUS = Micros(s.integer(f))
+			case 13: // transfer_blocks
+				v.TransferBlocks = s.integer(f)
+			case 14: // encoded_us
+				v.EncodedUS = Micros(s.integer(f))
+			case 15: // enqueued_us
+				v.EnqueuedUS = Micros(s.integer(f))
+			case 16: // embeddings_us
+				v.EmbeddingsUS = Micros(s.integer(f))
+			case 17: // scheduled_us
+				v.ScheduledUS = Micros(s.integer(f))
+			case 18: // slot_wait_us
+				v.SlotWaitUS = s.integer(f)
+			case 19: // budget_wait_us
+				v.BudgetWaitUS = s.integer(f)
+			case 20: // block_wait_us
+				v.BlockWaitUS = s.integer(f)
+			case 21: // adapter_wait_us
+				v.AdapterWaitUS = s.integer(f)
+			case 22: // grammar_wait_us
+				v.GrammarWaitUS = s.integer(f)
+			case 23: // encoder_wait_us
+				v.EncoderWaitUS = s.integer(f)
+			case 24: // first_token_us
+				v.FirstTokenUS = Micros(s.integer(f))
+			case 25: // completed_us
+				v.CompletedUS = Micros(s.integer(f))
+			case 26: // ended_us
+				v.EndedUS = Micros(s.integer(f))
+			case 27: // deployment
+				v.Deployment = s.internedString(f)
+			case 28: // replica
+				v.Replica = Index(s.integer(f))
+			case 29: // tenant
+				v.Tenant = s.internedString(f)
+			case 30: // slo_class
+				v.SLOClass = s.internedString(f)
+			case 31: // model
+				v.Model = s.internedString(f)
+			case 32: // adapter
+				v.Adapter = s.internedString(f)
+			case 33: // grammar
+				v.Grammar = s.internedString(f)
+			case 34: // priority
+				v.Priority = s.float(f)
+			case 35: // session
+				v.Session = s.internedString(f)
+			case 36: // step
+				v.Step = s.internedString(f)
+			case 37: // iteration
+				v.Iteration = s.integer(f)
+			case 38: // decision
+				v.Decision = s.shortLivedString(f)
+			case 39: // input_tokens
+				v.InputTokens = s.integer(f)
+			case 40: // output_tokens
+				v.OutputTokens = s.integer(f)
+			case 41: // generated_tokens
+				v.GeneratedTokens = s.integer(f)
+			case 42: // cached_tokens
+				v.CachedTokens = s.integer(f)
+			case 43: // decode_cached_tokens
+				v.DecodeCachedTokens = s.integer(f)
+			case 44: // loaded_tokens
+				v.LoadedTokens = new(LoadedTokens)
+				v.LoadedTokens.decode(s)
+			case 45: // expected_cached_tokens
+				v.ExpectedCachedTokens = s.integer(f)
+			case 46: // preemptions
+				v.Preemptions = s.integer(f)
+			case 47: // preempted_us
+				v.PreemptedUS = s.integer(f)
+			case 48: // redirects
+				v.Redirects = s.integer(f)
+			case 49: // retry_of
+				v.RetryOf = s.shortLivedString(f)
+			case 50: // retry_us
+				v.RetryUS = s.integer(f)
+			case 51: // retried
+				v.Retried = s.boolean(f)
+			case 52: // delays
+				v.Delays = s.integer(f)
+			case 53: // itl_us
+				for n := 0; s.nextElement(f, n); n++ {
+					v.ITLUS = append(v.ITLUS, s.pair())
+					if s.err != nil {
+						s.inElement(f, n)
+					}
+				}
+			case 54: // itl_max_us
+				v.ITLMaxUS = Micros(s.integer(f))
+			case 55: // slo_met
+				v.SLOMet = BoolPtr(s.boolean(f))
 			}
-		case 54: // itl_max_us
-			v.ITLMaxUS = Micros(s.integer(f))
-		case 55: // slo_met
-			v.SLOMet = BoolPtr(s.boolean(f))
 		}
 	}
 	v.check(s)
@@ -1344,40 +1501,47 @@ func appendRequest(b []byte, v *Request, cache *numberCache) []byte {
 
 func (v *Request) decode(s *scanner) {
 	*v = Request{Kind: "request", Prompt: v.Prompt[:0], DeadlineUS: Never}
-	it := fieldIterator{object: objectRequest}
+	seen := uint64(0)
 	if s.atKey(`{"kind":"request"`, 0x3a22646e696b227b) {
-		it.begin(0)
+		seen |= 1 << 0
 
 		if s.atWord(`,"id":`, 0x3a226469222c) {
-			f := it.begin(1)
+			seen |= 1 << 1
+			f := &fieldsOfRequest[1]
 			v.ID = s.uniqueString(f)
 			if v.ID == "" {
 				s.failf("id is empty")
 			}
 		}
 		if s.atWords(`,"arrival_us":`, 0x617669727261222c, 0x3a2273755f6c6176) {
-			f := it.begin(2)
+			seen |= 1 << 2
+			f := &fieldsOfRequest[2]
 			v.ArrivalUS = Micros(s.integer(f))
 		}
 		if s.atWords(`,"input_tokens":`, 0x5f7475706e69222c, 0x3a22736e656b6f74) {
-			f := it.begin(3)
+			seen |= 1 << 3
+			f := &fieldsOfRequest[3]
 			v.InputTokens = s.integer(f)
 		}
 		if s.atKey(`,"output_tokens":`, 0x74757074756f222c) {
-			f := it.begin(4)
+			seen |= 1 << 4
+			f := &fieldsOfRequest[4]
 			v.OutputTokens = s.integer(f)
 		}
 		if s.atWords(`,"stop":`, 0x3a22706f7473222c, 0x3a22706f7473222c) {
-			f := it.begin(5)
+			seen |= 1 << 5
+			f := &fieldsOfRequest[5]
 			v.Stop = s.choice(f)
 		}
 		if s.atKey(`,"draft_acceptance":`, 0x5f7466617264222c) {
-			f := it.begin(6)
+			seen |= 1 << 6
+			f := &fieldsOfRequest[6]
 			x := s.float(f)
 			v.DraftAcceptance = &x
 		}
 		if s.atWords(`,"prompt":`, 0x74706d6f7270222c, 0x3a2274706d6f7270) {
-			f := it.begin(7)
+			seen |= 1 << 7
+			f := &fieldsOfRequest[7]
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
 				v.Prompt[n].decode(s)
@@ -1387,102 +1551,115 @@ func (v *Request) decode(s *scanner) {
 			}
 		}
 		if s.atWords(`,"tenant":`, 0x746e616e6574222c, 0x3a22746e616e6574) {
-			f := it.begin(8)
+			seen |= 1 << 8
+			f := &fieldsOfRequest[8]
 			v.Tenant = s.internedString(f)
 		}
 		if s.atWords(`,"slo_class":`, 0x6c635f6f6c73222c, 0x3a227373616c635f) {
-			f := it.begin(9)
+			seen |= 1 << 9
+			f := &fieldsOfRequest[9]
 			v.SLOClass = s.internedString(f)
 		}
 		if s.atWords(`,"priority":`, 0x69726f697270222c, 0x3a22797469726f69) {
-			f := it.begin(10)
+			seen |= 1 << 10
+			f := &fieldsOfRequest[10]
 			v.Priority = s.integer(f)
 		}
 		if s.atWords(`,"model":`, 0x226c65646f6d222c, 0x3a226c65646f6d22) {
-			f := it.begin(11)
+			seen |= 1 << 11
+			f := &fieldsOfRequest[11]
 			v.Model = s.internedString(f)
 		}
 		if s.atWords(`,"adapter":`, 0x657470616461222c, 0x3a22726574706164) {
-			f := it.begin(12)
+			seen |= 1 << 12
+			f := &fieldsOfRequest[12]
 			v.Adapter = s.internedString(f)
 		}
 		if s.atWords(`,"grammar":`, 0x616d6d617267222c, 0x3a2272616d6d6172) {
-			f := it.begin(13)
+			seen |= 1 << 13
+			f := &fieldsOfRequest[13]
 			v.Grammar = s.internedString(f)
 		}
 		if s.atWords(`,"session":`, 0x6f6973736573222c, 0x3a226e6f69737365) {
-			f := it.begin(14)
+			seen |= 1 << 14
+			f := &fieldsOfRequest[14]
 			v.Session = s.internedString(f)
 		}
 		if s.atWords(`,"turn":`, 0x3a226e727574222c, 0x3a226e727574222c) {
-			f := it.begin(15)
+			seen |= 1 << 15
+			f := &fieldsOfRequest[15]
 			v.Turn = s.integer(f)
 		}
 		if s.atWords(`,"deadline_us":`, 0x696c64616564222c, 0x3a2273755f656e69) {
-			f := it.begin(16)
+			seen |= 1 << 16
+			f := &fieldsOfRequest[16]
 			v.DeadlineUS = Micros(s.integer(f))
 		}
 		if s.atKey(`,"predicted_output_tokens":`, 0x636964657270222c) {
-			f := it.begin(17)
+			seen |= 1 << 17
+			f := &fieldsOfRequest[17]
 			v.PredictedOutputTokens = s.integer(f)
 		}
 		if s.atWords(`,"retry":`, 0x227972746572222c, 0x3a22797274657222) {
-			it.begin(18)
+			seen |= 1 << 18
 			v.Retry = new(Retry)
 			v.Retry.decode(s)
 		}
 	}
-	for s.nextField(&it) {
-		switch f := it.field; it.index {
-		case 0: // kind
-			s.kind(f)
-		case 1: // id
-			v.ID = s.uniqueString(f)
-			if v.ID == "" {
-				s.failf("id is empty")
-			}
-		case 2: // arrival_us
-			v.ArrivalUS = Micros(s.integer(f))
-		case 3: // input_tokens
-			v.InputTokens = s.integer(f)
-		case 4: // output_tokens
-			v.OutputTokens = s.integer(f)
-		case 5: // stop
-			v.Stop = s.choice(f)
-		case 6: // draft_acceptance
-			x := s.float(f)
-			v.DraftAcceptance = &x
-		case 7: // prompt
-			for n := 0; s.nextElement(f, n); n++ {
-				v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
-				v.Prompt[n].decode(s)
-				if s.err != nil {
-					s.inElement(f, n)
+	if !s.ends(objectRequest, seen) {
+		it := fieldIterator{object: objectRequest, seen: seen, next: bits.Len64(seen), started: seen != 0}
+		for s.nextField(&it) {
+			switch f := it.field; it.index {
+			case 0: // kind
+				s.kind(f)
+			case 1: // id
+				v.ID = s.uniqueString(f)
+				if v.ID == "" {
+					s.failf("id is empty")
 				}
+			case 2: // arrival_us
+				v.ArrivalUS = Micros(s.integer(f))
+			case 3: // input_tokens
+				v.InputTokens = s.integer(f)
+			case 4: // output_tokens
+				v.OutputTokens = s.integer(f)
+			case 5: // stop
+				v.Stop = s.choice(f)
+			case 6: // draft_acceptance
+				x := s.float(f)
+				v.DraftAcceptance = &x
+			case 7: // prompt
+				for n := 0; s.nextElement(f, n); n++ {
+					v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
+					v.Prompt[n].decode(s)
+					if s.err != nil {
+						s.inElement(f, n)
+					}
+				}
+			case 8: // tenant
+				v.Tenant = s.internedString(f)
+			case 9: // slo_class
+				v.SLOClass = s.internedString(f)
+			case 10: // priority
+				v.Priority = s.integer(f)
+			case 11: // model
+				v.Model = s.internedString(f)
+			case 12: // adapter
+				v.Adapter = s.internedString(f)
+			case 13: // grammar
+				v.Grammar = s.internedString(f)
+			case 14: // session
+				v.Session = s.internedString(f)
+			case 15: // turn
+				v.Turn = s.integer(f)
+			case 16: // deadline_us
+				v.DeadlineUS = Micros(s.integer(f))
+			case 17: // predicted_output_tokens
+				v.PredictedOutputTokens = s.integer(f)
+			case 18: // retry
+				v.Retry = new(Retry)
+				v.Retry.decode(s)
 			}
-		case 8: // tenant
-			v.Tenant = s.internedString(f)
-		case 9: // slo_class
-			v.SLOClass = s.internedString(f)
-		case 10: // priority
-			v.Priority = s.integer(f)
-		case 11: // model
-			v.Model = s.internedString(f)
-		case 12: // adapter
-			v.Adapter = s.internedString(f)
-		case 13: // grammar
-			v.Grammar = s.internedString(f)
-		case 14: // session
-			v.Session = s.internedString(f)
-		case 15: // turn
-			v.Turn = s.integer(f)
-		case 16: // deadline_us
-			v.DeadlineUS = Micros(s.integer(f))
-		case 17: // predicted_output_tokens
-			v.PredictedOutputTokens = s.integer(f)
-		case 18: // retry
-			v.Retry = new(Retry)
-			v.Retry.decode(s)
 		}
 	}
 	v.check(s)
@@ -1539,88 +1716,108 @@ func appendStep(b []byte, v *Step, cache *numberCache) []byte {
 
 func (v *Step) decode(s *scanner) {
 	*v = Step{Kind: "step", Batch: v.Batch[:0]}
-	it := fieldIterator{object: objectStep}
+	seen := uint64(0)
 	if s.atWords(`{"kind":"step"`, 0x3a22646e696b227b, 0x2270657473223a22) {
-		it.begin(0)
+		seen |= 1 << 0
 
 		if s.atWords(`,"deployment":`, 0x796f6c706564222c, 0x3a22746e656d796f) {
-			f := it.begin(1)
+			seen |= 1 << 1
+			f := &fieldsOfStep[1]
 			v.Deployment = s.internedString(f)
 		}
 		if s.atWords(`,"replica":`, 0x63696c706572222c, 0x3a226163696c7065) {
-			f := it.begin(2)
+			seen |= 1 << 2
+			f := &fieldsOfStep[2]
 			v.Replica = Index(s.integer(f))
 		}
 		if s.atWords(`,"start_us":`, 0x5f7472617473222c, 0x3a2273755f747261) {
-			f := it.begin(3)
+			seen |= 1 << 3
+			f := &fieldsOfStep[3]
 			v.StartUS = Micros(s.integer(f))
 		}
 		if s.atWords(`,"end_us":`, 0x73755f646e65222c, 0x3a2273755f646e65) {
-			f := it.begin(4)
+			seen |= 1 << 4
+			f := &fieldsOfStep[4]
 			v.EndUS = Micros(s.integer(f))
 		}
 		if s.atKey(`,"prefill_tokens":`, 0x6c6966657270222c) {
-			f := it.begin(5)
+			seen |= 1 << 5
+			f := &fieldsOfStep[5]
 			v.PrefillTokens = s.integer(f)
 		}
 		if s.atKey(`,"decode_tokens":`, 0x65646f636564222c) {
-			f := it.begin(6)
+			seen |= 1 << 6
+			f := &fieldsOfStep[6]
 			v.DecodeTokens = s.integer(f)
 		}
 		if s.atWords(`,"draft_tokens":`, 0x5f7466617264222c, 0x3a22736e656b6f74) {
-			f := it.begin(7)
+			seen |= 1 << 7
+			f := &fieldsOfStep[7]
 			v.DraftTokens = s.integer(f)
 		}
 		if s.atWords(`,"adapters":`, 0x657470616461222c, 0x3a22737265747061) {
-			f := it.begin(8)
+			seen |= 1 << 8
+			f := &fieldsOfStep[8]
 			v.Adapters = s.integer(f)
 		}
 		if s.atKey(`,"adapter_load_us":`, 0x657470616461222c) {
-			f := it.begin(9)
+			seen |= 1 << 9
+			f := &fieldsOfStep[9]
 			v.AdapterLoadUS = s.integer(f)
 		}
 		if s.atWords(`,"masks":`, 0x22736b73616d222c, 0x3a22736b73616d22) {
-			f := it.begin(10)
+			seen |= 1 << 10
+			f := &fieldsOfStep[10]
 			v.Masks = s.integer(f)
 		}
 		if s.atWords(`,"mask_us":`, 0x755f6b73616d222c, 0x3a2273755f6b7361) {
-			f := it.begin(11)
+			seen |= 1 << 11
+			f := &fieldsOfStep[11]
 			v.MaskUS = s.integer(f)
 		}
 		if s.atWords(`,"mask_wait_us":`, 0x775f6b73616d222c, 0x3a2273755f746961) {
-			f := it.begin(12)
+			seen |= 1 << 12
+			f := &fieldsOfStep[12]
 			v.MaskWaitUS = s.integer(f)
 		}
 		if s.atKey(`,"encoded_items":`, 0x65646f636e65222c) {
-			f := it.begin(13)
+			seen |= 1 << 13
+			f := &fieldsOfStep[13]
 			v.EncodedItems = s.integer(f)
 		}
 		if s.atKey(`,"encoded_tokens":`, 0x65646f636e65222c) {
-			f := it.begin(14)
+			seen |= 1 << 14
+			f := &fieldsOfStep[14]
 			v.EncodedTokens = s.integer(f)
 		}
 		if s.atWords(`,"encoder_us":`, 0x65646f636e65222c, 0x3a2273755f726564) {
-			f := it.begin(15)
+			seen |= 1 << 15
+			f := &fieldsOfStep[15]
 			v.EncoderUS = s.integer(f)
 		}
 		if s.atWords(`,"running":`, 0x6e696e6e7572222c, 0x3a22676e696e6e75) {
-			f := it.begin(16)
+			seen |= 1 << 16
+			f := &fieldsOfStep[16]
 			v.Running = s.integer(f)
 		}
 		if s.atWords(`,"waiting":`, 0x6e6974696177222c, 0x3a22676e69746961) {
-			f := it.begin(17)
+			seen |= 1 << 17
+			f := &fieldsOfStep[17]
 			v.Waiting = s.integer(f)
 		}
 		if s.atWords(`,"used_blocks":`, 0x625f64657375222c, 0x3a22736b636f6c62) {
-			f := it.begin(18)
+			seen |= 1 << 18
+			f := &fieldsOfStep[18]
 			v.UsedBlocks = s.integer(f)
 		}
 		if s.atWords(`,"preempted":`, 0x706d65657270222c, 0x3a22646574706d65) {
-			f := it.begin(19)
+			seen |= 1 << 19
+			f := &fieldsOfStep[19]
 			v.Preempted = s.integer(f)
 		}
 		if s.atWords(`,"batch":`, 0x226863746162222c, 0x3a22686374616222) {
-			f := it.begin(20)
+			seen |= 1 << 20
+			f := &fieldsOfStep[20]
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Batch = slices.Grow(v.Batch, 1)[:n+1]
 				v.Batch[n].decode(s)
@@ -1630,54 +1827,57 @@ func (v *Step) decode(s *scanner) {
 			}
 		}
 	}
-	for s.nextField(&it) {
-		switch f := it.field; it.index {
-		case 0: // kind
-			s.kind(f)
-		case 1: // deployment
-			v.Deployment = s.internedString(f)
-		case 2: // replica
-			v.Replica = Index(s.integer(f))
-		case 3: // start_us
-			v.StartUS = Micros(s.integer(f))
-		case 4: // end_us
-			v.EndUS = Micros(s.integer(f))
-		case 5: // prefill_tokens
-			v.PrefillTokens = s.integer(f)
-		case 6: // decode_tokens
-			v.DecodeTokens = s.integer(f)
-		case 7: // draft_tokens
-			v.DraftTokens = s.integer(f)
-		case 8: // adapters
-			v.Adapters = s.integer(f)
-		case 9: // adapter_load_us
-			v.AdapterLoadUS = s.integer(f)
-		case 10: // masks
-			v.Masks = s.integer(f)
-		case 11: // mask_us
-			v.MaskUS = s.integer(f)
-		case 12: // mask_wait_us
-			v.MaskWaitUS = s.integer(f)
-		case 13: // encoded_items
-			v.EncodedItems = s.integer(f)
-		case 14: // encoded_tokens
-			v.EncodedTokens = s.integer(f)
-		case 15: // encoder_us
-			v.EncoderUS = s.integer(f)
-		case 16: // running
-			v.Running = s.integer(f)
-		case 17: // waiting
-			v.Waiting = s.integer(f)
-		case 18: // used_blocks
-			v.UsedBlocks = s.integer(f)
-		case 19: // preempted
-			v.Preempted = s.integer(f)
-		case 20: // batch
-			for n := 0; s.nextElement(f, n); n++ {
-				v.Batch = slices.Grow(v.Batch, 1)[:n+1]
-				v.Batch[n].decode(s)
-				if s.err != nil {
-					s.inElement(f, n)
+	if !s.ends(objectStep, seen) {
+		it := fieldIterator{object: objectStep, seen: seen, next: bits.Len64(seen), started: seen != 0}
+		for s.nextField(&it) {
+			switch f := it.field; it.index {
+			case 0: // kind
+				s.kind(f)
+			case 1: // deployment
+				v.Deployment = s.internedString(f)
+			case 2: // replica
+				v.Replica = Index(s.integer(f))
+			case 3: // start_us
+				v.StartUS = Micros(s.integer(f))
+			case 4: // end_us
+				v.EndUS = Micros(s.integer(f))
+			case 5: // prefill_tokens
+				v.PrefillTokens = s.integer(f)
+			case 6: // decode_tokens
+				v.DecodeTokens = s.integer(f)
+			case 7: // draft_tokens
+				v.DraftTokens = s.integer(f)
+			case 8: // adapters
+				v.Adapters = s.integer(f)
+			case 9: // adapter_load_us
+				v.AdapterLoadUS = s.integer(f)
+			case 10: // masks
+				v.Masks = s.integer(f)
+			case 11: // mask_us
+				v.MaskUS = s.integer(f)
+			case 12: // mask_wait_us
+				v.MaskWaitUS = s.integer(f)
+			case 13: // encoded_items
+				v.EncodedItems = s.integer(f)
+			case 14: // encoded_tokens
+				v.EncodedTokens = s.integer(f)
+			case 15: // encoder_us
+				v.EncoderUS = s.integer(f)
+			case 16: // running
+				v.Running = s.integer(f)
+			case 17: // waiting
+				v.Waiting = s.integer(f)
+			case 18: // used_blocks
+				v.UsedBlocks = s.integer(f)
+			case 19: // preempted
+				v.Preempted = s.integer(f)
+			case 20: // batch
+				for n := 0; s.nextElement(f, n); n++ {
+					v.Batch = slices.Grow(v.Batch, 1)[:n+1]
+					v.Batch[n].decode(s)
+					if s.err != nil {
+						s.inElement(f, n)
+					}
 				}
 			}
 		}
@@ -1711,38 +1911,45 @@ func appendRegret(b []byte, v *Regret, cache *numberCache) []byte {
 
 func (v *Regret) decode(s *scanner) {
 	*v = Regret{Kind: "regret", Alternatives: []Alternative{}}
-	it := fieldIterator{object: objectRegret}
+	seen := uint64(0)
 	if s.atWords(`{"kind":"regret"`, 0x3a22646e696b227b, 0x2274657267657222) {
-		it.begin(0)
+		seen |= 1 << 0
 
 		if s.atWords(`,"decision":`, 0x697369636564222c, 0x3a226e6f69736963) {
-			f := it.begin(1)
+			seen |= 1 << 1
+			f := &fieldsOfRegret[1]
 			v.Decision = s.uniqueString(f)
 		}
 		if s.atWords(`,"request":`, 0x736575716572222c, 0x3a22747365757165) {
-			f := it.begin(2)
+			seen |= 1 << 2
+			f := &fieldsOfRegret[2]
 			v.Request = s.uniqueString(f)
 		}
 		if s.atWords(`,"stage":`, 0x226567617473222c, 0x3a22656761747322) {
-			f := it.begin(3)
+			seen |= 1 << 3
+			f := &fieldsOfRegret[3]
 			v.Stage = s.choice(f)
 		}
 		if s.atWords(`,"method":`, 0x646f6874656d222c, 0x3a22646f6874656d) {
-			f := it.begin(4)
+			seen |= 1 << 4
+			f := &fieldsOfRegret[4]
 			v.Method = s.choice(f)
 		}
 		if s.atWords(`,"hindsight_ms":`, 0x6973646e6968222c, 0x3a22736d5f746867) {
-			f := it.begin(5)
+			seen |= 1 << 5
+			f := &fieldsOfRegret[5]
 			x := s.float(f)
 			v.HindsightMS = &x
 		}
 		if s.atWords(`,"avoidable_ms":`, 0x6164696f7661222c, 0x3a22736d5f656c62) {
-			f := it.begin(6)
+			seen |= 1 << 6
+			f := &fieldsOfRegret[6]
 			x := s.float(f)
 			v.AvoidableMS = &x
 		}
 		if s.atWords(`,"alternatives":`, 0x6e7265746c61222c, 0x3a22736576697461) {
-			f := it.begin(7)
+			seen |= 1 << 7
+			f := &fieldsOfRegret[7]
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Alternatives = slices.Grow(v.Alternatives, 1)[:n+1]
 				v.Alternatives[n].decode(s)
@@ -1752,40 +1959,43 @@ func (v *Regret) decode(s *scanner) {
 			}
 		}
 		if s.atWords(`,"sensitivity":`, 0x7469736e6573222c, 0x3a22797469766974) {
-			it.begin(8)
+			seen |= 1 << 8
 			v.Sensitivity = new(Sensitivity)
 			v.Sensitivity.decode(s)
 		}
 	}
-	for s.nextField(&it) {
-		switch f := it.field; it.index {
-		case 0: // kind
-			s.kind(f)
-		case 1: // decision
-			v.Decision = s.uniqueString(f)
-		case 2: // request
-			v.Request = s.uniqueString(f)
-		case 3: // stage
-			v.Stage = s.choice(f)
-		case 4: // method
-			v.Method = s.choice(f)
-		case 5: // hindsight_ms
-			x := s.float(f)
-			v.HindsightMS = &x
-		case 6: // avoidable_ms
-			x := s.float(f)
-			v.AvoidableMS = &x
-		case 7: // alternatives
-			for n := 0; s.nextElement(f, n); n++ {
-				v.Alternatives = slices.Grow(v.Alternatives, 1)[:n+1]
-				v.Alternatives[n].decode(s)
-				if s.err != nil {
-					s.inElement(f, n)
+	if !s.ends(objectRegret, seen) {
+		it := fieldIterator{object: objectRegret, seen: seen, next: bits.Len64(seen), started: seen != 0}
+		for s.nextField(&it) {
+			switch f := it.field; it.index {
+			case 0: // kind
+				s.kind(f)
+			case 1: // decision
+				v.Decision = s.uniqueString(f)
+			case 2: // request
+				v.Request = s.uniqueString(f)
+			case 3: // stage
+				v.Stage = s.choice(f)
+			case 4: // method
+				v.Method = s.choice(f)
+			case 5: // hindsight_ms
+				x := s.float(f)
+				v.HindsightMS = &x
+			case 6: // avoidable_ms
+				x := s.float(f)
+				v.AvoidableMS = &x
+			case 7: // alternatives
+				for n := 0; s.nextElement(f, n); n++ {
+					v.Alternatives = slices.Grow(v.Alternatives, 1)[:n+1]
+					v.Alternatives[n].decode(s)
+					if s.err != nil {
+						s.inElement(f, n)
+					}
 				}
+			case 8: // sensitivity
+				v.Sensitivity = new(Sensitivity)
+				v.Sensitivity.decode(s)
 			}
-		case 8: // sensitivity
-			v.Sensitivity = new(Sensitivity)
-			v.Sensitivity.decode(s)
 		}
 	}
 }
@@ -1830,55 +2040,66 @@ func appendSession(b []byte, v *Session, cache *numberCache) []byte {
 
 func (v *Session) decode(s *scanner) {
 	*v = Session{Kind: "session", UntilUS: Never, Steps: v.Steps[:0]}
-	it := fieldIterator{object: objectSession}
+	seen := uint64(0)
 	if s.atKey(`{"kind":"session"`, 0x3a22646e696b227b) {
-		it.begin(0)
+		seen |= 1 << 0
 
 		if s.atWord(`,"id":`, 0x3a226469222c) {
-			f := it.begin(1)
+			seen |= 1 << 1
+			f := &fieldsOfSession[1]
 			v.ID = s.uniqueString(f)
 			if v.ID == "" {
 				s.failf("id is empty")
 			}
 		}
 		if s.atWords(`,"arrival_us":`, 0x617669727261222c, 0x3a2273755f6c6176) {
-			f := it.begin(2)
+			seen |= 1 << 2
+			f := &fieldsOfSession[2]
 			v.ArrivalUS = Micros(s.integer(f))
 		}
 		if s.atWords(`,"tenant":`, 0x746e616e6574222c, 0x3a22746e616e6574) {
-			f := it.begin(3)
+			seen |= 1 << 3
+			f := &fieldsOfSession[3]
 			v.Tenant = s.internedString(f)
 		}
 		if s.atWords(`,"slo_class":`, 0x6c635f6f6c73222c, 0x3a227373616c635f) {
-			f := it.begin(4)
+			seen |= 1 << 4
+			f := &fieldsOfSession[4]
 			v.SLOClass = s.internedString(f)
 		}
 		if s.atWords(`,"priority":`, 0x69726f697270222c, 0x3a22797469726f69) {
-			f := it.begin(5)
+			seen |= 1 << 5
+			f := &fieldsOfSession[5]
 			v.Priority = s.integer(f)
 		}
 		if s.atWords(`,"model":`, 0x226c65646f6d222c, 0x3a226c65646f6d22) {
-			f := it.begin(6)
+			seen |= 1 << 6
+			f := &fieldsOfSession[6]
 			v.Model = s.internedString(f)
 		}
 		if s.atWords(`,"adapter":`, 0x657470616461222c, 0x3a22726574706164) {
-			f := it.begin(7)
+			seen |= 1 << 7
+			f := &fieldsOfSession[7]
 			v.Adapter = s.internedString(f)
 		}
 		if s.atWords(`,"workflow":`, 0x6c666b726f77222c, 0x3a22776f6c666b72) {
-			f := it.begin(8)
+			seen |= 1 << 8
+			f := &fieldsOfSession[8]
 			v.Workflow = s.internedString(f)
 		}
 		if s.atWords(`,"until_us":`, 0x5f6c69746e75222c, 0x3a2273755f6c6974) {
-			f := it.begin(9)
+			seen |= 1 << 9
+			f := &fieldsOfSession[9]
 			v.UntilUS = Micros(s.integer(f))
 		}
 		if s.atWords(`,"persistent":`, 0x736973726570222c, 0x3a22746e65747369) {
-			f := it.begin(10)
+			seen |= 1 << 10
+			f := &fieldsOfSession[10]
 			v.Persistent = s.boolean(f)
 		}
 		if s.atWords(`,"steps":`, 0x227370657473222c, 0x3a22737065747322) {
-			f := it.begin(11)
+			seen |= 1 << 11
+			f := &fieldsOfSession[11]
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Steps = slices.Grow(v.Steps, 1)[:n+1]
 				v.Steps[n].decode(s)
@@ -1888,39 +2109,42 @@ func (v *Session) decode(s *scanner) {
 			}
 		}
 	}
-	for s.nextField(&it) {
-		switch f := it.field; it.index {
-		case 0: // kind
-			s.kind(f)
-		case 1: // id
-			v.ID = s.uniqueString(f)
-			if v.ID == "" {
-				s.failf("id is empty")
-			}
-		case 2: // arrival_us
-			v.ArrivalUS = Micros(s.integer(f))
-		case 3: // tenant
-			v.Tenant = s.internedString(f)
-		case 4: // slo_class
-			v.SLOClass = s.internedString(f)
-		case 5: // priority
-			v.Priority = s.integer(f)
-		case 6: // model
-			v.Model = s.internedString(f)
-		case 7: // adapter
-			v.Adapter = s.internedString(f)
-		case 8: // workflow
-			v.Workflow = s.internedString(f)
-		case 9: // until_us
-			v.UntilUS = Micros(s.integer(f))
-		case 10: // persistent
-			v.Persistent = s.boolean(f)
-		case 11: // steps
-			for n := 0; s.nextElement(f, n); n++ {
-				v.Steps = slices.Grow(v.Steps, 1)[:n+1]
-				v.Steps[n].decode(s)
-				if s.err != nil {
-					s.inElement(f, n)
+	if !s.ends(objectSession, seen) {
+		it := fieldIterator{object: objectSession, seen: seen, next: bits.Len64(seen), started: seen != 0}
+		for s.nextField(&it) {
+			switch f := it.field; it.index {
+			case 0: // kind
+				s.kind(f)
+			case 1: // id
+				v.ID = s.uniqueString(f)
+				if v.ID == "" {
+					s.failf("id is empty")
+				}
+			case 2: // arrival_us
+				v.ArrivalUS = Micros(s.integer(f))
+			case 3: // tenant
+				v.Tenant = s.internedString(f)
+			case 4: // slo_class
+				v.SLOClass = s.internedString(f)
+			case 5: // priority
+				v.Priority = s.integer(f)
+			case 6: // model
+				v.Model = s.internedString(f)
+			case 7: // adapter
+				v.Adapter = s.internedString(f)
+			case 8: // workflow
+				v.Workflow = s.internedString(f)
+			case 9: // until_us
+				v.UntilUS = Micros(s.integer(f))
+			case 10: // persistent
+				v.Persistent = s.boolean(f)
+			case 11: // steps
+				for n := 0; s.nextElement(f, n); n++ {
+					v.Steps = slices.Grow(v.Steps, 1)[:n+1]
+					v.Steps[n].decode(s)
+					if s.err != nil {
+						s.inElement(f, n)
+					}
 				}
 			}
 		}
@@ -1989,121 +2213,142 @@ func appendCandidate(b []byte, v *Candidate, cache *numberCache) []byte {
 
 func (v *Candidate) decode(s *scanner) {
 	*v = Candidate{Score: NoNumber, Terms: v.Terms[:0], QueueDepth: NoIndex, Running: NoIndex, KVUtil: NoNumber, HitRate: NoNumber, RecentTTFTMS: NoNumber, RecentTPOTMS: NoNumber, EstWaitMS: NoNumber, KVUtilCPU: NoNumber, Loading: NoIndex, Matched: NoIndex, Cached: NoIndex}
-	it := fieldIterator{object: objectCandidate}
+	seen := uint64(0)
 	if s.atWords(`{"deployment":`, 0x796f6c706564227b, 0x3a22746e656d796f) {
-		f := it.begin(0)
+		seen |= 1 << 0
+		f := &fieldsOfCandidate[0]
 		v.Deployment = s.internedString(f)
 		if s.atWords(`,"replica":`, 0x63696c706572222c, 0x3a226163696c7065) {
-			f := it.begin(1)
+			seen |= 1 << 1
+			f := &fieldsOfCandidate[1]
 			v.Replica = Index(s.integer(f))
 		}
 		if s.atWords(`,"filtered":`, 0x7265746c6966222c, 0x3a2264657265746c) {
-			f := it.begin(2)
+			seen |= 1 << 2
+			f := &fieldsOfCandidate[2]
 			v.Filtered = s.boolean(f)
 		}
 		if s.atWords(`,"score":`, 0x2265726f6373222c, 0x3a2265726f637322) {
-			f := it.begin(3)
+			seen |= 1 << 3
+			f := &fieldsOfCandidate[3]
 			v.Score = Number(s.float(f))
 		}
 		if s.atWords(`,"terms":`, 0x22736d726574222c, 0x3a22736d72657422) {
-			f := it.begin(4)
+			seen |= 1 << 4
+			f := &fieldsOfCandidate[4]
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Terms = append(v.Terms, s.float(f))
 			}
 		}
 		if s.atWords(`,"inflight":`, 0x67696c666e69222c, 0x3a22746867696c66) {
-			f := it.begin(5)
+			seen |= 1 << 5
+			f := &fieldsOfCandidate[5]
 			v.Inflight = Index(s.integer(f))
 		}
 		if s.atWords(`,"queue_depth":`, 0x5f6575657571222c, 0x3a2268747065645f) {
-			f := it.begin(6)
+			seen |= 1 << 6
+			f := &fieldsOfCandidate[6]
 			v.QueueDepth = Index(s.integer(f))
 		}
 		if s.atWords(`,"running":`, 0x6e696e6e7572222c, 0x3a22676e696e6e75) {
-			f := it.begin(7)
+			seen |= 1 << 7
+			f := &fieldsOfCandidate[7]
 			v.Running = Index(s.integer(f))
 		}
 		if s.atWords(`,"kv_util":`, 0x6974755f766b222c, 0x3a226c6974755f76) {
-			f := it.begin(8)
+			seen |= 1 << 8
+			f := &fieldsOfCandidate[8]
 			v.KVUtil = Number(s.float(f))
 		}
 		if s.atWords(`,"hit_rate":`, 0x61725f746968222c, 0x3a22657461725f74) {
-			f := it.begin(9)
+			seen |= 1 << 9
+			f := &fieldsOfCandidate[9]
 			v.HitRate = Number(s.float(f))
 		}
 		if s.atKey(`,"recent_ttft_ms":`, 0x746e65636572222c) {
-			f := it.begin(10)
+			seen |= 1 << 10
+			f := &fieldsOfCandidate[10]
 			v.RecentTTFTMS = Number(s.float(f))
 		}
 		if s.atKey(`,"recent_tpot_ms":`, 0x746e65636572222c) {
-			f := it.begin(11)
+			seen |= 1 << 11
+			f := &fieldsOfCandidate[11]
 			v.RecentTPOTMS = Number(s.float(f))
 		}
 		if s.atWords(`,"est_wait_ms":`, 0x61775f747365222c, 0x3a22736d5f746961) {
-			f := it.begin(12)
+			seen |= 1 << 12
+			f := &fieldsOfCandidate[12]
 			v.EstWaitMS = Number(s.float(f))
 		}
 		if s.atWords(`,"kv_util_cpu":`, 0x6974755f766b222c, 0x3a227570635f6c69) {
-			f := it.begin(13)
+			seen |= 1 << 13
+			f := &fieldsOfCandidate[13]
 			v.KVUtilCPU = Number(s.float(f))
 		}
 		if s.atWords(`,"loading":`, 0x6e6964616f6c222c, 0x3a22676e6964616f) {
-			f := it.begin(14)
+			seen |= 1 << 14
+			f := &fieldsOfCandidate[14]
 			v.Loading = Index(s.integer(f))
 		}
 		if s.atKey(`,"matched_blocks":`, 0x65686374616d222c) {
-			f := it.begin(15)
+			seen |= 1 << 15
+			f := &fieldsOfCandidate[15]
 			v.Matched = Index(s.integer(f))
 		}
 		if s.atKey(`,"cached_blocks":`, 0x646568636163222c) {
-			f := it.begin(16)
+			seen |= 1 << 16
+			f := &fieldsOfCandidate[16]
 			v.Cached = Index(s.integer(f))
 		}
 		if s.atWords(`,"age_us":`, 0x73755f656761222c, 0x3a2273755f656761) {
-			f := it.begin(17)
+			seen |= 1 << 17
+			f := &fieldsOfCandidate[17]
 			v.AgeUS = s.integer(f)
 		}
 	}
-	for s.nextField(&it) {
-		switch f := it.field; it.index {
-		case 0: // deployment
-			v.Deployment = s.internedString(f)
-		case 1: // replica
-			v.Replica = Index(s.integer(f))
-		case 2: // filtered
-			v.Filtered = s.boolean(f)
-		case 3: // score
-			v.Score = Number(s.float(f))
-		case 4: // terms
-			for n := 0; s.nextElement(f, n); n++ {
-				v.Terms = append(v.Terms, s.float(f))
+	if !s.ends(objectCandidate, seen) {
+		it := fieldIterator{object: objectCandidate, seen: seen, next: bits.Len64(seen), started: seen != 0}
+		for s.nextField(&it) {
+			switch f := it.field; it.index {
+			case 0: // deployment
+				v.Deployment = s.internedString(f)
+			case 1: // replica
+				v.Replica = Index(s.integer(f))
+			case 2: // filtered
+				v.Filtered = s.boolean(f)
+			case 3: // score
+				v.Score = Number(s.float(f))
+			case 4: // terms
+				for n := 0; s.nextElement(f, n); n++ {
+					v.Terms = append(v.Terms, s.float(f))
+				}
+			case 5: // inflight
+				v.Inflight = Index(s.integer(f))
+			case 6: // queue_depth
+				v.QueueDepth = Index(s.integer(f))
+			case 7: // running
+				v.Running = Index(s.integer(f))
+			case 8: // kv_util
+				v.KVUtil = Number(s.float(f))
+			case 9: // hit_rate
+				v.HitRate = Number(s.float(f))
+			case 10: // recent_ttft_ms
+				v.RecentTTFTMS = Number(s.float(f))
+			case 11: // recent_tpot_ms
+				v.RecentTPOTMS = Number(s.float(f))
+			case 12: // est_wait_ms
+				v.EstWaitMS = Number(s.float(f))
+			case 13: // kv_util_cpu
+				v.KVUtilCPU = Number(s.float(f))
+			case 14: // loading
+				v.Loading = Index(s.integer(f))
+			case 15: // matched_blocks
+				v.Matched = Index(s.integer(f))
+			case 16: // cached_blocks
+				v.Cached = Index(s.integer(f))
+			case 17: // age_us
+				v.AgeUS = s.integer(f)
 			}
-		case 5: // inflight
-			v.Inflight = Index(s.integer(f))
-		case 6: // queue_depth
-			v.QueueDepth = Index(s.integer(f))
-		case 7: // running
-			v.Running = Index(s.integer(f))
-		case 8: // kv_util
-			v.KVUtil = Number(s.float(f))
-		case 9: // hit_rate
-			v.HitRate = Number(s.float(f))
-		case 10: // recent_ttft_ms
-			v.RecentTTFTMS = Number(s.float(f))
-		case 11: // recent_tpot_ms
-			v.RecentTPOTMS = Number(s.float(f))
-		case 12: // est_wait_ms
-			v.EstWaitMS = Number(s.float(f))
-		case 13: // kv_util_cpu
-			v.KVUtilCPU = Number(s.float(f))
-		case 14: // loading
-			v.Loading = Index(s.integer(f))
-		case 15: // matched_blocks
-			v.Matched = Index(s.integer(f))
-		case 16: // cached_blocks
-			v.Cached = Index(s.integer(f))
-		case 17: // age_us
-			v.AgeUS = s.integer(f)
 		}
 	}
 }
@@ -2118,21 +2363,26 @@ func appendLoadedTokens(b []byte, v *LoadedTokens, cache *numberCache) []byte {
 
 func (v *LoadedTokens) decode(s *scanner) {
 	*v = LoadedTokens{}
-	it := fieldIterator{object: objectLoadedTokens}
+	seen := uint64(0)
 	if s.atWord(`{"cpu":`, 0x3a22757063227b) {
-		f := it.begin(0)
+		seen |= 1 << 0
+		f := &fieldsOfLoadedTokens[0]
 		v.CPU = s.integer(f)
 		if s.atWords(`,"storage":`, 0x6761726f7473222c, 0x3a22656761726f74) {
-			f := it.begin(1)
+			seen |= 1 << 1
+			f := &fieldsOfLoadedTokens[1]
 			v.Storage = s.integer(f)
 		}
 	}
-	for s.nextField(&it) {
-		switch f := it.field; it.index {
-		case 0: // cpu
-			v.CPU = s.integer(f)
-		case 1: // storage
-			v.Storage = s.integer(f)
+	if !s.ends(objectLoadedTokens, seen) {
+		it := fieldIterator{object: objectLoadedTokens, seen: seen, next: bits.Len64(seen), started: seen != 0}
+		for s.nextField(&it) {
+			switch f := it.field; it.index {
+			case 0: // cpu
+				v.CPU = s.integer(f)
+			case 1: // storage
+				v.Storage = s.integer(f)
+			}
 		}
 	}
 }
@@ -2148,33 +2398,39 @@ func appendSegment(b []byte, v *Segment, cache *numberCache) []byte {
 
 func (v *Segment) decode(s *scanner) {
 	*v = Segment{}
-	it := fieldIterator{object: objectSegment}
+	seen := uint64(0)
 	if s.atWord(`{"id":`, 0x3a226469227b) {
-		f := it.begin(0)
+		seen |= 1 << 0
+		f := &fieldsOfSegment[0]
 		v.ID = s.internedString(f)
 		if v.ID == "" {
 			s.failf("id is empty")
 		}
 		if s.atWords(`,"tokens":`, 0x736e656b6f74222c, 0x3a22736e656b6f74) {
-			f := it.begin(1)
+			seen |= 1 << 1
+			f := &fieldsOfSegment[1]
 			v.Tokens = s.integer(f)
 		}
 		if s.atWords(`,"media":`, 0x22616964656d222c, 0x3a22616964656d22) {
-			f := it.begin(2)
+			seen |= 1 << 2
+			f := &fieldsOfSegment[2]
 			v.Media = s.choice(f)
 		}
 	}
-	for s.nextField(&it) {
-		switch f := it.field; it.index {
-		case 0: // id
-			v.ID = s.internedString(f)
-			if v.ID == "" {
-				s.failf("id is empty")
+	if !s.ends(objectSegment, seen) {
+		it := fieldIterator{object: objectSegment, seen: seen, next: bits.Len64(seen), started: seen != 0}
+		for s.nextField(&it) {
+			switch f := it.field; it.index {
+			case 0: // id
+				v.ID = s.internedString(f)
+				if v.ID == "" {
+					s.failf("id is empty")
+				}
+			case 1: // tokens
+				v.Tokens = s.integer(f)
+			case 2: // media
+				v.Media = s.choice(f)
 			}
-		case 1: // tokens
-			v.Tokens = s.integer(f)
-		case 2: // media
-			v.Media = s.choice(f)
 		}
 	}
 }
@@ -2187,21 +2443,26 @@ func appendBatchEntry(b []byte, v *BatchEntry, cache *numberCache) []byte {
 
 func (v *BatchEntry) decode(s *scanner) {
 	*v = BatchEntry{}
-	it := fieldIterator{object: objectBatchEntry}
+	seen := uint64(0)
 	if s.atWords(`{"request":`, 0x736575716572227b, 0x3a22747365757165) {
-		f := it.begin(0)
+		seen |= 1 << 0
+		f := &fieldsOfBatchEntry[0]
 		v.Request = s.internedString(f)
 		if s.atWords(`,"tokens":`, 0x736e656b6f74222c, 0x3a22736e656b6f74) {
-			f := it.begin(1)
+			seen |= 1 << 1
+			f := &fieldsOfBatchEntry[1]
 			v.Tokens = s.integer(f)
 		}
 	}
-	for s.nextField(&it) {
-		switch f := it.field; it.index {
-		case 0: // request
-			v.Request = s.internedString(f)
-		case 1: // tokens
-			v.Tokens = s.integer(f)
+	if !s.ends(objectBatchEntry, seen) {
+		it := fieldIterator{object: objectBatchEntry, seen: seen, next: bits.Len64(seen), started: seen != 0}
+		for s.nextField(&it) {
+			switch f := it.field; it.index {
+			case 0: // request
+				v.Request = s.internedString(f)
+			case 1: // tokens
+				v.Tokens = s.integer(f)
+			}
 		}
 	}
 }
@@ -2219,51 +2480,61 @@ func appendSensitivity(b []byte, v *Sensitivity, cache *numberCache) []byte {
 
 func (v *Sensitivity) decode(s *scanner) {
 	*v = Sensitivity{}
-	it := fieldIterator{object: objectSensitivity}
+	seen := uint64(0)
 	if s.atWords(`{"controls":`, 0x6f72746e6f63227b, 0x3a22736c6f72746e) {
-		f := it.begin(0)
+		seen |= 1 << 0
+		f := &fieldsOfSensitivity[0]
 		v.Controls = s.integer(f)
 		if s.atWord(`,"slo":`, 0x3a226f6c73222c) {
-			f := it.begin(1)
+			seen |= 1 << 1
+			f := &fieldsOfSensitivity[1]
 			v.SLO = s.integer(f)
 		}
 		if s.atWords(`,"completed":`, 0x656c706d6f63222c, 0x3a22646574656c70) {
-			f := it.begin(2)
+			seen |= 1 << 2
+			f := &fieldsOfSensitivity[2]
 			v.Completed = s.integer(f)
 		}
 		if s.atWords(`,"ttft_ms":`, 0x6d5f74667474222c, 0x3a22736d5f746674) {
-			f := it.begin(3)
+			seen |= 1 << 3
+			f := &fieldsOfSensitivity[3]
 			v.TTFTMS = s.float(f)
 		}
 		if s.atWords(`,"e2e_ms":`, 0x736d5f653265222c, 0x3a22736d5f653265) {
-			f := it.begin(4)
+			seen |= 1 << 4
+			f := &fieldsOfSensitivity[4]
 			v.E2EMS = s.float(f)
 		}
 		if s.atWords(`,"own_ttft_ms":`, 0x74745f6e776f222c, 0x3a22736d5f746674) {
-			f := it.begin(5)
+			seen |= 1 << 5
+			f := &fieldsOfSensitivity[5]
 			v.OwnTTFTMS = s.float(f)
 		}
 		if s.atWords(`,"own_e2e_ms":`, 0x32655f6e776f222c, 0x3a22736d5f653265) {
-			f := it.begin(6)
+			seen |= 1 << 6
+			f := &fieldsOfSensitivity[6]
 			v.OwnE2EMS = s.float(f)
 		}
 	}
-	for s.nextField(&it) {
-		switch f := it.field; it.index {
-		case 0: // controls
-			v.Controls = s.integer(f)
-		case 1: // slo
-			v.SLO = s.integer(f)
-		case 2: // completed
-			v.Completed = s.integer(f)
-		case 3: // ttft_ms
-			v.TTFTMS = s.float(f)
-		case 4: // e2e_ms
-			v.E2EMS = s.float(f)
-		case 5: // own_ttft_ms
-			v.OwnTTFTMS = s.float(f)
-		case 6: // own_e2e_ms
-			v.OwnE2EMS = s.float(f)
+	if !s.ends(objectSensitivity, seen) {
+		it := fieldIterator{object: objectSensitivity, seen: seen, next: bits.Len64(seen), started: seen != 0}
+		for s.nextField(&it) {
+			switch f := it.field; it.index {
+			case 0: // controls
+				v.Controls = s.integer(f)
+			case 1: // slo
+				v.SLO = s.integer(f)
+			case 2: // completed
+				v.Completed = s.integer(f)
+			case 3: // ttft_ms
+				v.TTFTMS = s.float(f)
+			case 4: // e2e_ms
+				v.E2EMS = s.float(f)
+			case 5: // own_ttft_ms
+				v.OwnTTFTMS = s.float(f)
+			case 6: // own_e2e_ms
+				v.OwnE2EMS = s.float(f)
+			}
 		}
 	}
 }
@@ -2309,79 +2580,90 @@ func appendAlternative(b []byte, v *Alternative, cache *numberCache) []byte {
 
 func (v *Alternative) decode(s *scanner) {
 	*v = Alternative{Replica: NoIndex}
-	it := fieldIterator{object: objectAlternative}
+	seen := uint64(0)
 	if s.atWords(`{"deployment":`, 0x796f6c706564227b, 0x3a22746e656d796f) {
-		f := it.begin(0)
+		seen |= 1 << 0
+		f := &fieldsOfAlternative[0]
 		v.Deployment = s.internedString(f)
 	}
 	if s.atWords(`,"replica":`, 0x63696c706572222c, 0x3a226163696c7065) {
-		f := it.begin(1)
+		seen |= 1 << 1
+		f := &fieldsOfAlternative[1]
 		v.Replica = Index(s.integer(f))
 	}
 	if s.atWords(`,"verdict":`, 0x636964726576222c, 0x3a22746369647265) {
-		f := it.begin(2)
+		seen |= 1 << 2
+		f := &fieldsOfAlternative[2]
 		v.Verdict = s.internedString(f)
 	}
 	if s.atWords(`,"chosen":`, 0x6e65736f6863222c, 0x3a226e65736f6863) {
-		f := it.begin(3)
+		seen |= 1 << 3
+		f := &fieldsOfAlternative[3]
 		v.Chosen = s.boolean(f)
 	}
 	if s.atWords(`,"ttft_ms":`, 0x6d5f74667474222c, 0x3a22736d5f746674) {
-		f := it.begin(4)
+		seen |= 1 << 4
+		f := &fieldsOfAlternative[4]
 		x := s.float(f)
 		v.TTFTMS = &x
 	}
 	if s.atWords(`,"e2e_ms":`, 0x736d5f653265222c, 0x3a22736d5f653265) {
-		f := it.begin(5)
+		seen |= 1 << 5
+		f := &fieldsOfAlternative[5]
 		x := s.float(f)
 		v.E2EMS = &x
 	}
 	if s.atWords(`,"view_ms":`, 0x6d5f77656976222c, 0x3a22736d5f776569) {
-		f := it.begin(6)
+		seen |= 1 << 6
+		f := &fieldsOfAlternative[6]
 		x := s.float(f)
 		v.ViewMS = &x
 	}
 	if s.atWord(`,"own":`, 0x3a226e776f222c) {
-		it.begin(7)
+		seen |= 1 << 7
 		v.Own = new(Difference)
 		v.Own.decode(s)
 	}
 	if s.atWord(`,"all":`, 0x3a226c6c61222c) {
-		it.begin(8)
+		seen |= 1 << 8
 		v.All = new(Difference)
 		v.All.decode(s)
 	}
 	if s.atWords(`,"insensitive":`, 0x736e65736e69222c, 0x3a22657669746973) {
-		f := it.begin(9)
+		seen |= 1 << 9
+		f := &fieldsOfAlternative[9]
 		v.Insensitive = s.boolean(f)
 	}
-	for s.nextField(&it) {
-		switch f := it.field; it.index {
-		case 0: // deployment
-			v.Deployment = s.internedString(f)
-		case 1: // replica
-			v.Replica = Index(s.integer(f))
-		case 2: // verdict
-			v.Verdict = s.internedString(f)
-		case 3: // chosen
-			v.Chosen = s.boolean(f)
-		case 4: // ttft_ms
-			x := s.float(f)
-			v.TTFTMS = &x
-		case 5: // e2e_ms
-			x := s.float(f)
-			v.E2EMS = &x
-		case 6: // view_ms
-			x := s.float(f)
-			v.ViewMS = &x
-		case 7: // own
-			v.Own = new(Difference)
-			v.Own.decode(s)
-		case 8: // all
-			v.All = new(Difference)
-			v.All.decode(s)
-		case 9: // insensitive
-			v.Insensitive = s.boolean(f)
+	if !s.ends(objectAlternative, seen) {
+		it := fieldIterator{object: objectAlternative, seen: seen, next: bits.Len64(seen), started: seen != 0}
+		for s.nextField(&it) {
+			switch f := it.field; it.index {
+			case 0: // deployment
+				v.Deployment = s.internedString(f)
+			case 1: // replica
+				v.Replica = Index(s.integer(f))
+			case 2: // verdict
+				v.Verdict = s.internedString(f)
+			case 3: // chosen
+				v.Chosen = s.boolean(f)
+			case 4: // ttft_ms
+				x := s.float(f)
+				v.TTFTMS = &x
+			case 5: // e2e_ms
+				x := s.float(f)
+				v.E2EMS = &x
+			case 6: // view_ms
+				x := s.float(f)
+				v.ViewMS = &x
+			case 7: // own
+				v.Own = new(Difference)
+				v.Own.decode(s)
+			case 8: // all
+				v.All = new(Difference)
+				v.All.decode(s)
+			case 9: // insensitive
+				v.Insensitive = s.boolean(f)
+			}
 		}
 	}
 }
@@ -2398,45 +2680,54 @@ func appendDifference(b []byte, v *Difference, cache *numberCache) []byte {
 
 func (v *Difference) decode(s *scanner) {
 	*v = Difference{}
-	it := fieldIterator{object: objectDifference}
+	seen := uint64(0)
 	if s.atWords(`{"slo_gained":`, 0x61675f6f6c73227b, 0x3a2264656e696167) {
-		f := it.begin(0)
+		seen |= 1 << 0
+		f := &fieldsOfDifference[0]
 		v.SLOGained = s.integer(f)
 		if s.atWords(`,"slo_lost":`, 0x6f6c5f6f6c73222c, 0x3a2274736f6c5f6f) {
-			f := it.begin(1)
+			seen |= 1 << 1
+			f := &fieldsOfDifference[1]
 			v.SLOLost = s.integer(f)
 		}
 		if s.atWords(`,"completed":`, 0x656c706d6f63222c, 0x3a22646574656c70) {
-			f := it.begin(2)
+			seen |= 1 << 2
+			f := &fieldsOfDifference[2]
 			v.Completed = s.integer(f)
 		}
 		if s.atKey(`,"latency_changed":`, 0x636e6574616c222c) {
-			f := it.begin(3)
+			seen |= 1 << 3
+			f := &fieldsOfDifference[3]
 			v.LatencyChanged = s.integer(f)
 		}
 		if s.atWords(`,"ttft_ms":`, 0x6d5f74667474222c, 0x3a22736d5f746674) {
-			f := it.begin(4)
+			seen |= 1 << 4
+			f := &fieldsOfDifference[4]
 			v.TTFTMS = s.float(f)
 		}
 		if s.atWords(`,"e2e_ms":`, 0x736d5f653265222c, 0x3a22736d5f653265) {
-			f := it.begin(5)
+			seen |= 1 << 5
+			f := &fieldsOfDifference[5]
 			v.E2EMS = s.float(f)
 		}
 	}
-	for s.nextField(&it) {
-		switch f := it.field; it.index {
-		case 0: // slo_gained
-			v.SLOGained = s.integer(f)
-		case 1: // slo_lost
-			v.SLOLost = s.integer(f)
-		case 2: // completed
-			v.Completed = s.integer(f)
-		case 3: // latency_changed
-			v.LatencyChanged = s.integer(f)
-		case 4: // ttft_ms
-			v.TTFTMS = s.float(f)
-		case 5: // e2e_ms
-			v.E2EMS = s.float(f)
+	if !s.ends(objectDifference, seen) {
+		it := fieldIterator{object: objectDifference, seen: seen, next: bits.Len64(seen), started: seen != 0}
+		for s.nextField(&it) {
+			switch f := it.field; it.index {
+			case 0: // slo_gained
+				v.SLOGained = s.integer(f)
+			case 1: // slo_lost
+				v.SLOLost = s.integer(f)
+			case 2: // completed
+				v.Completed = s.integer(f)
+			case 3: // latency_changed
+				v.LatencyChanged = s.integer(f)
+			case 4: // ttft_ms
+				v.TTFTMS = s.float(f)
+			case 5: // e2e_ms
+				v.E2EMS = s.float(f)
+			}
 		}
 	}
 }
@@ -2463,14 +2754,16 @@ func appendRetry(b []byte, v *Retry, cache *numberCache) []byte {
 
 func (v *Retry) decode(s *scanner) {
 	*v = Retry{On: v.On[:0], BackoffUS: v.BackoffUS[:0]}
-	it := fieldIterator{object: objectRetry}
+	seen := uint64(0)
 	if s.atWord(`{"on":`, 0x3a226e6f227b) {
-		f := it.begin(0)
+		seen |= 1 << 0
+		f := &fieldsOfRetry[0]
 		for n := 0; s.nextElement(f, n); n++ {
 			v.On = append(v.On, s.choice(f))
 		}
 		if s.atWords(`,"backoff_us":`, 0x666f6b636162222c, 0x3a2273755f66666f) {
-			f := it.begin(1)
+			seen |= 1 << 1
+			f := &fieldsOfRetry[1]
 			for n := 0; s.nextElement(f, n); n++ {
 				v.BackoffUS = append(v.BackoffUS, s.integer(f))
 				if s.err != nil {
@@ -2479,17 +2772,20 @@ func (v *Retry) decode(s *scanner) {
 			}
 		}
 	}
-	for s.nextField(&it) {
-		switch f := it.field; it.index {
-		case 0: // on
-			for n := 0; s.nextElement(f, n); n++ {
-				v.On = append(v.On, s.choice(f))
-			}
-		case 1: // backoff_us
-			for n := 0; s.nextElement(f, n); n++ {
-				v.BackoffUS = append(v.BackoffUS, s.integer(f))
-				if s.err != nil {
-					s.inElement(f, n)
+	if !s.ends(objectRetry, seen) {
+		it := fieldIterator{object: objectRetry, seen: seen, next: bits.Len64(seen), started: seen != 0}
+		for s.nextField(&it) {
+			switch f := it.field; it.index {
+			case 0: // on
+				for n := 0; s.nextElement(f, n); n++ {
+					v.On = append(v.On, s.choice(f))
+				}
+			case 1: // backoff_us
+				for n := 0; s.nextElement(f, n); n++ {
+					v.BackoffUS = append(v.BackoffUS, s.integer(f))
+					if s.err != nil {
+						s.inElement(f, n)
+					}
 				}
 			}
 		}
@@ -2572,23 +2868,27 @@ func appendSessionStep(b []byte, v *SessionStep, cache *numberCache) []byte {
 
 func (v *SessionStep) decode(s *scanner) {
 	*v = SessionStep{After: v.After[:0], Extends: NoIndex, Prompt: v.Prompt[:0]}
-	it := fieldIterator{object: objectSessionStep}
+	seen := uint64(0)
 	if s.atWord(`{"id":`, 0x3a226469227b) {
-		f := it.begin(0)
+		seen |= 1 << 0
+		f := &fieldsOfSessionStep[0]
 		v.ID = s.uniqueString(f)
 		if v.ID == "" {
 			s.failf("id is empty")
 		}
 		if s.atWords(`,"step":`, 0x3a2270657473222c, 0x3a2270657473222c) {
-			f := it.begin(1)
+			seen |= 1 << 1
+			f := &fieldsOfSessionStep[1]
 			v.Step = s.internedString(f)
 		}
 		if s.atWords(`,"iteration":`, 0x746172657469222c, 0x3a226e6f69746172) {
-			f := it.begin(2)
+			seen |= 1 << 2
+			f := &fieldsOfSessionStep[2]
 			v.Iteration = s.integer(f)
 		}
 		if s.atWords(`,"after":`, 0x227265746661222c, 0x3a22726574666122) {
-			f := it.begin(3)
+			seen |= 1 << 3
+			f := &fieldsOfSessionStep[3]
 			for n := 0; s.nextElement(f, n); n++ {
 				v.After = append(v.After, Index(s.integer(&stepIndexField)))
 				if s.err != nil {
@@ -2597,52 +2897,64 @@ func (v *SessionStep) decode(s *scanner) {
 			}
 		}
 		if s.atWords(`,"delay_us":`, 0x5f79616c6564222c, 0x3a2273755f79616c) {
-			f := it.begin(4)
+			seen |= 1 << 4
+			f := &fieldsOfSessionStep[4]
 			v.DelayUS = s.integer(f)
 		}
 		if s.atWords(`,"tool":`, 0x3a226c6f6f74222c, 0x3a226c6f6f74222c) {
-			f := it.begin(5)
+			seen |= 1 << 5
+			f := &fieldsOfSessionStep[5]
 			v.Tool = s.internedString(f)
 		}
 		if s.atWords(`,"latency_us":`, 0x636e6574616c222c, 0x3a2273755f79636e) {
-			f := it.begin(6)
+			seen |= 1 << 6
+			f := &fieldsOfSessionStep[6]
 			v.LatencyUS = s.integer(f)
 		}
 		if s.atWords(`,"model":`, 0x226c65646f6d222c, 0x3a226c65646f6d22) {
-			f := it.begin(7)
+			seen |= 1 << 7
+			f := &fieldsOfSessionStep[7]
 			v.Model = s.internedString(f)
 		}
 		if s.atWords(`,"grammar":`, 0x616d6d617267222c, 0x3a2272616d6d6172) {
-			f := it.begin(8)
+			seen |= 1 << 8
+			f := &fieldsOfSessionStep[8]
 			v.Grammar = s.internedString(f)
 		}
 		if s.atWords(`,"input_tokens":`, 0x5f7475706e69222c, 0x3a22736e656b6f74) {
-			f := it.begin(9)
+			seen |= 1 << 9
+			f := &fieldsOfSessionStep[9]
 			v.InputTokens = s.integer(f)
 		}
 		if s.atKey(`,"output_tokens":`, 0x74757074756f222c) {
-			f := it.begin(10)
+			seen |= 1 << 10
+			f := &fieldsOfSessionStep[10]
 			v.OutputTokens = s.integer(f)
 		}
 		if s.atWords(`,"stop":`, 0x3a22706f7473222c, 0x3a22706f7473222c) {
-			f := it.begin(11)
+			seen |= 1 << 11
+			f := &fieldsOfSessionStep[11]
 			v.Stop = s.choice(f)
 		}
 		if s.atKey(`,"draft_acceptance":`, 0x5f7466617264222c) {
-			f := it.begin(12)
+			seen |= 1 << 12
+			f := &fieldsOfSessionStep[12]
 			x := s.float(f)
 			v.DraftAcceptance = &x
 		}
 		if s.atWords(`,"extends":`, 0x646e65747865222c, 0x3a2273646e657478) {
-			f := it.begin(13)
+			seen |= 1 << 13
+			f := &fieldsOfSessionStep[13]
 			v.Extends = Index(s.integer(f))
 		}
 		if s.atWords(`,"keep_tokens":`, 0x745f7065656b222c, 0x3a22736e656b6f74) {
-			f := it.begin(14)
+			seen |= 1 << 14
+			f := &fieldsOfSessionStep[14]
 			v.KeepTokens = s.integer(f)
 		}
 		if s.atWords(`,"prompt":`, 0x74706d6f7270222c, 0x3a2274706d6f7270) {
-			f := it.begin(15)
+			seen |= 1 << 15
+			f := &fieldsOfSessionStep[15]
 			for n := 0; s.nextElement(f, n); n++ {
 				v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
 				v.Prompt[n].decode(s)
@@ -2652,75 +2964,80 @@ func (v *SessionStep) decode(s *scanner) {
 			}
 		}
 		if s.atWords(`,"timeout_us":`, 0x756f656d6974222c, 0x3a2273755f74756f) {
-			f := it.begin(16)
+			seen |= 1 << 16
+			f := &fieldsOfSessionStep[16]
 			v.TimeoutUS = s.integer(f)
 		}
 		if s.atKey(`,"predicted_output_tokens":`, 0x636964657270222c) {
-			f := it.begin(17)
+			seen |= 1 << 17
+			f := &fieldsOfSessionStep[17]
 			v.PredictedOutputTokens = s.integer(f)
 		}
 		if s.atWords(`,"retry":`, 0x227972746572222c, 0x3a22797274657222) {
-			it.begin(18)
+			seen |= 1 << 18
 			v.Retry = new(Retry)
 			v.Retry.decode(s)
 		}
 	}
-	for s.nextField(&it) {
-		switch f := it.field; it.index {
-		case 0: // id
-			v.ID = s.uniqueString(f)
-			if v.ID == "" {
-				s.failf("id is empty")
-			}
-		case 1: // step
-			v.Step = s.internedString(f)
-		case 2: // iteration
-			v.Iteration = s.integer(f)
-		case 3: // after
-			for n := 0; s.nextElement(f, n); n++ {
-				v.After = append(v.After, Index(s.integer(&stepIndexField)))
-				if s.err != nil {
-					s.inElement(f, n)
+	if !s.ends(objectSessionStep, seen) {
+		it := fieldIterator{object: objectSessionStep, seen: seen, next: bits.Len64(seen), started: seen != 0}
+		for s.nextField(&it) {
+			switch f := it.field; it.index {
+			case 0: // id
+				v.ID = s.uniqueString(f)
+				if v.ID == "" {
+					s.failf("id is empty")
 				}
-			}
-		case 4: // delay_us
-			v.DelayUS = s.integer(f)
-		case 5: // tool
-			v.Tool = s.internedString(f)
-		case 6: // latency_us
-			v.LatencyUS = s.integer(f)
-		case 7: // model
-			v.Model = s.internedString(f)
-		case 8: // grammar
-			v.Grammar = s.internedString(f)
-		case 9: // input_tokens
-			v.InputTokens = s.integer(f)
-		case 10: // output_tokens
-			v.OutputTokens = s.integer(f)
-		case 11: // stop
-			v.Stop = s.choice(f)
-		case 12: // draft_acceptance
-			x := s.float(f)
-			v.DraftAcceptance = &x
-		case 13: // extends
-			v.Extends = Index(s.integer(f))
-		case 14: // keep_tokens
-			v.KeepTokens = s.integer(f)
-		case 15: // prompt
-			for n := 0; s.nextElement(f, n); n++ {
-				v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
-				v.Prompt[n].decode(s)
-				if s.err != nil {
-					s.inElement(f, n)
+			case 1: // step
+				v.Step = s.internedString(f)
+			case 2: // iteration
+				v.Iteration = s.integer(f)
+			case 3: // after
+				for n := 0; s.nextElement(f, n); n++ {
+					v.After = append(v.After, Index(s.integer(&stepIndexField)))
+					if s.err != nil {
+						s.inElement(f, n)
+					}
 				}
+			case 4: // delay_us
+				v.DelayUS = s.integer(f)
+			case 5: // tool
+				v.Tool = s.internedString(f)
+			case 6: // latency_us
+				v.LatencyUS = s.integer(f)
+			case 7: // model
+				v.Model = s.internedString(f)
+			case 8: // grammar
+				v.Grammar = s.internedString(f)
+			case 9: // input_tokens
+				v.InputTokens = s.integer(f)
+			case 10: // output_tokens
+				v.OutputTokens = s.integer(f)
+			case 11: // stop
+				v.Stop = s.choice(f)
+			case 12: // draft_acceptance
+				x := s.float(f)
+				v.DraftAcceptance = &x
+			case 13: // extends
+				v.Extends = Index(s.integer(f))
+			case 14: // keep_tokens
+				v.KeepTokens = s.integer(f)
+			case 15: // prompt
+				for n := 0; s.nextElement(f, n); n++ {
+					v.Prompt = slices.Grow(v.Prompt, 1)[:n+1]
+					v.Prompt[n].decode(s)
+					if s.err != nil {
+						s.inElement(f, n)
+					}
+				}
+			case 16: // timeout_us
+				v.TimeoutUS = s.integer(f)
+			case 17: // predicted_output_tokens
+				v.PredictedOutputTokens = s.integer(f)
+			case 18: // retry
+				v.Retry = new(Retry)
+				v.Retry.decode(s)
 			}
-		case 16: // timeout_us
-			v.TimeoutUS = s.integer(f)
-		case 17: // predicted_output_tokens
-			v.PredictedOutputTokens = s.integer(f)
-		case 18: // retry
-			v.Retry = new(Retry)
-			v.Retry.decode(s)
 		}
 	}
 }

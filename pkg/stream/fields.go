@@ -39,7 +39,7 @@ type Object struct {
 // objects is the number of objects, and fields that of their fields.
 var objects, fields int
 
-func describe[T any](name, doc string, list ...Field) *Object {
+func describe[T any](name, doc string, list []Field) *Object {
 	o := &Object{Name: name, Doc: doc, Type: reflect.TypeFor[T](), Fields: list, number: objects}
 	objects++
 	for i := range o.Fields {

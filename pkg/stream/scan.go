@@ -184,11 +184,6 @@ func (s *scanner) nextField(m *fieldIterator) bool {
 	if s.err != nil {
 		return false
 	}
-	if m.started && s.peek() == '}' {
-		s.i++
-		s.checkRequired(m)
-		return false
-	}
 	if !s.advance(m.started, '{', '}') {
 		s.checkRequired(m)
 		return false
@@ -231,10 +226,14 @@ func (s *scanner) atKey(key string, head uint64) bool {
 	return true
 }
 
-// begin makes field i the current one, which was not read before.
-func (m *fieldIterator) begin(i int) *Field {
-	m.started, m.seen, m.next = true, m.seen|1<<i, i+1
-	return &m.object.Fields[i]
+// ends moves past the end of an object of which these fields were read; it returns false if it is not next, or if some
+// are missing.
+func (s *scanner) ends(o *Object, seen uint64) bool {
+	if s.err != nil || s.i >= len(s.b) || s.b[s.i] != '}' || o.required&^seen != 0 {
+		return false
+	}
+	s.i++
+	return true
 }
 
 // advance moves to the first or next element of an object or list. It returns

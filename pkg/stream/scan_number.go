@@ -13,13 +13,14 @@ import (
 func (s *scanner) integer(f *Field) int64 {
 	// 18 digits cannot overflow, and no bound is longer.
 	const maxDigits = 18
-	v, i := int64(0), s.i
-	for ; i < len(s.b) && isDigit(s.b[i]); i++ {
-		v = v*10 + int64(s.b[i]-'0')
+	b, start := s.b, s.i
+	v, i := int64(0), start
+	for ; i < len(b) && isDigit(b[i]); i++ {
+		v = v*10 + int64(b[i]-'0')
 	}
-	digits := i - s.i
-	valid := digits > 0 && digits <= maxDigits && (digits == 1 || s.b[s.i] != '0') &&
-		(i == len(s.b) || endsNumber(s.b[i]))
+	digits := i - start
+	valid := digits > 0 && digits <= maxDigits && (digits == 1 || b[start] != '0') &&
+		(i == len(b) || endsNumber(b[i]))
 	if !valid || v < f.Min || v > f.Max {
 		if f.Min < 0 && s.peek() == '-' {
 			s.i++

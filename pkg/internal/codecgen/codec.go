@@ -9,7 +9,7 @@ import (
 
 // codec generates the descriptions of objects, the encoders and the decoders.
 func (g *generator) codec(objects []*object) {
-	g.printf("package stream\n\nimport (\n\"slices\"\n\"strconv\"\n)\n\n")
+	g.printf("package stream\n\nimport (\n\"math/bits\"\n\"slices\"\n\"strconv\"\n)\n\n")
 	g.printf("// Objects describes all objects on the wire, records first.\nvar Objects = []*Object{\n")
 	for _, o := range objects {
 		g.printf("object%s,\n", o.typ)
@@ -29,7 +29,8 @@ func (g *generator) codec(objects []*object) {
 }
 
 func (g *generator) description(o *object) {
-	g.printf("var object%s = describe[%s](%q, %q,\n", o.typ, o.typ, o.name, o.doc)
+	g.printf("var object%s = describe[%s](%q, %q, fieldsOf%s[:])\n\n", o.typ, o.typ, o.name, o.doc, o.typ)
+	g.printf("var fieldsOf%s = [...]Field{\n", o.typ)
 	for _, f := range o.fields {
 		g.printf("Field{Name: %q, Doc: %q", f.name, f.doc)
 		if f.required {
@@ -42,7 +43,7 @@ func (g *generator) description(o *object) {
 		}
 		g.printf("},\n")
 	}
-	g.printf(")\n\n")
+	g.printf("}\n\n")
 }
 
 // encoder generates appendT, which appends a T as one JSON object.
@@ -89,14 +90,16 @@ func (g *generator) decoder(o *object) {
 			g.printf("%s: %s,", f.goName, f.absent)
 		}
 	}
-	g.printf("}\nit := fieldIterator{object: object%s}\n", o.typ)
+	g.printf("}\nseen := uint64(0)\n")
 	g.writtenFields(o)
+	g.printf("if !s.ends(object%s, seen) {\n", o.typ)
+	g.printf("it := fieldIterator{object: object%s, seen: seen, next: bits.Len64(seen), started: seen != 0}\n", o.typ)
 	g.printf("for s.nextField(&it) {\nswitch f := it.field; it.index {\n")
 	for i, f := range o.fields {
 		g.printf("case %d: // %s\n", i, f.name)
 		g.printf("%s\n", f.expand(f.decode, "v."+f.goName, ""))
 	}
-	g.printf("}\n}\n")
+	g.printf("}\n}\n}\n")
 	if o.has("check") {
 		g.printf("v.check(s)\n")
 	}
@@ -109,15 +112,15 @@ func (g *generator) decoder(o *object) {
 func (g *generator) writtenFields(o *object) {
 	first := "{"
 	for i, f := range o.fields {
-		key, read, begin := fmt.Sprintf("%s%q:", first, f.name), f.expand(f.decode, "v."+f.goName, ""), "it.begin(%d)\n"
+		key, read := fmt.Sprintf("%s%q:", first, f.name), f.expand(f.decode, "v."+f.goName, "")
 		if f.name == "kind" { // its value is a part of the key
 			key, read = key+strconv.Quote(o.name), ""
 		}
+		g.printf("if %s {\nseen |= 1 << %d\n", atKey(key), i)
 		if strings.Contains(read, "(f)") || strings.Contains(read, "(f,") {
-			begin = "f := " + begin
+			g.printf("f := &fieldsOf%s[%d]\n", o.typ, i)
 		}
-		g.printf("if %s {\n", atKey(key))
-		g.printf(begin+"%s\n", i, read)
+		g.printf("%s\n", read)
 		if first = ","; i > 0 || !f.required {
 			g.printf("}\n")
 		}
