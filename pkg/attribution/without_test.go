@@ -122,6 +122,20 @@ func TestHeavyTenant(t *testing.T) {
 	}
 }
 
+// Requests of two tenants that failed before their tokens were known.
+func TestNoTenantIsHeavyWithoutTokens(t *testing.T) {
+	a := New(header(1))
+	for i := range int64(20) {
+		o := served(string(rune('A'+i)), 0, 10*i, 0)
+		o.Tenant, o.State, o.EndedUS, o.CompletedUS = string(rune('a'+i%2)), stream.StateFailed, o.CompletedUS, never
+		o.InputTokens, o.OutputTokens, o.GeneratedTokens = 0, 0, 0
+		a.Outcome(&o, false)
+	}
+	if f := a.Find(); f.Loss.Lost != 20 || a.stats.heavyTenant != missing {
+		t.Errorf("%d lost, tenant %d is heavy", f.Loss.Lost, a.stats.heavyTenant)
+	}
+}
+
 // Prefill replicas send 1 GB/s each; two of them move 40 blocks of 50 MB in the second from the end of the first prompt
 // to the last transfer, as fast as they can. In four seconds they have time.
 func TestLinksThatAreFull(t *testing.T) {

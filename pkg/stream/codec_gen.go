@@ -867,6 +867,128 @@ func (v *Decision) decode(s *scanner) {
 	}
 }
 
+func (v decisionResult) decode(s *scanner) {
+	*v.Decision = Decision{Kind: "decision", Replica: NoIndex}
+	seen := uint64(0)
+	if s.atKey(`{"kind":"decision"`, 0x3a22646e696b227b) {
+		seen |= 1 << 0
+
+		if s.atWord(`,"id":`, 0x3a226469222c) {
+			seen |= 1 << 1
+			s.skipValue()
+		}
+		if s.atWords(`,"stage":`, 0x226567617473222c, 0x3a22656761747322) {
+			seen |= 1 << 2
+			f := &fieldsOfDecision[2]
+			v.Stage = s.choice(f)
+		}
+		if s.atWords(`,"at_us":`, 0x2273755f7461222c, 0x3a2273755f746122) {
+			seen |= 1 << 3
+			f := &fieldsOfDecision[3]
+			v.AtUS = Micros(s.integer(f))
+		}
+		if s.atWords(`,"request":`, 0x736575716572222c, 0x3a22747365757165) {
+			seen |= 1 << 4
+			f := &fieldsOfDecision[4]
+			v.Request = s.shortLivedString(f)
+		}
+		if s.atWords(`,"verdict":`, 0x636964726576222c, 0x3a22746369647265) {
+			seen |= 1 << 5
+			f := &fieldsOfDecision[5]
+			v.Verdict = s.internedString(f)
+		}
+		if s.atWords(`,"delay_us":`, 0x5f79616c6564222c, 0x3a2273755f79616c) {
+			seen |= 1 << 6
+			f := &fieldsOfDecision[6]
+			v.DelayUS = s.integer(f)
+		}
+		if s.atWords(`,"deployment":`, 0x796f6c706564222c, 0x3a22746e656d796f) {
+			seen |= 1 << 7
+			f := &fieldsOfDecision[7]
+			v.Deployment = s.internedString(f)
+		}
+		if s.atWords(`,"replica":`, 0x63696c706572222c, 0x3a226163696c7065) {
+			seen |= 1 << 8
+			f := &fieldsOfDecision[8]
+			v.Replica = Index(s.integer(f))
+		}
+		if s.atWords(`,"score":`, 0x2265726f6373222c, 0x3a2265726f637322) {
+			seen |= 1 << 9
+			f := &fieldsOfDecision[9]
+			v.Score = s.float(f)
+		}
+		if s.atWords(`,"candidates":`, 0x6469646e6163222c, 0x3a22736574616469) {
+			seen |= 1 << 10
+			s.skipValue()
+		}
+		if s.atWords(`,"tied":`, 0x3a2264656974222c, 0x3a2264656974222c) {
+			seen |= 1 << 11
+			s.skipValue()
+		}
+		if s.atWords(`,"reason":`, 0x6e6f73616572222c, 0x3a226e6f73616572) {
+			seen |= 1 << 12
+			s.skipValue()
+		}
+		if s.atWords(`,"rule":`, 0x3a22656c7572222c, 0x3a22656c7572222c) {
+			seen |= 1 << 13
+			s.skipValue()
+		}
+		if s.atKey(`,"expected_cached_tokens":`, 0x746365707865222c) {
+			seen |= 1 << 14
+			s.skipValue()
+		}
+		if s.atWords(`,"scorers":`, 0x7265726f6373222c, 0x3a22737265726f63) {
+			seen |= 1 << 15
+			s.skipValue()
+		}
+		if s.atWords(`,"considered":`, 0x6469736e6f63222c, 0x3a22646572656469) {
+			seen |= 1 << 16
+			s.skipValue()
+		}
+	}
+	if !s.ends(objectDecision, seen) {
+		it := fieldIterator{object: objectDecision, seen: seen, next: bits.Len64(seen), started: seen != 0}
+		for s.nextField(&it) {
+			switch f := it.field; it.index {
+			case 0: // kind
+				s.skipValue()
+			case 1: // id
+				s.skipValue()
+			case 2: // stage
+				v.Stage = s.choice(f)
+			case 3: // at_us
+				v.AtUS = Micros(s.integer(f))
+			case 4: // request
+				v.Request = s.shortLivedString(f)
+			case 5: // verdict
+				v.Verdict = s.internedString(f)
+			case 6: // delay_us
+				v.DelayUS = s.integer(f)
+			case 7: // deployment
+				v.Deployment = s.internedString(f)
+			case 8: // replica
+				v.Replica = Index(s.integer(f))
+			case 9: // score
+				v.Score = s.float(f)
+			case 10: // candidates
+				s.skipValue()
+			case 11: // tied
+				s.skipValue()
+			case 12: // reason
+				s.skipValue()
+			case 13: // rule
+				s.skipValue()
+			case 14: // expected_cached_tokens
+				s.skipValue()
+			case 15: // scorers
+				s.skipValue()
+			case 16: // considered
+				s.skipValue()
+			}
+		}
+	}
+}
+
 func appendOutcome(b []byte, v *Outcome, cache *numberCache) []byte {
 	b = appendString(append(b, `{"kind":"outcome","id":`...), v.ID)
 	b = appendString(append(b, `,"state":`...), v.State)

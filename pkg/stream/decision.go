@@ -19,27 +19,27 @@ const VerdictExpire = "expire"
 
 // Decision is one choice of a policy about a request.
 //
-//wire:record decision encode decode
+//wire:record decision encode decode results
 type Decision struct {
 	Kind string `json:"kind"`
 	// Name of the decision, unique in its stream.
 	ID string `json:"id" wire:"unique,shortlived"`
 	// Stage that decided.
-	Stage string `json:"stage" wire:"oneof=Stages"`
+	Stage string `json:"stage" wire:"oneof=Stages,result"`
 	// Time of the decision, in µs since the workload's origin.
-	AtUS Micros `json:"at_us"`
+	AtUS Micros `json:"at_us" wire:"result"`
 	// Id of the request.
-	Request string `json:"request" wire:"unique,shortlived"`
+	Request string `json:"request" wire:"unique,shortlived,result"`
 	// Verdict of admission (admit, reject, delay, expire) or flow control (queue, reject, expire).
-	Verdict string `json:"verdict,omitempty"`
+	Verdict string `json:"verdict,omitempty" wire:"result"`
 	// How long the request was delayed, in µs.
-	DelayUS int64 `json:"delay_us,omitempty" wire:"min=1"`
+	DelayUS int64 `json:"delay_us,omitempty" wire:"min=1,result"`
 	// Deployment that routing chose.
-	Deployment string `json:"deployment,omitempty"`
+	Deployment string `json:"deployment,omitempty" wire:"result"`
 	// Index, in its deployment, of the replica that routing chose, from 0.
-	Replica Index `json:"replica,omitzero"`
+	Replica Index `json:"replica,omitzero" wire:"result"`
 	// Score of the chosen replica, in the policy's own unit; for stage priority, the priority.
-	Score float64 `json:"score"`
+	Score float64 `json:"score" wire:"result"`
 	// Number of candidates.
 	Candidates int64 `json:"candidates"`
 	// Number of equally good replicas among which the choice was drawn; absent where none was drawn.
@@ -150,30 +150,3 @@ func NewSnapshot(at Micros, deployment string, replica Index) Snapshot {
 
 // decisionResult decodes a decision without what explains it, such as candidates, which are most of its line.
 type decisionResult struct{ *Decision }
-
-func (v decisionResult) decode(s *scanner) {
-	*v.Decision = Decision{Kind: KindDecision, Replica: NoIndex}
-	it := fieldIterator{object: objectDecision}
-	for s.nextField(&it) {
-		switch f := it.field; f.Name {
-		case "stage":
-			v.Stage = s.choice(f)
-		case "at_us":
-			v.AtUS = Micros(s.integer(f))
-		case "request":
-			v.Request = s.shortLivedString(f)
-		case "verdict":
-			v.Verdict = s.internedString(f)
-		case "delay_us":
-			v.DelayUS = s.integer(f)
-		case "deployment":
-			v.Deployment = s.internedString(f)
-		case "replica":
-			v.Replica = Index(s.integer(f))
-		case "score":
-			v.Score = s.float(f)
-		default:
-			s.skipValue()
-		}
-	}
-}

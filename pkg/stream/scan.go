@@ -69,8 +69,7 @@ const writtenKind = `{"kind":`
 // skipValue moves past the next value of any type. It checks only what it needs to
 // find the end.
 func (s *scanner) skipValue() {
-	marks := &structural
-	for depth := 0; s.err == nil; {
+	for s.err == nil {
 		switch c := s.peek(); {
 		case s.i >= len(s.b):
 			s.syntaxError("the line ends inside the record")
@@ -78,19 +77,12 @@ func (s *scanner) skipValue() {
 		case c == '"':
 			s.rawString()
 		case c == '{' || c == '[':
-			depth++
-			marks = &nested
-			s.i++
-		case depth > 0 && (c == '}' || c == ']'):
-			if depth--; depth == 0 {
-				marks = &structural
-			}
-			s.i++
-		case depth == 0 && (c == ',' || c == '}'):
+			s.skipNested()
+		case c == ',' || c == '}':
 			return
 		default:
 			b, i := s.b, s.i+1
-			for i < len(b) && !marks[b[i]] {
+			for i < len(b) && !structural[b[i]] {
 				i++
 			}
 			s.i = i
@@ -98,7 +90,41 @@ func (s *scanner) skipValue() {
 	}
 }
 
-// structural marks the bytes that skipValue looks at, nested those that it looks at inside of an object or array.
+// skipNested moves past the object or list that begins here, or to the end of the line if it has no end.
+func (s *scanner) skipNested() {
+	b, i := s.b, s.i
+	for depth := 0; i < len(b); {
+		switch b[i] {
+		case '"':
+			i++
+			if n := unescapedLength(b[i:]); i+n < len(b) && b[i+n] == '"' {
+				i += n + 1
+				continue
+			}
+			s.i = i
+			if s.unescape(); s.err != nil {
+				return
+			}
+			i = s.i
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			i++
+			if depth--; depth == 0 {
+				s.i = i
+				return
+			}
+		default:
+			for i++; i < len(b) && !nested[b[i]]; {
+				i++
+			}
+		}
+	}
+	s.i = i
+}
+
+// structural marks the bytes that skipValue looks at, nested those that skipNested does.
 var (
 	structural = [256]bool{'"': true, '{': true, '[': true, '}': true, ']': true, ',': true}
 	nested     = [256]bool{'"': true, '{': true, '[': true, '}': true, ']': true}

@@ -23,7 +23,10 @@ func (g *generator) codec(objects []*object) {
 			g.encoder(o)
 		}
 		if o.has("decode") {
-			g.decoder(o)
+			g.decoder(o, false)
+		}
+		if o.has("results") {
+			g.decoder(o, true)
 		}
 	}
 }
@@ -76,10 +79,23 @@ func (g *generator) encoder(o *object) {
 
 // decoder generates the method decode of an object. Absent fields get the value that stands for
 // them; lists keep their memory.
-func (g *generator) decoder(o *object) {
-	g.printf("func (v *%s) decode(s *scanner) {\n*v = %s{", o.typ, o.typ)
+// With results, it is that of a type that has a pointer to the object, which reads only the fields with the option
+// result and skips the values of the others.
+func (g *generator) decoder(o *object, results bool) {
+	receiver, object := "*"+o.typ, "*v"
+	if results {
+		receiver, object = strings.ToLower(o.typ)+"Result", "*v."+o.typ
+	}
+	read := func(f *field) string {
+		if results && !f.has("result") {
+			return "s.skipValue()"
+		}
+		return f.expand(f.decode, "v."+f.goName, "")
+	}
+	g.printf("func (v %s) decode(s *scanner) {\n%s = %s{", receiver, object, o.typ)
 	for _, f := range o.fields {
 		switch {
+		case results && f.name != "kind" && !f.has("result"):
 		case f.name == "kind":
 			g.printf("Kind: %q,", o.name)
 		case f.has("fresh"):
@@ -91,13 +107,13 @@ func (g *generator) decoder(o *object) {
 		}
 	}
 	g.printf("}\nseen := uint64(0)\n")
-	g.writtenFields(o)
+	g.writtenFields(o, read)
 	g.printf("if !s.ends(object%s, seen) {\n", o.typ)
 	g.printf("it := fieldIterator{object: object%s, seen: seen, next: bits.Len64(seen), started: seen != 0}\n", o.typ)
 	g.printf("for s.nextField(&it) {\nswitch f := it.field; it.index {\n")
 	for i, f := range o.fields {
 		g.printf("case %d: // %s\n", i, f.name)
-		g.printf("%s\n", f.expand(f.decode, "v."+f.goName, ""))
+		g.printf("%s\n", read(f))
 	}
 	g.printf("}\n}\n}\n")
 	if o.has("check") {
@@ -109,18 +125,18 @@ func (g *generator) decoder(o *object) {
 // writtenFields generates the fast path of decode: it reads the fields as a Writer writes them, up to the first that is
 // in another place or in another spelling. The loop after it reads the rest. Where the first field is required and is
 // not there, none of the others is tried.
-func (g *generator) writtenFields(o *object) {
+func (g *generator) writtenFields(o *object, read func(*field) string) {
 	first := "{"
 	for i, f := range o.fields {
-		key, read := fmt.Sprintf("%s%q:", first, f.name), f.expand(f.decode, "v."+f.goName, "")
+		key, source := fmt.Sprintf("%s%q:", first, f.name), read(f)
 		if f.name == "kind" { // its value is a part of the key
-			key, read = key+strconv.Quote(o.name), ""
+			key, source = key+strconv.Quote(o.name), ""
 		}
 		g.printf("if %s {\nseen |= 1 << %d\n", atKey(key), i)
-		if strings.Contains(read, "(f)") || strings.Contains(read, "(f,") {
+		if strings.Contains(source, "(f)") || strings.Contains(source, "(f,") {
 			g.printf("f := &fieldsOf%s[%d]\n", o.typ, i)
 		}
-		g.printf("%s\n", read)
+		g.printf("%s\n", source)
 		if first = ","; i > 0 || !f.required {
 			g.printf("}\n")
 		}

@@ -15,7 +15,7 @@ import (
 
 // object is a struct type with a directive
 //
-//	//wire:record NAME [encode] [decode] [check]
+//	//wire:record NAME [encode] [decode] [results] [check]
 //	//wire:object NAME [encode] [decode] [check]
 //
 // A record has a field kind, whose value is NAME. With check, its method check(*scanner) is called
@@ -23,7 +23,7 @@ import (
 type object struct {
 	typ, name, doc string
 	record         bool
-	flags          []string // encode, decode, check
+	flags          []string // encode, decode, results, check
 	fields         []*field
 }
 
@@ -37,6 +37,7 @@ func (o *object) has(flag string) bool { return slices.Contains(o.flags, flag) }
 //	unique       strings that seldom repeat: not interned, no dictionary in Parquet
 //	shortlived   strings in one piece of memory with many others, as those of Reader.Outcome
 //	nodict       strings without dictionary in Parquet
+//	result       read also by the decoder of results
 //	fresh        decode into new memory instead of that of the previous record
 type field struct {
 	goName, typ, name, doc string
@@ -45,7 +46,7 @@ type field struct {
 	kind
 }
 
-var fieldOptions = []string{"min", "max", "oneof", "unique", "nodict", "fresh", "shortlived"}
+var fieldOptions = []string{"min", "max", "oneof", "unique", "nodict", "fresh", "shortlived", "result"}
 
 func (f *field) has(option string) bool {
 	_, found := f.options[option]
