@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMetReplicasAreMeasuredAlike: what is found of the requests of a replica without losses is what is found of all, or
-// they are not measured, which is only where some lack times.
+// TestMetReplicasAreMeasuredAlike: what is found of the requests of a replica without losses is what is found of all,
+// or they are not measured, which is only where some lack times.
 func TestMetReplicasAreMeasuredAlike(t *testing.T) {
 	measured := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -41,8 +41,8 @@ func TestMetReplicasAreMeasuredAlike(t *testing.T) {
 			}
 			for i, r := range requests {
 				if r.outputUS != outputs[i] || a.completed(r) && m.requests[i].decoding != r.decoding() {
-					t.Fatalf("request %d %+v: %+v with %d us, of all %+v with %d us", i, r.times, m.requests[i].decoding,
-						r.outputUS, r.decoding(), outputs[i])
+					t.Fatalf("request %d %+v: %+v with %d us, of all %+v with %d us", i, r.times,
+						m.requests[i].decoding, r.outputUS, r.decoding(), outputs[i])
 				}
 			}
 		}
