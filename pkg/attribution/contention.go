@@ -40,10 +40,21 @@ type contention struct {
 // that of the heavy tenant, and the prompt tokens among it that had been computed before.
 type tokensAhead struct{ total, lowerPriority, heavyTenant, recomputed int64 }
 
-// work is the number of tokens that a request makes its replica compute.
+// work is the number of tokens that a request makes replicas compute.
 func (r *request) work() int64 {
 	return int64(r.tokens.input-r.tokens.cached) + int64(r.tokens.output)
 }
+
+// ownPrompt is the number of prompt tokens that the replica of r computed, which does not compute those that come from
+// a prefill replica, and ownWork is with the output.
+func (r *request) ownPrompt() int64 {
+	if r.prefill != nil && !r.isRecomputed() {
+		return 0
+	}
+	return int64(r.tokens.input - r.tokens.cached)
+}
+
+func (r *request) ownWork() int64 { return r.ownPrompt() + int64(r.tokens.output) }
 
 // countQueues reconstructs the length of each queue at each routing decision, and how many
 // requests each replica had in total.
@@ -347,11 +358,11 @@ func (w *startedWork) of(started []*request, ranks map[int32]int, heavyTenant in
 		sum, own := w.work[k], w.own(r)
 		w.work = append(w.work, tokensAhead{total: sum.total + own.total,
 			heavyTenant: sum.heavyTenant + own.heavyTenant, recomputed: sum.recomputed + own.recomputed})
-		w.prompts = append(w.prompts, w.prompts[k]+int64(r.tokens.input-r.tokens.cached))
+		w.prompts = append(w.prompts, w.prompts[k]+r.ownPrompt())
 		for rank, lower := range w.lower {
 			lower[k+1] = lower[k]
 			if ranks[r.labels.class] < rank {
-				lower[k+1] += r.work()
+				lower[k+1] += r.ownWork()
 			}
 		}
 	}
@@ -359,7 +370,7 @@ func (w *startedWork) of(started []*request, ranks map[int32]int, heavyTenant in
 
 // own is the work of r alone.
 func (w *startedWork) own(r *request) tokensAhead {
-	own := tokensAhead{total: r.work(), recomputed: r.contention.recomputed}
+	own := tokensAhead{total: r.ownWork(), recomputed: min(r.contention.recomputed, r.ownPrompt())}
 	if r.labels.tenant == w.heavyTenant {
 		own.heavyTenant = own.total
 	}

@@ -192,7 +192,7 @@ func (a *Analyzer) measureOvertaking(requests []*request, b *replicaBuffers) {
 			r.evidence.overtaken += sums[rank].until(len(joined)) - sums[rank].until(place)
 		}
 		if r.scheduled() != never {
-			sums[own].add(place, r.work())
+			sums[own].add(place, r.ownWork())
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (m *metReplica) measure(a *Analyzer, n int32, requests []*request, u *speed
 		if !r.shared || !queued && entered != never || queued && entered == never && first != never {
 			return false
 		}
-		m.requests = append(m.requests, metRequest{tpotMS: a.tpotMS(r), prompt: int64(r.tokens.input - r.tokens.cached),
+		m.requests = append(m.requests, metRequest{tpotMS: a.tpotMS(r), prompt: r.ownPrompt(),
 			decoding: decoding{us: int64(ended - first), tokens: r.tokens.output - 1}})
 		if entered == never {
 			continue

@@ -380,7 +380,7 @@ func (a *Analyzer) requestsBefore(i int) (ahead, started RequestGroup, running i
 			ahead.add(o, int64(o.tokens.input-o.tokens.cached), aheadTenants)
 		}
 		if s >= from && s < until {
-			started.add(o, o.work(), startedTenants)
+			started.add(o, o.ownWork(), startedTenants)
 		}
 	}
 	ahead.finish(aheadTenants, a.names.list)

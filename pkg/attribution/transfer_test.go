@@ -103,6 +103,37 @@ func TestLeaseTooShortToRecompute(t *testing.T) {
 	}
 }
 
+// TestPromptsFromPrefillReplicasAreNoWork: of three requests that start while another one waits or decodes, one has its
+// prompt of 100 tokens from a prefill replica, one computes it again, and one has no prefill replica.
+func TestPromptsFromPrefillReplicasAreNoWork(t *testing.T) {
+	a := New(header(1))
+	waits := served("waits", 0, 0, 500_000)
+	waits.ClearPrefill()
+	waits.CompletedUS, waits.OutputTokens = waits.FirstTokenUS+500_000, 11
+	for i, o := range []stream.Outcome{waits, served("a", 0, 1, 10), served("b", 0, 1, 10), served("c", 0, 1, 10)} {
+		if o.ClearPrefill(); i == 1 || i == 2 {
+			o.PrefillReplica, o.PrefillEnqueuedUS, o.PrefillScheduledUS, o.PrefilledUS = 0, 0, 0, 5
+		}
+		if i == 1 {
+			o.TransferStartedUS, o.TransferredUS = 5, 6
+		}
+		o.InputTokens, o.CachedTokens = 100, 0
+		a.Outcome(&o, false)
+	}
+	want := []int64{100, 0, 100, 100}
+	for i, r := range a.requests.all() {
+		if r.ownPrompt() != want[i] || r.ownWork() != want[i]+int64(r.tokens.output) ||
+			r.work() != 100+int64(r.tokens.output) {
+			t.Errorf("request %d: prompt %d, work %d of %d", i, r.ownPrompt(), r.ownWork(), r.work())
+		}
+	}
+	a.Find()
+	c := &a.requests.at(0).contention
+	if output := int64(a.requests.at(1).tokens.output); c.ahead.total != 200+3*output {
+		t.Errorf("%d tokens started, want 200 and 3 x %d", c.ahead.total, output)
+	}
+}
+
 // Requests that a server with limits rejects have the condition; others do not.
 func TestServerLimit(t *testing.T) {
 	for _, c := range []struct {
