@@ -14,7 +14,8 @@ import (
 )
 
 // linkReport is a link fitted to transfers: one takes LatencyUS + bytes / (1000 · GBPerS) µs. Bandwidths are in 10⁹
-// bytes a second. MedianErrorPercent is that of the held-out transfers, every second one by size, by a fit to the others.
+// bytes a second. MedianErrorPercent is that of the held-out transfers, every second one by size, by a fit to the
+// others.
 type linkReport struct {
 	Transfers          int           `json:"transfers"`
 	MinBytes           float64       `json:"min_bytes"`
@@ -130,8 +131,8 @@ func newLinkReport(pairs []linkPair) (*linkReport, error) {
 	r.LatencyUS, r.LatencyCI = x[0], ci[0]
 	r.GBPerS = 1 / (1000 * x[1])
 	if r.GBPerS < minGBPerS || r.GBPerS > maxGBPerS {
-		return nil, fmt.Errorf("a bandwidth of %.4g GB/s fits, which is not %g to %g: bytes must be in bytes and ms in "+
-			"milliseconds", r.GBPerS, minGBPerS, maxGBPerS)
+		return nil, fmt.Errorf("a bandwidth of %.4g GB/s fits, which is not %g to %g: bytes must be in bytes and ms "+
+			"in milliseconds", r.GBPerS, minGBPerS, maxGBPerS)
 	}
 	r.GBPerSCI = stat.Interval{Lo: 1 / (1000 * ci[1].Hi), Hi: maxGBPerS, Level: linkLevel}
 	if lowest := 1 / (1000 * maxGBPerS); ci[1].Lo > lowest {
