@@ -107,14 +107,8 @@ func scoreLowest(v *View, scores []float64, of func(*Replica) int32) {
 		low, high = min(low, x), max(high, x)
 		scores[i] = float64(x)
 	}
-	if high == low {
-		for i := range scores {
-			scores[i] = 1
-		}
-		return
-	}
 	for i, x := range scores {
-		scores[i] = (float64(high) - x) / float64(high-low)
+		scores[i] = scoreBetween(int32(x), low, high)
 	}
 }
 
