@@ -35,7 +35,7 @@ type contention struct {
 	interferingRecomputed int64
 }
 
-// tokensAhead is the work (see request.work) of the requests that entered a batch of the replica
+// tokensAhead is the work (see request.ownWork) of the requests that entered a batch of the replica
 // while a request waited for its first token: all of it, that of classes of lower priority,
 // that of the heavy tenant, and the prompt tokens among it that had been computed before.
 type tokensAhead struct{ total, lowerPriority, heavyTenant, recomputed int64 }

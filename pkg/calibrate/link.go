@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"blis/pkg/cluster"
 	"blis/pkg/leastsq"
 	"blis/pkg/stat"
 	"blis/pkg/textio"
@@ -37,8 +38,6 @@ const (
 	// bandwidth are hardly identifiable from sizes that are more alike.
 	minLinkSpread = 4
 	linkLevel     = 0.9
-	// minGBPerS and maxGBPerS are the bandwidths that a cluster file can have.
-	minGBPerS, maxGBPerS = 1e-6, 1e6
 )
 
 // fitLink fits a link to the table of transfers that o.Link names, with the columns bytes and ms.
@@ -130,12 +129,12 @@ func newLinkReport(pairs []linkPair) (*linkReport, error) {
 	ci := all.Intervals(x, linkLevel)
 	r.LatencyUS, r.LatencyCI = x[0], ci[0]
 	r.GBPerS = 1 / (1000 * x[1])
-	if r.GBPerS < minGBPerS || r.GBPerS > maxGBPerS {
+	if r.GBPerS < cluster.MinGBPerS || r.GBPerS > cluster.MaxGBPerS {
 		return nil, fmt.Errorf("a bandwidth of %.4g GB/s fits, which is not %g to %g: bytes must be in bytes and ms "+
-			"in milliseconds", r.GBPerS, minGBPerS, maxGBPerS)
+			"in milliseconds", r.GBPerS, cluster.MinGBPerS, cluster.MaxGBPerS)
 	}
-	r.GBPerSCI = stat.Interval{Lo: 1 / (1000 * ci[1].Hi), Hi: maxGBPerS, Level: linkLevel}
-	if lowest := 1 / (1000 * maxGBPerS); ci[1].Lo > lowest {
+	r.GBPerSCI = stat.Interval{Lo: 1 / (1000 * ci[1].Hi), Hi: cluster.MaxGBPerS, Level: linkLevel}
+	if lowest := 1 / (1000 * cluster.MaxGBPerS); ci[1].Lo > lowest {
 		r.GBPerSCI.Hi = 1 / (1000 * ci[1].Lo)
 	}
 	errors := odd.Errors(even.Fit())

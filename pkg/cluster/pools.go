@@ -106,7 +106,8 @@ func (t *PDTransfer) UnmarshalYAML(decode func(any) error) error {
 	if err := decode((*plain)(t)); err != nil || t.Granularity != granularityStream {
 		return err
 	}
-	if t.Pipeline = true; decode((*plain)(t)) == nil && t.Pipeline { // it is not false
+	// Decoded over true, only a stated false is false: then the granularity stays what validatePool refuses.
+	if t.Pipeline = true; decode((*plain)(t)) == nil && t.Pipeline {
 		t.Granularity = GranularityBlock
 	}
 	return nil

@@ -197,14 +197,15 @@ func (l *KVLink) validate(path string, errorf strictyaml.Errorf) error {
 }
 
 func checkGBPerS(path string, gbPerS float64, errorf strictyaml.Errorf) error {
-	if !(gbPerS >= minGBPerS) || gbPerS > maxGBPerS {
-		return errorf(path, "must be at least %g and at most %g, is %g", minGBPerS, maxGBPerS, gbPerS)
+	if !(gbPerS >= MinGBPerS) || gbPerS > MaxGBPerS {
+		return errorf(path, "must be at least %g and at most %g, is %g", MinGBPerS, MaxGBPerS, gbPerS)
 	}
 	return nil
 }
 
-// The slowest and the fastest link. A slower one would take longer for some transfers than the clock goes.
-const minGBPerS, maxGBPerS = 1e-6, 1e6
+// MinGBPerS and MaxGBPerS are the bandwidths of the slowest and the fastest link, in 10⁹ bytes a second. A slower one
+// would take longer for some transfers than the clock goes.
+const MinGBPerS, MaxGBPerS = 1e-6, 1e6
 
 func (o *KVOffload) validate(path string, errorf strictyaml.Errorf) error {
 	switch {

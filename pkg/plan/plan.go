@@ -107,10 +107,7 @@ func (o *Option) prefillReplicas(replicas int) int {
 // cost is the price of an hour of some replicas. It has 12 digits, so that 3 x 0.2 and 2 x 0.3 are the same cost.
 func (o *Option) cost(replicas int) float64 {
 	exact := float64(float64(replicas)*o.Price) + o.PrefillPrice
-	if replicas == 0 {
-		return 0
-	}
-	if exact == 0 {
+	if replicas == 0 || exact == 0 {
 		return 0
 	}
 	unit := math.Pow(10, 11-math.Floor(math.Log10(exact)))

@@ -417,9 +417,9 @@ func (p *planner) uncertainty(o *Option) error {
 			set = p.intervalEnds(o, i)
 		}
 		maps.Copy(set, o.Set)
-		at := &Option{GPU: o.GPU, Set: set, GPUsPerReplica: o.GPUsPerReplica, Price: o.Price,
-			PrefillGPUs: o.PrefillGPUs, PrefillPrice: o.PrefillPrice, slots: o.slots, prefills: o.prefills}
-		b := &bracket{option: at, load: 1, most: o.most(p.MaxGPUs)}
+		at := *o // whose replicas have the same size and price
+		at.Set = set
+		b := &bracket{option: &at, load: 1, most: o.most(p.MaxGPUs)}
 		if err := p.run([]*bracket{b}); err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func (w *writer) decisions(r *attribution.RequestDetail) {
 			w.line("%s", verdict(d))
 			continue
 		}
-		w.line("chose %s/%d of %d candidates%s", name(d.Deployment), d.Replica, d.Candidates, reason(d))
+		w.line("chose %s of %d candidates%s", chosen(d), d.Candidates, reason(d))
 		var queues []int64
 		if d == lastRouting(r) {
 			queues = r.ActualQueues
@@ -43,6 +43,9 @@ func (w *writer) decisions(r *attribution.RequestDetail) {
 		w.candidates(d, queues)
 	}
 }
+
+// chosen is the replica that a decision chose.
+func chosen(d *stream.Decision) string { return fmt.Sprintf("%s/%d", name(d.Deployment), d.Replica) }
 
 // lastRouting is the decision that sent the request to its last replica, nil if there is none.
 func lastRouting(r *attribution.RequestDetail) (last *stream.Decision) {

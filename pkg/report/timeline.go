@@ -88,7 +88,7 @@ func (w *writer) events(r *attribution.RequestDetail) {
 	again := ""
 	for i := range r.Decisions {
 		if d := &r.Decisions[i]; d.Stage == stream.StagePrefillRouting {
-			event(d.AtUS, "prefill %sat %s/%d%s [%s]", again, name(d.Deployment), d.Replica, reason(d), name(d.ID))
+			event(d.AtUS, "prefill %sat %s%s [%s]", again, chosen(d), reason(d), name(d.ID))
 			again = "again "
 		}
 	}
@@ -125,7 +125,7 @@ func prefillReplica(r *attribution.RequestDetail, at stream.Micros) string {
 	of := name(r.Prefill.Replica)
 	for i := len(r.Decisions) - 1; i >= 0; i-- {
 		if d := &r.Decisions[i]; d.Stage == stream.StagePrefillRouting {
-			if of = fmt.Sprintf("%s/%d", name(d.Deployment), d.Replica); d.AtUS <= at {
+			if of = chosen(d); d.AtUS <= at {
 				break
 			}
 		}
@@ -143,7 +143,7 @@ func (w *writer) routings(r *attribution.RequestDetail, event func(stream.Micros
 		if d.Stage != stream.StageRouting {
 			continue
 		}
-		next := fmt.Sprintf("%s/%d", name(d.Deployment), d.Replica)
+		next := chosen(d)
 		if before == "" && d.AtUS <= r.Routed {
 			event(d.AtUS, "routed to %s%s [%s]", next, reason(d), name(d.ID))
 		} else {
